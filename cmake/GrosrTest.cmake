@@ -1,0 +1,59 @@
+# grosr_add_test(<name> FILES <file>... [DEVICE] [LABELS <label>...] [TIMEOUT <seconds>])
+#   A GoogleTest program and one ctest entry of the same name. DEVICE: the files hold device code.
+# grosr_add_script_test(<name> COMMAND <command>... [LABELS <label>...] [TIMEOUT <seconds>])
+#   Any command that exits with 0 when it passes.
+#
+# TIMEOUT is for a plain build (600 s when not given); sanitizers get three times as long.
+# GROSR_TEST_SCALE in the environment shortens tests that read it (tests/support/scale.hpp).
+include_guard(GLOBAL)
+
+function(grosr_test_properties name labels timeout)
+  if(NOT timeout)
+    set(timeout 600)
+  endif()
+  if(GROSR_SANITIZE)
+    math(EXPR timeout "${timeout} * 3")
+  endif()
+  set(environment
+    "ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:strict_string_checks=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+  if(TARGET grosr_cli)
+    list(APPEND environment "GROSR_CLI=$<TARGET_FILE:grosr_cli>")
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${labels}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+endfunction()
+
+function(grosr_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE" "TIMEOUT" "FILES;LABELS")
+  if(NOT arg_FILES OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "grosr_add_test(${name}): needs FILES; did not understand '${arg_UNPARSED_ARGUMENTS}'.")
+  endif()
+  add_executable(${name})
+  if(arg_DEVICE)
+    grosr_device_sources(${name} ${arg_FILES})
+  else()
+    target_sources(${name} PRIVATE ${arg_FILES})
+  endif()
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE grosr::grosr GTest::gtest_main)
+  if(TARGET grosr_cli)
+    add_dependencies(${name} grosr_cli)
+  endif()
+  grosr_own_target(${name})
+  add_test(NAME ${name} COMMAND ${GROSR_TEST_LAUNCHER} $<TARGET_FILE:${name}> --gtest_brief=1)
+  grosr_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+  if(arg_DEVICE AND GROSR_CUDA_ENABLED)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK gpu)
+  endif()
+endfunction()
+
+function(grosr_add_script_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS")
+  if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "grosr_add_script_test(${name}): needs COMMAND; did not understand '${arg_UNPARSED_ARGUMENTS}'.")
+  endif()
+  add_test(NAME ${name} COMMAND ${GROSR_TEST_LAUNCHER} ${arg_COMMAND})
+  grosr_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+endfunction()
