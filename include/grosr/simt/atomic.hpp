@@ -1,0 +1,179 @@
+// Atomics with a scope, fences, and 16-byte words for what crosses the bus.
+#pragma once
+
+#include <atomic>
+
+#if defined(__CUDACC__)
+#include <cuda/atomic>
+#endif
+
+#include "grosr/simt/config.hpp"
+#include "grosr/simt/detail/host_machine.hpp"
+
+namespace grosr::simt {
+
+/// How far an operation must be seen: the block, the device, or the host and its peers too.
+enum class scope { block, device, system };
+
+using order = std::memory_order;
+inline constexpr order relaxed = std::memory_order_relaxed;
+inline constexpr order acquire = std::memory_order_acquire;
+inline constexpr order release = std::memory_order_release;
+inline constexpr order acq_rel = std::memory_order_acq_rel;
+inline constexpr order seq_cst = std::memory_order_seq_cst;
+
+#if defined(__CUDACC__)
+namespace detail {
+static_assert(static_cast<int>(cuda::memory_order_seq_cst) == static_cast<int>(seq_cst) &&
+              static_cast<int>(cuda::memory_order_acq_rel) == static_cast<int>(acq_rel));
+
+template <scope S>
+inline constexpr cuda::thread_scope cuda_scope = S == scope::block    ? cuda::thread_scope_block
+                                                 : S == scope::device ? cuda::thread_scope_device
+                                                                      : cuda::thread_scope_system;
+GROSR_DEVICE constexpr cuda::memory_order cuda_order(order o) {
+  return static_cast<cuda::memory_order>(static_cast<int>(o));
+}
+}  // namespace detail
+#endif
+
+/// Atomic operations on an object of 4 or 8 bytes that lives elsewhere. Read-modify-writes with
+/// system scope are for device memory only: over PCIe they are not atomic against the CPU.
+template <class T, scope S = scope::device>
+class atomic_ref {
+ public:
+  GROSR_DEVICE explicit atomic_ref(T& object) : object_(&object) {}
+
+  GROSR_DEVICE T load(order o) const {
+#if GROSR_ON_GPU
+    return ref().load(detail::cuda_order(o));
+#else
+    host::schedule_point();
+    return ref().load(o);
+#endif
+  }
+
+  GROSR_DEVICE void store(T value, order o) const {
+#if GROSR_ON_GPU
+    ref().store(value, detail::cuda_order(o));
+#else
+    host::schedule_point();
+    ref().store(value, o);
+#endif
+  }
+
+  GROSR_DEVICE T exchange(T value, order o) const {
+#if GROSR_ON_GPU
+    return ref().exchange(value, detail::cuda_order(o));
+#else
+    host::schedule_point();
+    return ref().exchange(value, o);
+#endif
+  }
+
+  /// On failure `expected` takes the value found, with acquire if `success` has it.
+  GROSR_DEVICE bool compare_exchange(T& expected, T desired, order success) const {
+    order failure = success == acq_rel ? acquire : success == release ? relaxed : success;
+#if GROSR_ON_GPU
+    return ref().compare_exchange_strong(expected, desired, detail::cuda_order(success),
+                                         detail::cuda_order(failure));
+#else
+    host::schedule_point();
+    return ref().compare_exchange_strong(expected, desired, success, failure);
+#endif
+  }
+
+  GROSR_DEVICE T fetch_add(T value, order o) const {
+#if GROSR_ON_GPU
+    return ref().fetch_add(value, detail::cuda_order(o));
+#else
+    host::schedule_point();
+    return ref().fetch_add(value, o);
+#endif
+  }
+
+  GROSR_DEVICE T fetch_sub(T value, order o) const { return fetch_add(T(0) - value, o); }
+
+  GROSR_DEVICE T fetch_or(T value, order o) const {
+#if GROSR_ON_GPU
+    return ref().fetch_or(value, detail::cuda_order(o));
+#else
+    host::schedule_point();
+    return ref().fetch_or(value, o);
+#endif
+  }
+
+  GROSR_DEVICE T fetch_and(T value, order o) const {
+#if GROSR_ON_GPU
+    return ref().fetch_and(value, detail::cuda_order(o));
+#else
+    host::schedule_point();
+    return ref().fetch_and(value, o);
+#endif
+  }
+
+ private:
+#if GROSR_ON_GPU
+  __device__ cuda::atomic_ref<T, detail::cuda_scope<S>> ref() const {
+    return cuda::atomic_ref<T, detail::cuda_scope<S>>(*object_);
+  }
+#else
+  std::atomic_ref<T> ref() const { return std::atomic_ref<T>(*object_); }
+#endif
+  T* object_;
+};
+
+/// Orders the calling lane's accesses to all memory, as std::atomic_thread_fence.
+template <scope S = scope::device>
+GROSR_DEVICE inline void fence(order o) {
+#if GROSR_ON_GPU
+  cuda::atomic_thread_fence(detail::cuda_order(o), detail::cuda_scope<S>);
+#else
+  host::schedule_point();
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer knows no fences; to it, this is one that orders all fences with each other.
+  static std::uint32_t all_fences = 0;
+  (void)o;
+  std::atomic_ref<std::uint32_t>(all_fences).fetch_add(1, acq_rel);
+#else
+  std::atomic_thread_fence(o);
+#endif
+#endif
+}
+
+/// 16 bytes that cross the bus in one piece. `w[3]` is the validity word: writers set it to what
+/// no reader takes for the present lap until the other three are there.
+struct alignas(16) bus_word {
+  std::uint32_t w[4];
+};
+
+/// Reads a bus_word past every cache. When the returned w[3] is the one the writer published
+/// last, w[0..2] are the words published with it.
+GROSR_DEVICE inline bus_word bus_load(const bus_word* p) {
+  bus_word v;
+#if GROSR_ON_GPU
+  asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+               : "l"(p)
+               : "memory");
+#else
+  auto* q = const_cast<std::uint32_t*>(p->w);
+  v.w[3] = atomic_ref<std::uint32_t, scope::system>(q[3]).load(acquire);
+  for (int i = 0; i < 3; ++i) v.w[i] = std::atomic_ref<std::uint32_t>(q[i]).load(relaxed);
+#endif
+  return v;
+}
+
+/// Writes a bus_word so that no reader sees w[3] without w[0..2].
+GROSR_DEVICE inline void bus_store(bus_word* p, const bus_word& v) {
+#if GROSR_ON_GPU
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.w[0]), "r"(v.w[1]),
+               "r"(v.w[2]), "r"(v.w[3])
+               : "memory");
+#else
+  for (int i = 0; i < 3; ++i) std::atomic_ref<std::uint32_t>(p->w[i]).store(v.w[i], relaxed);
+  atomic_ref<std::uint32_t, scope::system>(p->w[3]).store(v.w[3], release);
+#endif
+}
+
+}  // namespace grosr::simt

@@ -1,0 +1,42 @@
+// What tells the two backends apart. Only simt/ may use the macros marked (simt).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Marks a function that runs on a device: on a GPU when compiled by nvcc, in a host lane otherwise.
+#if defined(__CUDACC__)
+#define GROSR_DEVICE __host__ __device__
+#define GROSR_NOINLINE __noinline__
+#else
+#define GROSR_DEVICE
+#define GROSR_NOINLINE __attribute__((noinline))
+#endif
+
+// (simt) True in code that is being compiled for a GPU.
+#if defined(__CUDA_ARCH__)
+#define GROSR_ON_GPU 1
+#else
+#define GROSR_ON_GPU 0
+#endif
+
+namespace grosr::simt {
+
+/// Lanes in a warp, on every backend.
+inline constexpr unsigned warp_size = 32;
+
+/// Mask of a whole warp.
+inline constexpr std::uint32_t full_mask = 0xffffffffu;
+
+/// A place in the source, so that a wait or a collective can say where it stands.
+struct site {
+  const char* file;
+  unsigned line;
+
+  GROSR_DEVICE static constexpr site here(const char* file = __builtin_FILE(),
+                                          unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+}  // namespace grosr::simt

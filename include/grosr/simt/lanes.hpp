@@ -1,0 +1,194 @@
+// Where a lane is, and what lanes say to each other: the whole vocabulary, mask first.
+//
+// Contract of every masked collective: each lane named in `mask` calls it, from the same place in
+// the code or not, with the same mask; lanes outside the mask do not take part. A lane must be in
+// its own mask. `active_mask()` gives such a mask in divergent code. Collectives order memory
+// among the lanes that take part, as __syncwarp does.
+#pragma once
+
+#include <bit>
+
+#include "grosr/simt/config.hpp"
+#include "grosr/simt/detail/host_machine.hpp"
+
+namespace grosr::simt {
+
+/// Lane number in its warp, 0 to 31.
+GROSR_DEVICE inline unsigned lane_id() {
+#if GROSR_ON_GPU
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+#else
+  return host::current().lane;
+#endif
+}
+
+/// Thread number in its block. Blocks are one-dimensional.
+GROSR_DEVICE inline unsigned thread_id() {
+#if GROSR_ON_GPU
+  return threadIdx.x;
+#else
+  return host::current().warp * warp_size + host::current().lane;
+#endif
+}
+
+/// Warp number in its block.
+GROSR_DEVICE inline unsigned warp_id() {
+#if GROSR_ON_GPU
+  return threadIdx.x / warp_size;
+#else
+  return host::current().warp;
+#endif
+}
+
+/// Block number in its grid.
+GROSR_DEVICE inline unsigned block_id() {
+#if GROSR_ON_GPU
+  return blockIdx.x;
+#else
+  return host::current().block;
+#endif
+}
+
+/// Threads in a block: a multiple of 32.
+GROSR_DEVICE inline unsigned block_size() {
+#if GROSR_ON_GPU
+  return blockDim.x;
+#else
+  return host::current().warps * warp_size;
+#endif
+}
+
+/// Blocks in the grid.
+GROSR_DEVICE inline unsigned grid_size() {
+#if GROSR_ON_GPU
+  return gridDim.x;
+#else
+  return host::current().blocks;
+#endif
+}
+
+/// The multiprocessor this lane runs on (on the host, its worker thread).
+GROSR_DEVICE inline unsigned sm_id() {
+#if GROSR_ON_GPU
+  unsigned id;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+  return id;
+#else
+  return host::current().worker;
+#endif
+}
+
+GROSR_DEVICE inline unsigned popcount(std::uint32_t mask) {
+#if GROSR_ON_GPU
+  return static_cast<unsigned>(__popc(static_cast<int>(mask)));
+#else
+  return static_cast<unsigned>(std::popcount(mask));
+#endif
+}
+
+/// Number of the lowest set bit; undefined for 0.
+GROSR_DEVICE inline unsigned lowest_bit(std::uint32_t mask) {
+#if GROSR_ON_GPU
+  return static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1u;
+#else
+  return static_cast<unsigned>(std::countr_zero(mask));
+#endif
+}
+
+/// Number of lanes in `mask` below `lane`.
+GROSR_DEVICE inline unsigned rank_in(std::uint32_t mask, unsigned lane) {
+  return popcount(mask & ((1u << lane) - 1u));
+}
+
+/// Some set of lanes that contains the caller and whose members all are at this call. Lanes that
+/// diverged may get different masks; nothing promises the largest one.
+GROSR_DEVICE inline std::uint32_t active_mask(site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+  return __activemask();
+#else
+  return host::active_mask(where);
+#endif
+}
+
+/// Waits for all lanes in `mask`; orders memory among them.
+GROSR_DEVICE inline void sync_warp(std::uint32_t mask = full_mask, site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+  __syncwarp(mask);
+#else
+  host::sync_warp(mask, where);
+#endif
+}
+
+/// Bit i is set when lane i of `mask` passed true.
+GROSR_DEVICE inline std::uint32_t ballot(std::uint32_t mask, bool predicate,
+                                         site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+  return __ballot_sync(mask, predicate);
+#else
+  return host::ballot(mask, predicate, where);
+#endif
+}
+
+GROSR_DEVICE inline bool any(std::uint32_t mask, bool predicate, site where = site::here()) {
+  return ballot(mask, predicate, where) != 0;
+}
+
+GROSR_DEVICE inline bool all(std::uint32_t mask, bool predicate, site where = site::here()) {
+  return ballot(mask, predicate, where) == mask;
+}
+
+/// The value that `source` (a lane in `mask`) passed. T is trivially copyable, at most 8 bytes.
+template <class T>
+GROSR_DEVICE inline T shuffle(std::uint32_t mask, T value, unsigned source,
+                              site where = site::here()) {
+  static_assert(sizeof(T) <= 8, "shuffle moves at most 8 bytes");
+#if GROSR_ON_GPU
+  (void)where;
+  if constexpr (sizeof(T) <= 4) {
+    std::uint32_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    bits = __shfl_sync(mask, bits, static_cast<int>(source));
+    __builtin_memcpy(&value, &bits, sizeof(T));
+  } else {
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    bits = __shfl_sync(mask, bits, static_cast<int>(source));
+    __builtin_memcpy(&value, &bits, sizeof(T));
+  }
+  return value;
+#else
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  bits = host::shuffle(mask, bits, source, where);
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+#endif
+}
+
+/// The lanes of `mask` that passed the same value.
+GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, std::uint64_t value,
+                                            site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+  return __match_any_sync(mask, static_cast<unsigned long long>(value));
+#else
+  return host::match_any(mask, value, where);
+#endif
+}
+
+/// Waits for every thread of the block; orders memory among them.
+GROSR_DEVICE inline void sync_block(site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+  __syncthreads();
+#else
+  host::sync_block(where);
+#endif
+}
+
+}  // namespace grosr::simt

@@ -1,0 +1,172 @@
+// Starting kernels, on either backend, and waiting for them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "grosr/simt/detail/host_machine.hpp"
+#include "grosr/simt/device.hpp"
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#endif
+
+namespace grosr::simt {
+
+/// Blocks in the grid and threads in a block (a multiple of 32).
+struct shape {
+  unsigned blocks = 1;
+  unsigned threads = 32;
+};
+
+/// A queue of kernels on one device: they run in order, beside those of other streams. Movable
+/// handle, not thread-safe. The destructor waits for nothing on a GPU; on the host it joins. A
+/// stream that failed stays failed: what is launched behind the failure does not run.
+class stream {
+ public:
+  explicit stream(device d);
+  ~stream();
+  stream(stream&&) noexcept;
+  stream& operator=(stream&&) noexcept;
+
+  device where() const;
+
+  /// True when everything launched so far has ended. Throws error(device_lost) after a fault, and
+  /// on the host what a lane threw.
+  bool done() const;
+
+  /// Waits until done(). Throws as done() does.
+  void wait() const;
+
+  void* native() const;  ///< cudaStream_t on a GPU, else null
+
+  /// Host backend: queues `kernel` (type-erased form of launch()).
+  void launch_host(host::launch_shape shape, std::function<void()> kernel);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+namespace detail {
+/// Throws error(invalid_option) unless there is a block, and threads are a multiple of 32 to 1024.
+void check_shape(const device& d, unsigned blocks, unsigned threads);
+
+/// Throws error(device_lost...) if the last CUDA call or launch failed; `asked` begins the text.
+void check_launch(int cuda_error, const std::string& asked);
+[[noreturn]] void throw_not_built(const device& d);
+
+#if defined(__CUDACC__)
+/// Makes a GPU the calling thread's current one for a scope.
+class on_device {
+ public:
+  explicit on_device(const device& d) {
+    check_launch(cudaGetDevice(&before_), "ask for the current GPU");
+    if (before_ == d.index()) return;
+    check_launch(cudaSetDevice(d.index()), "select " + d.name());
+    changed_ = true;
+  }
+  ~on_device() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  on_device(const on_device&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+template <class Kernel, unsigned MaxThreads, unsigned MinBlocks>
+__global__ void __launch_bounds__(MaxThreads, MinBlocks) entry(const __grid_constant__ Kernel k) {
+  k();
+}
+#endif
+}  // namespace detail
+
+/// Launches `kernel`, a trivially copyable callable with a GROSR_DEVICE `operator()() const`, once
+/// in every thread of `grid`. MaxThreads and MinBlocks are __launch_bounds__: they bound registers.
+/// Throws error(not_built) when `s` is on a GPU and the calling file was not compiled by nvcc.
+template <unsigned MaxThreads = 1024, unsigned MinBlocks = 1, class Kernel>
+void launch(stream& s, shape grid, const Kernel& kernel) {
+  detail::check_shape(s.where(), grid.blocks, grid.threads);
+  if (s.where().is_cuda()) {
+#if defined(__CUDACC__)
+    const detail::on_device here(s.where());
+    auto native = static_cast<cudaStream_t>(s.native());
+    detail::entry<Kernel, MaxThreads, MinBlocks><<<grid.blocks, grid.threads, 0, native>>>(kernel);
+    detail::check_launch(cudaGetLastError(), "launch a kernel on " + s.where().name());
+#else
+    detail::throw_not_built(s.where());
+#endif
+  } else {
+    s.launch_host({grid.blocks, grid.threads / warp_size, 0}, [kernel] { kernel(); });
+  }
+}
+
+/// Launches and waits.
+template <class Kernel>
+void run(device d, shape grid, const Kernel& kernel) {
+  stream s(d);
+  launch(s, grid, kernel);
+  s.wait();
+}
+
+/// What the compiler made of a kernel.
+struct kernel_fit {
+  unsigned blocks_per_sm = 0;  ///< co-resident blocks an SM can hold
+  unsigned registers = 0;      ///< a thread
+  unsigned shared_bytes = 0;   ///< static, a block
+};
+
+/// Asks how many blocks of `threads` of this kernel fit on one SM, and loads it eagerly, so that a
+/// later launch cannot wait for a resident kernel.
+template <unsigned MaxThreads, unsigned MinBlocks, class Kernel>
+kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
+  if (!d.is_cuda()) return {1, 0, 0};
+#if defined(__CUDACC__)
+  kernel_fit f;
+  auto* symbol = detail::entry<Kernel, MaxThreads, MinBlocks>;
+  const detail::on_device here(d);
+  cudaFuncAttributes attributes{};
+  detail::check_launch(cudaFuncGetAttributes(&attributes, symbol), "load a kernel on " + d.name());
+  int blocks = 0;
+  detail::check_launch(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, symbol, static_cast<int>(threads), 0),
+      "ask for the occupancy of a kernel on " + d.name());
+  f.blocks_per_sm = static_cast<unsigned>(blocks);
+  f.registers = static_cast<unsigned>(attributes.numRegs);
+  f.shared_bytes = static_cast<unsigned>(attributes.sharedSizeBytes);
+  return f;
+#else
+  detail::throw_not_built(d);
+#endif
+}
+
+/// Makes sure that device functions which call each other recursively have `bytes` of stack a
+/// lane. Costs device memory for every lane the GPU can hold. On the host: stacks are fixed.
+inline void reserve_stack(device d, std::size_t bytes) {
+  if (!d.is_cuda()) return;
+#if defined(__CUDACC__)
+  detail::check_launch(cudaSetDevice(d.index()), "select " + d.name());
+  std::size_t now = 0;
+  detail::check_launch(cudaDeviceGetLimit(&now, cudaLimitStackSize), "read the stack limit");
+  if (now < bytes)
+    detail::check_launch(cudaDeviceSetLimit(cudaLimitStackSize, bytes),
+                         "reserve " + std::to_string(bytes) + " bytes of stack a lane");
+#else
+  detail::throw_not_built(d);
+#endif
+}
+
+/// A kernel that faults: it ends every kernel of its context, for when one cannot be ended by
+/// asking. The device is lost to the process afterwards.
+struct trap_kernel {
+  GROSR_DEVICE void operator()() const {
+#if GROSR_ON_GPU
+    asm volatile("trap;");
+#endif
+  }
+};
+
+}  // namespace grosr::simt

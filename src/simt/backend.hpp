@@ -1,0 +1,42 @@
+// What a backend gives to device.cpp, buffer.cpp and stream.cpp. cuda_backend has two
+// implementations: *_cuda.cpp, and backend_nocuda.cpp in builds without CUDA.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/launch.hpp"
+
+namespace grosr::simt {
+
+/// A queue of kernels: what is behind a `stream`.
+class stream_backend {
+ public:
+  virtual ~stream_backend() = default;
+  virtual bool done() = 0;
+  virtual void wait() = 0;
+  virtual void* native() { return nullptr; }
+  virtual void launch_host(host::launch_shape shape, std::function<void()> kernel);
+};
+
+namespace cuda_backend {
+int device_count(std::string& why_none);  ///< `why_none` is set when there are none
+device_properties properties(int index);
+void* allocate(device d, space s, std::size_t bytes);
+void release(device d, space s, void* p) noexcept;
+void copy(device d, void* to, const void* from, std::size_t bytes);
+std::unique_ptr<stream_backend> make_stream(device d);
+}  // namespace cuda_backend
+
+namespace host_backend {
+int device_count();
+device_properties properties();
+std::unique_ptr<stream_backend> make_stream();
+}  // namespace host_backend
+
+std::string in_units(std::size_t bytes);  ///< "1.50 GiB"
+
+}  // namespace grosr::simt

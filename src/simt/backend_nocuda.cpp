@@ -1,0 +1,30 @@
+// The CUDA backend of a build without CUDA: there is no such device, and nothing else can be asked.
+#include "simt/backend.hpp"
+
+namespace grosr::simt {
+namespace {
+
+[[noreturn]] void absent() {
+  throw error(errc::not_built,
+              "this program was built without CUDA; use host:0 or build with nvcc");
+}
+
+}  // namespace
+
+namespace cuda_backend {
+int device_count(std::string& why_none) {
+  why_none = "this program was built without CUDA";
+  return 0;
+}
+device_properties properties(int) { absent(); }
+void* allocate(device, space, std::size_t) { absent(); }
+void release(device, space, void*) noexcept {}
+void copy(device, void*, const void*, std::size_t) { absent(); }
+std::unique_ptr<stream_backend> make_stream(device) { absent(); }
+}  // namespace cuda_backend
+
+namespace detail {
+void check_launch(int, const std::string&) { absent(); }
+}  // namespace detail
+
+}  // namespace grosr::simt

@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "simt/backend.hpp"
+
+namespace grosr::simt {
+namespace {
+
+// One thread runs the queued launches in order. The first failure stays: what was queued behind it
+// is dropped, and done() and wait() throw it from then on, as a GPU's stream does.
+class host_stream final : public stream_backend {
+ public:
+  ~host_stream() override {
+    {
+      std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  bool done() override {
+    std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    return outstanding_ == 0;
+  }
+
+  void wait() override {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return outstanding_ == 0; });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  void launch_host(host::launch_shape shape, std::function<void()> kernel) override {
+    std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    queue_.push_back({shape, std::move(kernel)});
+    ++outstanding_;
+    if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+    wake_.notify_one();
+  }
+
+ private:
+  struct item {
+    host::launch_shape shape;
+    std::function<void()> kernel;
+  };
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const item next = std::move(queue_.front());
+      queue_.pop_front();
+      if (!failure_) {
+        lock.unlock();
+        std::exception_ptr thrown;
+        try {
+          host::run(next.shape, next.kernel);
+        } catch (...) {
+          thrown = std::current_exception();
+        }
+        lock.lock();
+        if (thrown) failure_ = std::move(thrown);
+      }
+      if (--outstanding_ == 0) idle_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_, idle_;
+  std::deque<item> queue_;
+  std::size_t outstanding_ = 0;  // queued or running
+  bool closing_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+namespace host_backend {
+std::unique_ptr<stream_backend> make_stream() { return std::make_unique<host_stream>(); }
+}  // namespace host_backend
+
+void stream_backend::launch_host(host::launch_shape, std::function<void()>) {
+  throw error(errc::misuse, "launch_host was called on a stream of a GPU; use launch()");
+}
+
+struct stream::state {
+  device where;
+  std::unique_ptr<stream_backend> backend;
+};
+
+stream::stream(device d)
+    : state_(
+          new state{d, d.is_cuda() ? cuda_backend::make_stream(d) : host_backend::make_stream()}) {}
+stream::~stream() = default;
+stream::stream(stream&&) noexcept = default;
+stream& stream::operator=(stream&&) noexcept = default;
+
+device stream::where() const { return state_->where; }
+bool stream::done() const { return state_->backend->done(); }
+void stream::wait() const { state_->backend->wait(); }
+void* stream::native() const { return state_->backend->native(); }
+void stream::launch_host(host::launch_shape shape, std::function<void()> kernel) {
+  state_->backend->launch_host(shape, std::move(kernel));
+}
+
+namespace detail {
+void check_shape(const device& d, unsigned blocks, unsigned threads) {
+  if (blocks == 0 || threads == 0 || threads > 1024 || threads % warp_size != 0) {
+    throw error(
+        errc::invalid_option,
+        fmt::format("a launch of {} blocks of {} threads on {}; ask for at least 1 block of a "
+                    "multiple of 32 threads up to 1024",
+                    blocks, threads, d.name()));
+  }
+}
+
+void throw_not_built(const device& d) {
+  throw error(
+      errc::not_built,
+      fmt::format("a kernel was launched on {} from a file that nvcc did not compile; add the "
+                  "file with grosr_device_sources()",
+                  d.name()));
+}
+}  // namespace detail
+
+}  // namespace grosr::simt
