@@ -1,0 +1,7 @@
+// All of GROSR that is there so far.
+#pragma once
+
+#include "grosr/run/runtime.hpp"
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/device.hpp"
+#include "grosr/simt/launch.hpp"

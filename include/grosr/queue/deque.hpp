@@ -1,0 +1,103 @@
+// A work-stealing deque whose whole state is one word.
+//
+//   word    bottom (high 32) │ top (low 32)          entries[i mod capacity], top <= i < bottom
+//   owner   push: write the entry, then bottom + 1    (R1)
+//           pop:  bottom - 1, or top + 1 when one entry is left, by compare-exchange
+//   thief   load the word (A1), load entries[top], top + 1 by compare-exchange
+//
+// Why a thief's entry is the right one: entries[top] changes only after top has moved on (the
+// owner takes the last entry by moving top, never bottom), and then the exchange fails. A word
+// never comes back: top only grows. Every operation is lock-free and linearizable.
+#pragma once
+
+#include <cstdint>
+
+#include "grosr/simt/atomic.hpp"
+
+namespace grosr::queue {
+
+/// What the owner remembers between calls, so that most of them cost one access.
+struct deque_owner {
+  std::uint32_t bottom;    ///< exact: only the owner moves it
+  std::uint32_t top_seen;  ///< a lower bound of top
+};
+
+class deque_ref {
+ public:
+  GROSR_DEVICE deque_ref(std::uint64_t* word, std::uint64_t* entries, std::uint32_t capacity)
+      : word_(word), entries_(entries), mask_(capacity - 1) {}
+
+  /// What a new owner of an existing deque starts from.
+  GROSR_DEVICE deque_owner adopt() const {
+    std::uint64_t w = atomic(*word_).load(simt::acquire);
+    return {static_cast<std::uint32_t>(w >> 32), static_cast<std::uint32_t>(w)};
+  }
+
+  /// Owner only. False when full.
+  GROSR_DEVICE bool push(deque_owner& o, std::uint64_t entry) const {
+    if (o.bottom - o.top_seen > mask_) {
+      o.top_seen = static_cast<std::uint32_t>(atomic(*word_).load(simt::acquire));
+      if (o.bottom - o.top_seen > mask_) return false;
+    }
+    atomic(entries_[o.bottom & mask_]).store(entry, simt::relaxed);
+    // R1: publishes the entry and what it names; pairs with A1 in steal().
+    atomic(*word_).fetch_add(std::uint64_t{1} << 32, simt::release);
+    ++o.bottom;
+    return true;
+  }
+
+  /// Owner only. The newest entry, without taking it; 0 when empty as far as the owner knows.
+  GROSR_DEVICE std::uint64_t peek(const deque_owner& o) const {
+    if (o.bottom == o.top_seen) return 0;
+    return atomic(entries_[(o.bottom - 1) & mask_]).load(simt::relaxed);
+  }
+
+  /// Owner only. The newest entry, or 0 when empty.
+  GROSR_DEVICE std::uint64_t pop(deque_owner& o) const {
+    std::uint64_t expected = pack(o.bottom, o.top_seen);
+    for (;;) {
+      std::uint32_t top = static_cast<std::uint32_t>(expected);
+      o.top_seen = top;
+      if (o.bottom == top) return 0;
+      bool last = o.bottom - top == 1;
+      std::uint64_t entry = atomic(entries_[(o.bottom - 1) & mask_]).load(simt::relaxed);
+      std::uint64_t desired = last ? pack(o.bottom, top + 1) : pack(o.bottom - 1, top);
+      if (atomic(*word_).compare_exchange(expected, desired, simt::acq_rel)) {
+        if (last)
+          o.top_seen = top + 1;
+        else
+          --o.bottom;
+        return entry;
+      }
+    }
+  }
+
+  /// Anyone. Number of entries at some moment during the call.
+  GROSR_DEVICE std::uint32_t size() const {
+    std::uint64_t w = atomic(*word_).load(simt::acquire);
+    return static_cast<std::uint32_t>(w >> 32) - static_cast<std::uint32_t>(w);
+  }
+
+  /// Anyone. The oldest entry, or 0 when empty or when another thief was faster.
+  GROSR_DEVICE std::uint64_t steal() const {
+    std::uint64_t w = atomic(*word_).load(simt::acquire);  // A1: pairs with R1 in push()
+    std::uint32_t bottom = static_cast<std::uint32_t>(w >> 32), top = static_cast<std::uint32_t>(w);
+    if (bottom == top) return 0;
+    std::uint64_t entry = atomic(entries_[top & mask_]).load(simt::relaxed);
+    return atomic(*word_).compare_exchange(w, pack(bottom, top + 1), simt::acq_rel) ? entry : 0;
+  }
+
+ private:
+  GROSR_DEVICE static simt::atomic_ref<std::uint64_t> atomic(std::uint64_t& w) {
+    return simt::atomic_ref<std::uint64_t>(w);
+  }
+  GROSR_DEVICE static std::uint64_t pack(std::uint32_t bottom, std::uint32_t top) {
+    return std::uint64_t{bottom} << 32 | top;
+  }
+
+  std::uint64_t* word_;
+  std::uint64_t* entries_;
+  std::uint32_t mask_;
+};
+
+}  // namespace grosr::queue

@@ -1,0 +1,79 @@
+// What a task sees of the runtime while it runs.
+#pragma once
+
+#include "grosr/run/task.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/wait.hpp"
+
+namespace grosr {
+
+/// Passed to every task's call operator. Valid only during that call. Cheap to copy.
+///
+/// All members may be called by any lane, also after lanes diverged, unless they say otherwise.
+template <class Worker>
+class context {
+ public:
+  GROSR_DEVICE context(Worker& worker, width w, std::uint32_t level, std::uint32_t depth)
+      : worker_(&worker), width_(w), level_(static_cast<std::uint8_t>(level)),
+        depth_(static_cast<std::uint8_t>(depth)) {}
+
+  /// Starts a task of any of the runtime's types. Each lane that calls starts one. It is detached:
+  /// nobody waits for it but wait_all(). When task memory is full, a lane task runs inside this
+  /// call; see docs/scheduler.md for the limits of that.
+  template <class Task>
+  GROSR_DEVICE void spawn(const Task& task) {
+    worker_->spawn(task, level_, true, depth_);
+  }
+
+  /// The same, at another priority than this task's own.
+  template <class Task>
+  GROSR_DEVICE void spawn(const Task& task, priority p) {
+    worker_->spawn(task, static_cast<std::uint32_t>(p), false, depth_);
+  }
+
+  /// Starts a task if there is room for it now; false when task memory is full.
+  template <class Task>
+  GROSR_DEVICE bool try_spawn(const Task& task) {
+    return worker_->try_spawn(task, level_, true);
+  }
+  template <class Task>
+  GROSR_DEVICE bool try_spawn(const Task& task, priority p) {
+    return worker_->try_spawn(task, static_cast<std::uint32_t>(p), false);
+  }
+
+  /// True when work of a higher priority waits. A long task asks this at its tile boundaries, and
+  /// when it is true spawns what remains of itself and returns.
+  GROSR_DEVICE bool yield_to_higher() { return worker_->higher_waits(level_); }
+
+  /// Number of this thread among those that run the task together, and how many they are: 0 of 1
+  /// in a lane task, of 32 in a warp task, of block_threads in a block task.
+  GROSR_DEVICE unsigned rank() const {
+    return width_ == width::lane ? 0 : width_ == width::warp ? simt::lane_id() : simt::thread_id();
+  }
+  GROSR_DEVICE unsigned size() const {
+    return width_ == width::lane ? 1 : width_ == width::warp ? simt::warp_size
+                                                             : run::block_threads;
+  }
+
+  /// Waits for the threads that run this task together; all of them must call it.
+  GROSR_DEVICE void sync() const {
+    if (width_ == width::warp) simt::sync_warp();
+    if (width_ == width::block) simt::sync_block();
+  }
+
+  GROSR_DEVICE priority level() const { return static_cast<priority>(level_); }
+
+  /// Nanoseconds; one clock for the whole device.
+  GROSR_DEVICE std::uint64_t clock_ns() const { return simt::clock_ns(); }
+
+  /// True once the runtime was told to abort: long tasks should return.
+  GROSR_DEVICE bool aborted() const { return worker_->aborted(); }
+
+ private:
+  Worker* worker_;
+  width width_;
+  std::uint8_t level_;
+  std::uint8_t depth_;
+};
+
+}  // namespace grosr

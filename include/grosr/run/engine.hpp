@@ -1,0 +1,150 @@
+// The host's side of the resident scheduler, without the task types: memory, submission, waiting,
+// residency, the monitor. runtime.hpp puts the types around it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "grosr/queue/ingress.hpp"
+#include "grosr/run/layout.hpp"
+#include "grosr/run/options.hpp"
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/launch.hpp"
+
+namespace grosr::run {
+
+using deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// One task type as the host knows it.
+struct task_type {
+  std::string name;
+  std::uint32_t bytes;
+  std::uint32_t stride;
+  width how_wide;
+};
+
+/// The kernel of one set of task types.
+struct program {
+  std::vector<task_type> types;
+  simt::kernel_fit fit;
+  std::function<void(simt::stream&, simt::shape, const view&)> launch;
+  std::function<void(simt::stream&)> trap;  ///< ends every kernel of the context; null on the host
+};
+
+/// Names a submission: complete when the slot's word has reached the generation.
+struct ticket_id {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+};
+
+/// Thread-safe, all of it, but construction and destruction.
+class engine {
+ public:
+  engine(device d, const runtime_options& options, program p);
+  ~engine();
+  engine(const engine&) = delete;
+
+  /// Accepts n tasks of one type, `data` being an array of them. Waits for room until `until`;
+  /// with `attempt` it does not wait. Without room: nothing is accepted and nullopt is returned,
+  /// but a span that has begun to be accepted is accepted whole.
+  std::optional<ticket_id> submit(unsigned type, const void* data, std::size_t n, unsigned level,
+                                  deadline until, bool attempt);
+
+  bool done(ticket_id t) const;
+  bool failed(ticket_id t) const;
+  /// False when the deadline passed.
+  bool wait(ticket_id t, deadline until);
+  bool wait_all(deadline until);
+
+  /// Leaves the device at the workers' next step, and returns when the kernel has ended. Work that
+  /// is left goes on with the next submit or wait.
+  void park();
+  bool resident() const;
+
+  void stop(deadline until);
+  runtime_stats stats() const;
+  std::vector<task_error> errors() const;
+  const device& where() const { return device_; }
+
+ private:
+  enum class life { running, stopping, stopped, lost };
+
+  void check_options() const;
+  void allocate();
+  std::optional<std::uint32_t> take_slot(std::uint32_t& generation);
+  std::uint32_t claim_slot(std::uint32_t& generation, deadline until, bool attempt, bool& ok);
+  void write_line(unsigned level, const queue::line& content);
+  void ensure_resident();
+  bool outstanding() const;
+  void launch_locked();
+  void throw_if_ended() const;
+  [[noreturn]] void throw_fault() const;
+  void monitor();
+  void check_progress();
+  void fail(errc code, const std::string& text);
+  std::string running_now(bool from_device) const;
+  void abort_kernel();
+  void write_trace();
+  template <class Ready>
+  bool wait_for(Ready&& ready, deadline until);
+
+  device device_;
+  runtime_options options_;
+  program program_;
+  unsigned blocks_ = 0;
+  view view_{};
+  std::size_t device_bytes_ = 0, pinned_bytes_ = 0;
+
+  std::vector<std::unique_ptr<queue::ingress>> ports_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port
+  std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
+  std::atomic<std::uint32_t> next_slot_{0}, next_port_{0};
+  std::atomic<std::uint64_t> submitted_{0};
+
+  simt::buffer<std::uint32_t> words_;  // device: board, hints and leave, error count
+  simt::buffer<queue::ingress_ref> port_refs_;
+  simt::buffer<slot_info> slot_infos_;
+  simt::buffer<unsigned char> slot_data_, pool_;
+  simt::buffer<std::uint32_t> slot_words_, quiescent_, state_, running_host_, bitmaps_;
+  simt::buffer<std::uint64_t> deque_words_, deque_entries_, running_;
+  simt::buffer<worker_stats> stats_;
+  simt::buffer<worker_save> saves_;
+  simt::buffer<error_record> errors_;
+  simt::buffer<trace_event> trace_;
+  simt::buffer<std::uint32_t> trace_counts_;
+  queue::ring<std::uint32_t> free_batches_;
+  std::vector<queue::ring<std::uint64_t>> spill_;
+
+  mutable std::mutex residency_lock_;
+  std::unique_ptr<simt::stream> stream_, trap_stream_;
+  std::uint32_t epoch_ = 0;             // of the kernel launched last
+  std::atomic<std::uint32_t> launched_{0};
+  std::atomic<bool> parked_by_user_{false};
+  std::string trace_file_;
+
+  std::atomic<life> life_{life::running};
+  mutable std::mutex fault_lock_;
+  errc fault_code_ = errc::stopped;
+  std::string fault_text_;
+  mutable std::mutex failed_lock_;
+  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, bool> failed_;
+
+  std::mutex monitor_lock_;
+  std::condition_variable monitor_wake_;
+  bool monitor_stop_ = false;
+  std::vector<std::uint64_t> last_running_;
+  std::uint64_t last_progress_ = 0;
+  std::chrono::steady_clock::time_point progress_at_;
+  std::thread monitor_thread_;
+};
+
+}  // namespace grosr::run

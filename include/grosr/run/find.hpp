@@ -1,0 +1,627 @@
+// How a worker finds work, waits for it, meets its block for block tasks, and leaves.
+#pragma once
+
+#include "grosr/run/victim.hpp"
+#include "grosr/run/worker.hpp"
+
+namespace grosr::run {
+
+template <class... Tasks>
+class scheduler : public worker<Tasks...> {
+  using base = worker<Tasks...>;
+  using base::active_, base::b_, base::id_, base::inlined_, base::leads, base::push_any, base::v_,
+      base::w_;
+
+ public:
+  using typename base::shared;
+
+  GROSR_DEVICE scheduler(const view& v, shared& b) : base(v, b) {}
+
+  /// Whole warp: the resident loop. Returns when the runtime parks or aborts.
+  GROSR_DEVICE void loop() {
+    arrive();
+    ref hand{};
+    for (unsigned turn = 1;; ++turn) {
+      // One look at what can interrupt: bits 0-31 hints, 32: meeting, 33: leave.
+      std::uint64_t now = 0;
+      if (leads()) now = look();
+      now = simt::shuffle(simt::full_mask, now, 0);
+      hints_ = static_cast<std::uint32_t>(now);
+      if (now >> 32) {
+        put_back(hand);
+        hand = {};
+        if ((now >> 33 & 1) && leads()) ask_for_meeting(true);
+        if (meet()) break;
+        continue;
+      }
+      if (hand) {
+        std::uint32_t above = ~((2u << hand.level()) - 1u) & 0xfu;
+        if (hints_ & (above | above << 8)) {
+          put_back(hand);
+          hand = {};
+        } else if (turn % 16 == 0) {
+          poll_overdue(turn);
+        }
+      }
+      if (!hand) hand = find(turn);
+      if (hand) {
+        hand = base::run(hand);
+        inlined_ = false;
+      }
+      if (turn % 64 == 0 && leads()) {
+        base::flush_stats();
+        yield_keeper(v_, id_, false);
+      }
+    }
+    depart();
+  }
+
+ private:
+  static constexpr std::uint64_t scan_every_ns = 64 * 1024;
+  static constexpr std::uint64_t meeting_patience_ns = 100'000;
+  static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
+  static constexpr unsigned ageing_turns = 32;
+  static constexpr unsigned block_streak = 32;
+  static constexpr std::uint32_t all_hints = 0x0f0fu;
+
+  GROSR_DEVICE unsigned ports() const { return priority_levels * v_.ports_per_level; }
+
+  GROSR_DEVICE bool must_leave() const {
+    std::uint32_t leave = v_.leave();
+    return leave == v_.epoch || leave == leave_abort;
+  }
+
+  GROSR_DEVICE std::uint64_t look() const {
+    std::uint64_t now = simt::atomic_ref<std::uint32_t>(*v_.hints).load(simt::relaxed);
+    if (must_leave()) now |= std::uint64_t{1} << 33;
+    if (simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0)
+      now |= std::uint64_t{1} << 32;
+    return now;
+  }
+
+  // ---- coming and going ----
+
+  GROSR_DEVICE void arrive() {
+    if (simt::lane_id() == 0) {
+      w_ = {};
+      for (auto& o : w_.open) o.batch = no_batch;
+      adopt(w_.deques, id_);
+      active_ = v_.saves[id_].active != 0;
+    }
+    active_ = simt::shuffle(simt::full_mask, active_ ? 1u : 0u, 0) != 0;
+    if (simt::thread_id() == 0) {
+      b_.deques = {};
+      b_.meeting = b_.arrived = b_.verdict = 0;
+      b_.next_meeting = 0;
+      adopt(b_.deques, v_.workers + simt::block_id());
+      if (simt::block_id() == 0)
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state)
+            .store(v_.epoch << 1, simt::release);
+    }
+    simt::sync_block();
+  }
+
+  GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const {
+    for (unsigned l = 0; l < priority_levels; ++l) {
+      d.owner[l] = v_.deque(l, index).adopt();
+      bool block = index >= v_.workers;
+      std::uint32_t i = block ? index - v_.workers : index;
+      simt::atomic_ref<std::uint32_t> word(v_.bitmap(l, block)[i / 32]);
+      if (d.owner[l].bottom != d.owner[l].top_seen) {
+        d.nonempty |= 1u << l;
+        d.marked |= 1u << l;
+        word.fetch_or(1u << i % 32, simt::relaxed);
+        set_bit(*v_.hints, hint_bit(l, block));
+      } else {
+        word.fetch_and(~(1u << i % 32), simt::relaxed);
+      }
+    }
+  }
+
+  GROSR_DEVICE void depart() {
+    simt::sync_warp();
+    if (!leads()) return;
+    yield_keeper(v_, id_, true);
+    if (w_.stock_count != 0) v_.free_batches.try_push_n(w_.stock, w_.stock_count);
+    v_.saves[id_].active = active_ ? 1 : 0;
+    base::flush_stats();
+  }
+
+  GROSR_DEVICE void put_back(ref hand) {
+    if (hand && leads()) push_any(hand, false);
+    simt::sync_warp();
+  }
+
+  // ---- the board ----
+
+  /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
+  GROSR_DEVICE void activate() {
+    if (active_) return;
+    active_ = true;
+    if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_add(1, simt::acq_rel);
+    simt::sync_warp();
+  }
+
+  /// Whole warp, with nothing in hand or deques, the block's included: stops being active; the
+  /// last one publishes what is complete.
+  GROSR_DEVICE void rest() {
+    if (!active_) return;
+    unsigned lane = simt::lane_id();
+    simt::atomic_ref<std::uint32_t> board(*v_.board);
+    for (;;) {
+      // Q1: lines claimed so far. Claimers were active when they claimed.
+      std::uint32_t claimed = lane < ports() ? v_.ports[lane].claimed() : 0;
+      simt::sync_warp();
+      // Q2: then the board. If this worker is the only one active, all those lines, and whatever
+      // their tasks spawned, are done: work lies only with active workers.
+      std::uint32_t n = 0;
+      if (leads()) n = board.load(simt::acquire);
+      n = simt::shuffle(simt::full_mask, n, 0);
+      bool went = false;
+      if (n == 1) {
+        // Q3: published before the count drops, so that a later publisher writes later.
+        if (lane < ports())
+          simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[lane])
+              .store(claimed, simt::relaxed);
+        simt::sync_warp();
+        if (leads()) simt::fence<simt::scope::system>(simt::seq_cst);
+      }
+      if (leads()) went = board.compare_exchange(n, n - 1, simt::acq_rel);
+      if (simt::shuffle(simt::full_mask, went ? 1u : 0u, 0)) break;
+    }
+    active_ = false;
+  }
+
+  // ---- finding ----
+
+  /// Whole warp: a ref for warps, or none after a wait or when something interrupts.
+  GROSR_DEVICE ref find(unsigned turn) {
+    bool ageing = turn % ageing_turns == 0;
+    for (unsigned k = 0; k < priority_levels; ++k) {
+      // Ageing: now and then the levels take turns at being first, and what others hold comes
+      // before what this worker holds.
+      std::uint32_t level =
+          ageing ? (turn / ageing_turns + k) % priority_levels : priority_levels - 1 - k;
+      if (!ageing)
+        if (ref r = own(level)) return r;
+      if (hints_ & hint_bit(level, false))
+        if (ref r = elsewhere(level, turn)) return r;
+      if (ageing)
+        if (ref r = own(level)) return r;
+      if (hints_ & hint_bit(level, true)) {
+        if (leads()) ask_for_meeting(false);
+        // The meeting comes at the top of the loop. Until it is allowed, go on.
+      }
+    }
+    if (ref r = poll_overdue(turn)) return r;
+    return wait();
+  }
+
+  GROSR_DEVICE ref own(std::uint32_t level) {
+    ref r{};
+    if (leads()) r = pop_ref(v_, w_.deques, id_, level);
+    return {simt::shuffle(simt::full_mask, r.bits, 0)};
+  }
+
+  GROSR_DEVICE ref elsewhere(std::uint32_t level, unsigned turn) {
+    if (ref r = unspill(v_.spill[level])) return r;
+    if (ref r = claim(level)) return r;
+    ref r = choose_victim(v_, level, false, id_, turn, [&](std::uint32_t victim) {
+      return steal(level, victim);
+    });
+    if (r) return r;
+    // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
+    // between are looked for once more; deques are scanned every scan_every_ns anyway.
+    unsigned lane = simt::lane_id();
+    if (leads())
+      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_and(~hint_bit(level, false), simt::acq_rel);
+    simt::sync_warp();
+    if (lane < v_.ports_per_level && v_.ports[level * v_.ports_per_level + lane].waiting())
+      set_bit(*v_.hints, hint_bit(level, false));
+    simt::sync_warp();
+    return {};
+  }
+
+  /// Takes a ref from a spill ring; its active count comes with it.
+  GROSR_DEVICE ref unspill(const queue::ring_ref<std::uint64_t>& ring) {
+    std::uint64_t bits = 0;
+    if (leads() && ring.ready() != 0) ring.try_pop_n(&bits, 1);
+    bits = simt::shuffle(simt::full_mask, bits, 0);
+    if (bits == 0) return {};
+    if (active_) {
+      if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_sub(1, simt::acq_rel);
+    }
+    active_ = true;
+    return {bits};
+  }
+
+  GROSR_DEVICE ref steal(std::uint32_t level, std::uint32_t victim) {
+    queue::deque_ref d = v_.deque(level, victim);
+    std::uint32_t n = 0;
+    if (leads()) n = d.size();
+    if (simt::shuffle(simt::full_mask, n, 0) == 0) return {};
+    activate();
+    std::uint64_t bits = 0;
+    if (leads()) {
+      bits = d.steal();
+      if (bits) ++this->stolen_;
+    }
+    return {simt::shuffle(simt::full_mask, bits, 0)};
+  }
+
+  /// Claims a line of a level that a poll has seen.
+  GROSR_DEVICE ref claim(std::uint32_t level) {
+    unsigned lane = simt::lane_id(), n = v_.ports_per_level;
+    bool there = lane < n && v_.ports[level * n + lane].waiting();
+    std::uint32_t some = simt::ballot(simt::full_mask, there);
+    if (some == 0) return {};
+    activate();
+    // Workers start at different ports.
+    std::uint32_t later = some & ~((1u << id_ % n) - 1u);
+    unsigned p = level * n + simt::lowest_bit(later ? later : some);
+    std::uint64_t got = 0;
+    if (leads()) {
+      std::uint32_t number;
+      if (v_.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
+    }
+    got = simt::shuffle(simt::full_mask, got, 0);
+    if (got == 0) return {};
+    return open_line(v_.ports[p].read_mirror(static_cast<std::uint32_t>(got)));
+  }
+
+  /// Turns a line into a ref that this warp must run at once, or none when it was for blocks.
+  GROSR_DEVICE ref open_line(const queue::held_line& l) {
+    unsigned lane = simt::lane_id();
+    line_header h;
+    h.kind = l.word(0);
+    h.count = l.word(1);
+    h.slot = l.word(2);
+    h.ticket = l.word(3);
+    h.ticket_lines = l.word(4);
+    h.generation = l.word(5);
+    h.ticket_generation = l.word(6);
+    std::uint32_t type = h.kind & 0xff, level = h.kind >> 8 & 0xff;
+    bool in_line = h.kind >> 16 & 1;
+    if (in_line) {
+      unsigned word = line_payload_word + lane % (line_payload_bytes / 4);
+      unsigned from = l.base + word / 3;
+      std::uint32_t w0 = simt::shuffle(simt::full_mask, l.mine.w[0], from);
+      std::uint32_t w1 = simt::shuffle(simt::full_mask, l.mine.w[1], from);
+      std::uint32_t w2 = simt::shuffle(simt::full_mask, l.mine.w[2], from);
+      if (lane < line_payload_bytes / 4)
+        reinterpret_cast<std::uint32_t*>(w_.record)[lane] = word % 3 == 0   ? w0
+                                                            : word % 3 == 1 ? w1
+                                                                            : w2;
+    }
+    ref r = ref::make(h.slot, true, 0, h.count, type, level, true);
+    if (leads()) {
+      w_.line = h;
+      if (h.count > 1 || base::is_block_type(type)) {
+        slot_info& s = v_.slots[h.slot];
+        s.total = h.count;
+        s.ticket = h.ticket;
+        s.ticket_lines = h.ticket_lines;
+        s.generation = h.generation;
+        s.ticket_generation = h.ticket_generation;
+      }
+      if (base::is_block_type(type)) push_any(r, false);
+    }
+    simt::sync_warp();
+    inlined_ = in_line;
+    return base::is_block_type(type) ? ref{} : r;
+  }
+
+  // ---- polling ----
+
+  /// Whole warp, cursor held: looks at a port once. Frees the cursor if it found something.
+  GROSR_DEVICE bool poll(unsigned port, std::uint32_t seen, bool take, ref& got) {
+    const queue::ingress_ref& p = v_.ports[port];
+    simt::bus_word mine;
+    unsigned n = p.poll(seen, mine);
+    if (n == 0) return false;
+    bool first = false;
+    if (take) {
+      activate();
+      if (leads()) first = p.claim_first(seen);
+      first = simt::shuffle(simt::full_mask, first ? 1u : 0u, 0) != 0;
+    }
+    std::uint32_t after = p.accept(seen, n, first ? 1 : 0, mine);
+    if (leads()) {
+      p.free_cursor(after);
+      // H1: after the cursor; pairs with the clearing in elsewhere(), which then looks at ports.
+      if (n > 1 || !first)
+        simt::atomic_ref<std::uint32_t>(*v_.hints)
+            .fetch_or(hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
+    }
+    if (first) got = open_line({mine, 0});
+    return true;
+  }
+
+  /// Whole warp, busy: polls the port whose turn it is when nobody did for a while. Takes nothing
+  /// while it has a ref in hand: a hint tells when there is something more urgent.
+  GROSR_DEVICE ref poll_overdue(unsigned turn) {
+    unsigned port = (id_ + turn / 16) % ports();
+    std::uint64_t got = 0;
+    if (leads()) {
+      std::uint32_t seen;
+      if (v_.ports[port].hold_cursor(base::poll_stale_ns, seen)) got = std::uint64_t{1} << 32 | seen;
+    }
+    got = simt::shuffle(simt::full_mask, got, 0);
+    if (got == 0) return {};
+    auto seen = static_cast<std::uint32_t>(got);
+    ref none{};
+    if (!poll(port, seen, false, none) && leads()) {
+      if (port == 0) obey_control();
+      v_.ports[port].free_cursor(seen);
+    }
+    simt::sync_warp();
+    return {};
+  }
+
+  /// One lane, port 0 held: does what the host asks for.
+  GROSR_DEVICE void obey_control() {
+    std::uint32_t c = simt::atomic_ref<std::uint32_t, simt::scope::system>(
+                          const_cast<std::uint32_t&>(*v_.control))
+                          .load(simt::relaxed);
+    if (c >> 2 != v_.epoch) return;
+    simt::atomic_ref<std::uint32_t> leave(v_.hints[1]);
+    if (static_cast<request>(c & 3) == request::park) {
+      say_leaving();
+      leave.store(v_.epoch, simt::release);
+    } else if (static_cast<request>(c & 3) == request::abort) {
+      leave.store(leave_abort, simt::release);
+    }
+  }
+
+  GROSR_DEVICE void say_leaving() {
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state)
+        .store(v_.epoch << 1 | 1u, simt::relaxed);
+    simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
+  }
+
+  // ---- waiting ----
+
+  /// Whole warp without work: rests, polls if nobody does, returns when there may be work.
+  GROSR_DEVICE ref wait() {
+    // The block's deque counts as this worker's: it rests only when that is empty too.
+    std::uint32_t block_work = 0;
+    if (leads() && (block_work = nonempty(b_.deques)) != 0) ask_for_meeting(false);
+    if (simt::shuffle(simt::full_mask, block_work, 0) != 0) {
+      simt::pause(3, "the block's meeting");
+      return {};
+    }
+    rest();
+    if (leads()) base::end_of_work();
+    unsigned port = id_ % ports();
+    std::uint64_t began = simt::clock_ns();
+    for (unsigned turn = 0;; ++turn) {
+      std::uint64_t now = 0;  // bit 40: role taken, with `seen` below; bit 41: stop waiting
+      if (leads()) {
+        std::uint32_t seen;
+        if ((look() & (all_hints | std::uint64_t{3} << 32)) != 0 ||
+            simt::clock_ns() - began > scan_every_ns)
+          now = std::uint64_t{1} << 41;
+        else if (v_.ports[port].hold_cursor(0, seen))
+          now = std::uint64_t{1} << 40 | seen;
+      }
+      now = simt::shuffle(simt::full_mask, now, 0);
+      if (now >> 41 & 1) break;
+      if (now >> 40 & 1) return lead(port, static_cast<std::uint32_t>(now));
+      simt::pause(turn, "work");
+    }
+    // Hints are only hints: after a long wait look everywhere.
+    if (simt::clock_ns() - began > scan_every_ns && leads())
+      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(scan_hints(), simt::relaxed);
+    return {};
+  }
+
+  /// Levels whose bitmaps are not empty, as hint bits. One lane.
+  GROSR_DEVICE std::uint32_t scan_hints() const {
+    // One word a wait, not all: over the workers of a device every word is looked at often.
+    std::uint32_t hints = 0;
+    for (unsigned l = 0; l < priority_levels; ++l) {
+      std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.warp_bitmap_words];
+      std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.block_bitmap_words];
+      if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint_bit(l, false);
+      if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint_bit(l, true);
+      if (v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level].waiting())
+        hints |= hint_bit(l, false);
+    }
+    return hints;
+  }
+
+  /// Whole warp, idle, cursor held: polls until a line comes or something interrupts.
+  GROSR_DEVICE ref lead(unsigned port, std::uint32_t seen) {
+    std::uint64_t quiet_since = simt::clock_ns();
+    std::uint64_t began = quiet_since;
+    for (unsigned turn = 0;; ++turn) {
+      ref got{};
+      if (poll(port, seen, true, got)) return got;
+      std::uint32_t stop = 0;
+      if (leads()) {
+        if (port == 0) obey_control();
+        stop = (look() & (all_hints | std::uint64_t{3} << 32)) != 0;
+        if (port == 0 && v_.idle_us != 0) {
+          std::uint64_t now = simt::clock_ns();
+          if (simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::relaxed) != 0)
+            quiet_since = now;
+          else if (now - quiet_since > std::uint64_t{v_.idle_us} * 1000)
+            stop |= 2;
+        }
+        if (simt::clock_ns() - began > scan_every_ns) {
+          began = simt::clock_ns();
+          std::uint32_t found = scan_hints();
+          if (found) {
+            simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+            stop |= 1;
+          }
+        }
+      }
+      stop = simt::shuffle(simt::full_mask, stop, 0);
+      if (stop & 2) {
+        if (park()) stop |= 1;
+        quiet_since = simt::clock_ns();
+      }
+      if (stop & 1) {
+        if (leads()) v_.ports[port].free_cursor(seen);
+        simt::sync_warp();
+        return {};
+      }
+      simt::pause(0, "lines from the host");
+    }
+  }
+
+  /// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
+  GROSR_DEVICE bool park() {
+    unsigned lane = simt::lane_id();
+    if (leads()) say_leaving();
+    simt::sync_warp();
+    // Lines first, the board last: a worker that takes a line is active before it does.
+    bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
+    busy = simt::any(simt::full_mask, busy);
+    if (leads()) {
+      if (!busy) busy = simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::acquire) != 0;
+      if (busy)
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state)
+            .store(v_.epoch << 1, simt::relaxed);
+      else
+        simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
+    }
+    return simt::shuffle(simt::full_mask, busy ? 1u : 0u, 0) == 0;
+  }
+
+  // ---- meetings ----
+
+  /// One lane: asks the block's warps to meet at their next step.
+  GROSR_DEVICE void ask_for_meeting(bool now) {
+    if (!now && simt::clock_ns() < simt::atomic_ref<std::uint64_t, simt::scope::block>(
+                                       b_.next_meeting)
+                                       .load(simt::relaxed))
+      return;
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).store(1, simt::relaxed);
+  }
+
+  /// Whole warp: goes to the meeting. True when the block leaves. When a warp does not come in
+  /// time the meeting is called off, and everybody goes back to work.
+  GROSR_DEVICE bool meet() {
+    simt::atomic_ref<std::uint32_t, simt::scope::block> meeting(b_.meeting), arrived(b_.arrived);
+    bool held = true;
+    if (leads()) {
+      arrived.fetch_add(1, simt::acq_rel);
+      std::uint64_t deadline = simt::clock_ns() + meeting_patience_ns;
+      for (unsigned turn = 0;; ++turn) {
+        std::uint32_t n = arrived.load(simt::acquire);
+        if (n == warps_per_block) break;
+        bool off = meeting.load(simt::relaxed) == 0;
+        if ((off || (simt::clock_ns() > deadline && !must_leave())) &&
+            arrived.compare_exchange(n, n - 1, simt::acq_rel)) {
+          simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
+              .store(simt::clock_ns() + meeting_pause_ns, simt::relaxed);
+          meeting.store(0, simt::relaxed);
+          held = false;
+          break;
+        }
+        simt::pause(turn < 3 ? turn : 3, "the block's other warps");
+      }
+    }
+    if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
+    simt::sync_block();
+    for (unsigned streak = 0;; ++streak) {
+      if (simt::warp_id() == 0) {
+        ref r = streak < block_streak ? find_block(streak) : ref{};
+        if (leads()) {
+          b_.task_ref = r.bits;
+          b_.task_failed = 0;
+          b_.verdict = must_leave() && !r ? 1 : 0;
+          if (!r) b_.meeting = b_.arrived = 0;
+        }
+      }
+      simt::sync_block();
+      ref r{b_.task_ref};
+      if (!r) break;
+      base::run_block(r);
+      simt::sync_block();
+    }
+    bool leaving = b_.verdict != 0;
+    simt::sync_block();
+    return leaving;
+  }
+
+  /// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
+  GROSR_DEVICE ref find_block(unsigned streak) {
+    std::uint32_t hints = 0;
+    if (leads())
+      hints = must_leave() ? 0
+                           : simt::atomic_ref<std::uint32_t>(*v_.hints).load(simt::relaxed) |
+                                 nonempty(b_.deques) << 8 | std::uint32_t{1} << 31;
+    hints = simt::shuffle(simt::full_mask, hints, 0);
+    if (hints >> 31 == 0) return {};
+    std::uint32_t self = v_.workers + simt::block_id();
+    for (unsigned k = 0; k < priority_levels; ++k) {
+      std::uint32_t level = priority_levels - 1 - k;
+      ref r{};
+      if (leads()) r = pop_ref(v_, b_.deques, self, level);
+      r = {simt::shuffle(simt::full_mask, r.bits, 0)};
+      if (!r && (hints & hint_bit(level, true))) {
+        r = unspill(v_.block_spill[level]);
+        if (!r)
+          r = choose_victim(v_, level, true, simt::block_id(), streak, [&](std::uint32_t victim) {
+            return steal(level, v_.workers + victim);
+          });
+        if (!r && leads())
+          simt::atomic_ref<std::uint32_t>(*v_.hints)
+              .fetch_and(~hint_bit(level, true), simt::relaxed);
+      }
+      if (r) {
+        activate();
+        load_block_task(r);
+        return r;
+      }
+      // Warps have something more urgent than what blocks could still find.
+      if (hints & hint_bit(level, false)) return {};
+    }
+    return {};
+  }
+
+  GROSR_DEVICE void load_block_task(ref r) {
+    unsigned lane = simt::lane_id();
+    const unsigned char* at = base::batch_at(r);
+    std::uint32_t stride = stride_at(r.type());
+    if (lane < stride / 16) {
+      auto* from = at + r.first() * stride + lane * 16;
+      piece p;
+      if (r.slot()) {
+        simt::bus_word b = simt::bus_load(reinterpret_cast<const simt::bus_word*>(from));
+        for (unsigned k = 0; k < 4; ++k) p.w[k] = b.w[k];
+      } else {
+        p = *reinterpret_cast<const piece*>(from);
+      }
+      reinterpret_cast<piece*>(b_.record)[lane] = p;
+    }
+    simt::sync_warp();
+    if (leads()) base::retire(r, 1);
+  }
+
+  GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type) {
+    std::uint32_t i = 0, stride = 16;
+    ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
+    return stride;
+  }
+
+  std::uint32_t hints_ = 0;
+};
+
+/// The resident kernel.
+template <class... Tasks>
+struct resident {
+  view v;
+
+  GROSR_DEVICE void operator()() const {
+    using engine = scheduler<Tasks...>;
+    auto& b = simt::block_shared<typename engine::shared>();
+    engine s(v, b);
+    s.loop();
+  }
+};
+
+}  // namespace grosr::run

@@ -1,0 +1,173 @@
+// What the resident scheduler keeps where: the structs that the host, the workers and the monitor
+// share, and the `view` through which a kernel reaches them. docs/scheduler.md draws the picture.
+#pragma once
+
+#include <cstdint>
+
+#include "grosr/queue/deque.hpp"
+#include "grosr/queue/ingress.hpp"
+#include "grosr/queue/ring.hpp"
+#include "grosr/run/task.hpp"
+
+namespace grosr::run {
+
+/// Names a batch: where its records lie, which of them are meant, and what they are. 0 is none.
+///
+///   bits 0-31 where │ 32-40 first │ 41-49 count │ 50-54 type │ 55-57 level │ 61 slot │ 62 whole │ 63
+///
+/// `where` is a pool batch, or a slot when the slot bit is set. `whole` marks a line's tasks that
+/// were never split: their end completes the line without counting. Bit 63 is always set.
+struct ref {
+  std::uint64_t bits = 0;
+
+  GROSR_DEVICE static ref make(std::uint32_t where, bool slot, std::uint32_t first,
+                               std::uint32_t count, std::uint32_t type, std::uint32_t level,
+                               bool whole) {
+    return {std::uint64_t{where} | std::uint64_t{first} << 32 | std::uint64_t{count} << 41 |
+            std::uint64_t{type} << 50 | std::uint64_t{level} << 55 | std::uint64_t{slot} << 61 |
+            std::uint64_t{whole} << 62 | std::uint64_t{1} << 63};
+  }
+  GROSR_DEVICE explicit operator bool() const { return bits != 0; }
+  GROSR_DEVICE std::uint32_t where() const { return static_cast<std::uint32_t>(bits); }
+  GROSR_DEVICE std::uint32_t first() const { return bits >> 32 & 0x1ff; }
+  GROSR_DEVICE std::uint32_t count() const { return bits >> 41 & 0x1ff; }
+  GROSR_DEVICE std::uint32_t type() const { return bits >> 50 & 0x1f; }
+  GROSR_DEVICE std::uint32_t level() const { return bits >> 55 & 0x7; }
+  GROSR_DEVICE bool slot() const { return bits >> 61 & 1; }
+  GROSR_DEVICE bool whole() const { return bits >> 62 & 1; }
+  GROSR_DEVICE ref split() const { return {bits & ~(std::uint64_t{1} << 62)}; }
+
+  /// The first n records; rest() has the others.
+  GROSR_DEVICE ref take(std::uint32_t n) const {
+    return make(where(), slot(), first(), n, type(), level(), whole() && n == count());
+  }
+  GROSR_DEVICE ref rest(std::uint32_t n) const {
+    return make(where(), slot(), first() + n, count() - n, type(), level(), false);
+  }
+};
+
+/// Records in a pool batch, and in a slot.
+inline constexpr std::uint32_t batch_records = 32;
+inline constexpr std::uint32_t slot_records = 256;
+
+/// The record layout of ingress: the first 8 words of a line; 16 words of payload follow.
+struct line_header {
+  std::uint32_t kind;           ///< type | level << 8 | inlined << 16
+  std::uint32_t count;          ///< tasks
+  std::uint32_t slot;           ///< completes this line; holds the records unless inlined
+  std::uint32_t ticket;         ///< slot that completes the ticket; the same when it is one line
+  std::uint32_t ticket_lines;   ///< lines of the ticket
+  std::uint32_t generation;     ///< of the slot
+  std::uint32_t ticket_generation;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(line_header) == 8 * sizeof(std::uint32_t));
+inline constexpr unsigned line_payload_word = 8;
+inline constexpr unsigned line_payload_bytes = 64;
+
+/// What the device remembers of a slot while its tasks are spread over several refs.
+struct slot_info {
+  std::uint32_t total;  ///< tasks
+  std::uint32_t ticket;
+  std::uint32_t ticket_lines;
+  std::uint32_t generation;
+  std::uint32_t ticket_generation;
+  std::uint32_t done;        ///< tasks run; or, in a ticket's slot, lines done
+  std::uint32_t failed;      ///< tasks that returned an error
+  std::uint32_t reserved;
+};
+
+/// A slot's word in host memory: generation << 1 | failed.
+GROSR_DEVICE inline std::uint32_t slot_word(std::uint32_t generation, bool failed) {
+  return generation << 1 | (failed ? 1u : 0u);
+}
+
+/// Counters of one worker; all only grow. Device memory.
+struct worker_stats {
+  std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected;
+};
+
+/// What survives a kernel's end.
+struct worker_save {
+  std::uint32_t active;
+  std::uint32_t reserved;
+};
+
+/// A failed task, kept in host memory. `serial` is written last.
+struct error_record {
+  std::uint32_t type;
+  std::int32_t code;
+  unsigned char task[max_task_bytes];
+  std::uint32_t serial;  ///< 1 + position; 0: not written
+};
+inline constexpr std::uint32_t errors_kept = 64;
+
+struct trace_event {
+  std::uint64_t begin, end;  ///< clock_ns
+  std::uint32_t type, count, depth, sm;
+};
+
+// `state` word in host memory: epoch << 1 | leaving.
+// `control` word in host memory: 0, or epoch << 2 | request.
+enum class request : std::uint32_t { none = 0, park = 1, abort = 2 };
+
+// The device word `leave`: 0, the epoch that is to leave, or leave_abort.
+inline constexpr std::uint32_t leave_abort = 0xffffffffu;
+
+// Bits of the device word `hints`: level l has work for warps: bit l; for blocks: bit 8 + l.
+GROSR_DEVICE inline std::uint32_t hint_bit(std::uint32_t level, bool block) {
+  return 1u << (level + (block ? 8 : 0));
+}
+
+/// Everything a kernel needs; passed by value, so that it lies in constant memory.
+struct view {
+  // Device memory, one line each.
+  std::uint32_t* board;   ///< active workers, and refs in spill rings
+  std::uint32_t* hints;   ///< hint bits; hints[1] is `leave`
+  std::uint32_t* keeper;  ///< 1 + the worker that may use the pool's margin; 0: nobody
+  // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
+  queue::ingress_ref* ports;
+  slot_info* slots;
+  const unsigned char* slot_data;  // pinned
+  std::uint32_t* slot_words;       // pinned
+  std::uint32_t* quiescent;        // pinned, one a port
+  std::uint32_t* state;            // pinned
+  const std::uint32_t* control;    // pinned
+  // Task memory.
+  unsigned char* pool;
+  queue::ring_ref<std::uint32_t> free_batches;
+  std::uint64_t* deque_words;    ///< [level][worker], block workers after warp workers
+  std::uint64_t* deque_entries;  ///< [level][worker][capacity]
+  std::uint32_t* bitmaps;        ///< [level][bitmap_words], warps' words, then blocks'
+  queue::ring_ref<std::uint64_t> spill[priority_levels];       ///< for warps
+  queue::ring_ref<std::uint64_t> block_spill[priority_levels];  ///< for blocks
+  // Reports.
+  worker_stats* stats;
+  worker_save* saves;
+  std::uint64_t* running;       ///< device: (type + 1) << 56 | start (ns), by worker
+  std::uint32_t* running_host;  ///< pinned: type + 1, by worker; late by up to 16 us
+  error_record* errors;         ///< pinned
+  std::uint32_t* error_count;
+  trace_event* trace;           ///< null: off; [worker][trace_capacity]
+  std::uint32_t* trace_counts;
+
+  std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
+  std::uint32_t deque_capacity, batch_bytes, slot_bytes, stock_target, pool_margin, inline_depth;
+  std::uint32_t epoch, idle_us, trace_capacity;
+
+  GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }
+  GROSR_DEVICE queue::deque_ref deque(std::uint32_t level, std::uint32_t worker) const {
+    std::uint64_t i = std::uint64_t{level} * all_workers() + worker;
+    return {deque_words + i, deque_entries + i * deque_capacity, deque_capacity};
+  }
+  GROSR_DEVICE std::uint32_t* bitmap(std::uint32_t level, bool block) const {
+    return bitmaps + level * (warp_bitmap_words + block_bitmap_words) +
+           (block ? warp_bitmap_words : 0);
+  }
+  GROSR_DEVICE std::uint32_t leave() const {
+    return simt::atomic_ref<std::uint32_t>(hints[1]).load(simt::relaxed);
+  }
+  GROSR_DEVICE bool aborted() const { return leave() == leave_abort; }
+};
+
+}  // namespace grosr::run

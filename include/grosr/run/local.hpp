@@ -1,0 +1,161 @@
+// What a worker keeps in block-shared memory, and the operations on it: its deques' owner state,
+// its open batches, its stock of free pool batches.
+#pragma once
+
+#include "grosr/run/layout.hpp"
+#include "grosr/simt/shared.hpp"
+
+namespace grosr::run {
+
+inline constexpr std::uint32_t stock_capacity = 16;
+inline constexpr std::uint32_t no_batch = 0xffffffffu;
+
+/// A batch that is being filled by spawns.
+struct open_batch {
+  std::uint32_t batch;  ///< pool batch, or no_batch
+  std::uint32_t count;  ///< records in it
+};
+
+/// Owner side of one worker's deques. `lock` is held around every push: spawns of lanes that
+/// diverged meet here. Pops are made by the worker between batches, when nobody spawns.
+struct deque_local {
+  std::uint32_t lock;
+  std::uint32_t nonempty;  ///< bit l: deque l may hold refs
+  std::uint32_t marked;    ///< bit l: this worker's bit in bitmap l is set
+  queue::deque_owner owner[priority_levels];
+};
+
+template <unsigned Types>
+struct warp_local {
+  deque_local deques;
+  std::uint32_t open_mask;  ///< bit type * levels + level
+  open_batch open[Types * priority_levels];
+  std::uint32_t stock_count;
+  std::uint32_t stock[stock_capacity];
+  std::uint32_t spawned, inlined, spilled, rejected, failed;  // since the last flush_stats
+  alignas(16) unsigned char record[max_task_bytes];  ///< an inlined task that is running
+  line_header line;                                  ///< the line whose `whole` ref is running
+};
+
+template <unsigned Types>
+struct block_local {
+  warp_local<Types> warps[warps_per_block];
+  deque_local deques;        ///< of the block as a worker
+  std::uint32_t meeting;     ///< 0: none; else asked for
+  std::uint32_t arrived;     ///< warps at the meeting
+  std::uint32_t verdict;     ///< 1: leave
+  std::uint64_t next_meeting;  ///< not before this (clock_ns), unless to leave
+  std::uint64_t task_ref;
+  std::uint32_t task_failed;
+  alignas(16) unsigned char record[max_task_bytes];
+};
+
+/// A lock among the lanes of a block.
+GROSR_DEVICE inline void lock(std::uint32_t& word) {
+  simt::atomic_ref<std::uint32_t, simt::scope::block> l(word);
+  simt::wait_until([&] { return l.exchange(1, simt::acquire) == 0; }, simt::forever, nullptr,
+                   "another lane's spawn");
+}
+
+GROSR_DEVICE inline void unlock(std::uint32_t& word) {
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(word).store(0, simt::release);
+}
+
+/// Which levels of a deque may hold refs. Other warps of the block read it without the lock.
+GROSR_DEVICE inline std::uint32_t nonempty(deque_local& d) {
+  return simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty).load(simt::relaxed);
+}
+
+/// One lane sets `bit` in a shared hint word, unless it is set.
+GROSR_DEVICE inline void set_bit(std::uint32_t& word, std::uint32_t bit) {
+  simt::atomic_ref<std::uint32_t> w(word);
+  if ((w.load(simt::relaxed) & bit) == 0) w.fetch_or(bit, simt::relaxed);
+}
+
+/// One lane, lock held: puts a ref where thieves can find it. `index` is the worker's among all.
+/// Never fails: a full deque sends the ref to the level's spill ring, which has a cell for every
+/// batch and slot there is. True when it was spilled.
+GROSR_DEVICE inline bool push_ref(const view& v, deque_local& d, std::uint32_t index, ref r) {
+  std::uint32_t level = r.level();
+  bool block = index >= v.workers, spilled = false;
+  if (v.deque(level, index).push(d.owner[level], r.split().bits)) {
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
+        .store(d.nonempty | 1u << level, simt::relaxed);
+    if ((d.marked >> level & 1) == 0) {
+      d.marked |= 1u << level;
+      std::uint32_t i = block ? index - v.workers : index;
+      simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
+          .fetch_or(1u << i % 32, simt::relaxed);
+    }
+  } else {
+    // The ref in the ring holds an active count of its own, so that quiescence sees it.
+    simt::atomic_ref<std::uint32_t>(*v.board).fetch_add(1, simt::acq_rel);
+    auto& ring = block ? v.block_spill[level] : v.spill[level];
+    std::uint64_t bits = r.split().bits;
+    simt::wait_until([&] { return ring.try_push_n(&bits, 1) == 1; }, simt::forever, nullptr,
+                     "room in a spill ring");
+    spilled = true;
+  }
+  set_bit(*v.hints, hint_bit(level, block));
+  return spilled;
+}
+
+/// One lane, nobody spawning: the newest ref of a level, or none.
+GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t index,
+                                std::uint32_t level) {
+  if ((d.nonempty >> level & 1) == 0) return {};
+  ref r{v.deque(level, index).pop(d.owner[level])};
+  if (!r) {
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
+        .store(d.nonempty & ~(1u << level), simt::relaxed);
+    if (d.marked >> level & 1) {
+      d.marked &= ~(1u << level);
+      bool block = index >= v.workers;
+      std::uint32_t i = block ? index - v.workers : index;
+      simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
+          .fetch_and(~(1u << i % 32), simt::relaxed);
+    }
+  }
+  return r;
+}
+
+/// One lane, lock held or nobody spawning: a free pool batch, or no_batch. The last
+/// `v.pool_margin` batches are for one worker at a time, the keeper: it goes on depth-first while
+/// the others wait or run children inline, and what it finishes makes room for them.
+template <unsigned Types>
+GROSR_DEVICE inline std::uint32_t take_batch(const view& v, warp_local<Types>& w,
+                                             std::uint32_t worker) {
+  if (w.stock_count == 0) {
+    if (v.free_batches.ready() < v.pool_margin) {
+      simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
+      std::uint32_t who = keeper.load(simt::relaxed);
+      if (who == 0 && keeper.compare_exchange(who, worker + 1, simt::relaxed)) who = worker + 1;
+      if (who != worker + 1) return no_batch;
+    }
+    w.stock_count = v.free_batches.try_pop_n(w.stock, v.stock_target);
+    if (w.stock_count == 0) return no_batch;
+  }
+  return w.stock[--w.stock_count];
+}
+
+/// One lane: gives up the keeper's role, if this worker has it and room is there again, or it has
+/// nothing left to do.
+GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool idle) {
+  simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
+  if (keeper.load(simt::relaxed) == worker + 1 &&
+      (idle || v.free_batches.ready() >= 2 * v.pool_margin))
+    keeper.store(0, simt::relaxed);
+}
+
+/// One lane, lock held or nobody spawning: gives a pool batch back.
+template <unsigned Types>
+GROSR_DEVICE inline void free_batch(const view& v, warp_local<Types>& w, std::uint32_t batch) {
+  if (w.stock_count >= 2 * v.stock_target) {
+    std::uint32_t n = v.stock_target;
+    w.stock_count -= n;
+    v.free_batches.try_push_n(w.stock + w.stock_count, n);
+  }
+  w.stock[w.stock_count++] = batch;
+}
+
+}  // namespace grosr::run

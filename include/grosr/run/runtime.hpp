@@ -1,0 +1,151 @@
+// runtime<Tasks...>: hand it tasks, and it runs them on a kernel that stays on the device.
+//
+//   struct square {
+//     float* x;
+//     std::uint32_t i;
+//     GROSR_DEVICE void operator()(auto& context) const { x[i] *= x[i]; }
+//   };
+//   grosr::runtime<square> runtime;
+//   auto ticket = runtime.submit(square{x, 3});
+//   ticket.wait();
+//
+// It does not order tasks, move data, or return values: tasks write where their members point.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "grosr/run/engine.hpp"
+#include "grosr/run/find.hpp"
+#include "grosr/run/options.hpp"
+
+namespace grosr {
+
+/// What a submission is waited for by. A small value; refers to its runtime, which must live.
+class ticket {
+ public:
+  ticket() = default;
+  ticket(run::engine* e, run::ticket_id id) : engine_(e), id_(id) {}
+
+  /// True when the submitted tasks have run (not what they spawned). Never blocks.
+  bool done() const { return engine_ == nullptr || engine_->done(id_); }
+
+  /// Waits until done(). Throws error(device_lost, watchdog or stopped) if that cannot happen.
+  void wait() const {
+    if (engine_) engine_->wait(id_, {});
+  }
+
+  /// The same with a time limit: false when it passed first.
+  bool wait_for(std::chrono::nanoseconds limit) const {
+    return engine_ == nullptr || engine_->wait(id_, std::chrono::steady_clock::now() + limit);
+  }
+
+  /// Once done: whether any of the tasks returned an error. See runtime::errors().
+  bool failed() const { return engine_ != nullptr && engine_->failed(id_); }
+
+ private:
+  run::engine* engine_ = nullptr;
+  run::ticket_id id_;
+};
+
+/// A resident scheduler for tasks of the types named. Every member may be called from any number
+/// of host threads, except construction and destruction. Not movable: tickets point to it.
+template <class... Tasks>
+class runtime {
+ public:
+  using types = run::type_list<Tasks...>;
+
+  /// Takes memory and starts the monitor; the kernel is launched by the first submit. Throws
+  /// error(invalid_option, out_of_memory, not_built, device_lost).
+  explicit runtime(device d = device::best(), const runtime_options& options = {})
+      : engine_(std::make_unique<run::engine>(d, options, make_program(d, options))) {}
+
+  /// Finishes what was accepted, as stop() without a deadline, but does not throw: call stop() to
+  /// learn of errors.
+  ~runtime() = default;
+
+  /// Hands over one task. Waits while queues are full. Throws error(stopped) after stop().
+  template <class Task>
+  ticket submit(const Task& task, priority p = priority::normal) {
+    return submit(std::span<const Task>(&task, 1), p);
+  }
+
+  /// Hands over many tasks of one type; one ticket for all of them. The array may be reused at once.
+  template <class Task>
+  ticket submit(std::span<const Task> tasks, priority p = priority::normal) {
+    if (tasks.empty()) return {};
+    auto id = engine_->submit(types::template index_of<Task>(), tasks.data(), tasks.size(),
+                              static_cast<unsigned>(p), {}, false);
+    return {engine_.get(), *id};
+  }
+  template <class Task>
+  ticket submit(const std::vector<Task>& tasks, priority p = priority::normal) {
+    return submit(std::span<const Task>(tasks), p);
+  }
+
+  /// Hands over the tasks if there is room for at least the first of them now.
+  template <class Task>
+  std::optional<ticket> try_submit(std::span<const Task> tasks, priority p = priority::normal) {
+    if (tasks.empty()) return ticket{};
+    auto id = engine_->submit(types::template index_of<Task>(), tasks.data(), tasks.size(),
+                              static_cast<unsigned>(p), {}, true);
+    if (!id) return std::nullopt;
+    return ticket(engine_.get(), *id);
+  }
+  template <class Task>
+  std::optional<ticket> try_submit(const Task& task, priority p = priority::normal) {
+    return try_submit(std::span<const Task>(&task, 1), p);
+  }
+
+  /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
+  /// left to run. Other threads may go on submitting.
+  void wait_all() { engine_->wait_all({}); }
+  bool wait_all_for(std::chrono::nanoseconds limit) {
+    return engine_->wait_all(std::chrono::steady_clock::now() + limit);
+  }
+
+  /// Gives the device back until the next submit or wait; returns when the kernel has ended. Call it
+  /// before cudaFree and other calls that wait for the whole device.
+  void park() { engine_->park(); }
+  bool resident() const { return engine_->resident(); }
+
+  /// Waits for everything accepted, then ends; later submits throw. Past the deadline it aborts and
+  /// throws error(timed_out) that says how much was not run.
+  void stop() { engine_->stop({}); }
+  void stop(std::chrono::nanoseconds limit) {
+    engine_->stop(std::chrono::steady_clock::now() + limit);
+  }
+
+  runtime_stats stats() const { return engine_->stats(); }
+
+  /// The first tasks that returned errors, at most 64.
+  std::vector<task_error> errors() const { return engine_->errors(); }
+
+  const device& where() const { return engine_->where(); }
+
+ private:
+  static constexpr unsigned min_blocks = 8;  // blocks an SM the compiler must leave registers for
+
+  static run::program make_program(const device& d, const runtime_options& o) {
+    static_assert(types::checked);
+    run::program p;
+    p.types = {run::task_type{std::string(run::type_name<Tasks>()), sizeof(Tasks),
+                              run::stride_of<Tasks>, run::width_of<Tasks>()}...};
+    using kernel = run::resident<Tasks...>;
+    simt::reserve_stack(d, 1024 + std::size_t{o.inline_depth} * 256);
+    p.fit = simt::fit<run::block_threads, min_blocks, kernel>(d, run::block_threads);
+    p.launch = [](simt::stream& s, simt::shape grid, const run::view& v) {
+      simt::launch<run::block_threads, min_blocks>(s, grid, kernel{v});
+    };
+    if (d.is_cuda()) {
+      simt::fit<32, 1, simt::trap_kernel>(d, 32);
+      p.trap = [](simt::stream& s) { simt::launch<32, 1>(s, {1, 32}, simt::trap_kernel{}); };
+    }
+    return p;
+  }
+
+  std::unique_ptr<run::engine> engine_;
+};
+
+}  // namespace grosr

@@ -1,0 +1,83 @@
+// What a task is: any trivially copyable struct of at most 64 bytes that can be called with a
+// context.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "grosr/simt/config.hpp"
+
+namespace grosr {
+
+/// How many threads run one task together.
+enum class width : std::uint8_t { lane, warp, block };
+
+/// Levels, from the least to the most urgent.
+enum class priority : std::uint8_t { low, normal, high, urgent };
+inline constexpr unsigned priority_levels = 4;
+
+namespace run {
+
+inline constexpr unsigned max_task_bytes = 64;
+inline constexpr unsigned max_task_types = 16;
+inline constexpr unsigned warps_per_block = 4;
+inline constexpr unsigned block_threads = warps_per_block * simt::warp_size;
+
+template <class T>
+constexpr width width_of() {
+  if constexpr (requires { T::width; })
+    return T::width;
+  else
+    return width::lane;
+}
+
+/// Bytes a task takes in a batch.
+template <class T>
+inline constexpr std::uint32_t stride_of = (sizeof(T) + 15) / 16 * 16;
+
+template <class T>
+constexpr bool check_task() {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "grosr: a task must be trivially copyable: no virtual functions, no owning members");
+  static_assert(sizeof(T) <= max_task_bytes,
+                "grosr: a task has at most 64 bytes: put larger data behind a pointer");
+  static_assert(alignof(T) <= 16, "grosr: a task is aligned to at most 16 bytes");
+  return true;
+}
+
+template <class... Tasks>
+struct type_list {
+  static_assert(sizeof...(Tasks) >= 1, "grosr: a runtime needs at least one task type");
+  static_assert(sizeof...(Tasks) <= max_task_types, "grosr: a runtime has at most 16 task types");
+  static constexpr bool checked = (check_task<Tasks>() && ...);
+  static constexpr unsigned size = sizeof...(Tasks);
+
+  template <class T>
+  static constexpr unsigned index_of() {
+    static_assert((std::is_same_v<T, Tasks> || ...),
+                  "grosr: this task type is not among the runtime's: add it to runtime<...>");
+    unsigned i = 0;
+    (void)((std::is_same_v<T, Tasks> ? false : (++i, true)) && ...);
+    return i;
+  }
+
+  static constexpr std::uint32_t max_stride() {
+    std::uint32_t most = 0;
+    ((most = stride_of<Tasks> > most ? stride_of<Tasks> : most), ...);
+    return most;
+  }
+};
+
+/// A type's name as the compiler spells it.
+template <class T>
+constexpr std::string_view type_name() {
+  std::string_view s = __PRETTY_FUNCTION__;
+  auto from = s.find("T = ");
+  if (from == std::string_view::npos) return s;
+  from += 4;
+  return s.substr(from, s.find_first_of(";]", from) - from);
+}
+
+}  // namespace run
+}  // namespace grosr

@@ -1,0 +1,46 @@
+// Whom to steal from: the one place to change the victim choice.
+//
+// Every level has a bitmap with a bit for each worker whose deque may hold something. A thief loads
+// the whole bitmap at once (32 words a step, one coalesced load), starts after its own position so
+// that thieves spread, and tries the first few workers found.
+#pragma once
+
+#include "grosr/run/layout.hpp"
+#include "grosr/simt/lanes.hpp"
+
+namespace grosr::run {
+
+inline constexpr unsigned steal_attempts = 4;
+
+/// Whole warp: calls `attempt(worker)` in every lane for candidates until it returns a ref, at most
+/// steal_attempts times. `self` and the result of `attempt` are the same in every lane.
+template <class Attempt>
+GROSR_DEVICE ref choose_victim(const view& v, std::uint32_t level, bool block, std::uint32_t self,
+                               std::uint32_t salt, Attempt&& attempt) {
+  unsigned lane = simt::lane_id();
+  const std::uint32_t* bitmap = v.bitmap(level, block);
+  std::uint32_t words = block ? v.block_bitmap_words : v.warp_bitmap_words;
+  std::uint32_t begin = (self / 32 + salt * 7) % words;
+  unsigned tried = 0;
+  for (std::uint32_t step = 0; step < words; step += simt::warp_size) {
+    std::uint32_t i = step + lane, at = (begin + i) % words, mine = 0;
+    if (i < words)
+      mine = simt::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(bitmap[at]))
+                 .load(simt::relaxed);
+    for (std::uint32_t some; (some = simt::ballot(simt::full_mask, mine != 0)) != 0;) {
+      unsigned source = simt::lowest_bit(some);
+      // Thieves that look at the same word prefer different bits of it.
+      std::uint32_t turn = (self + salt) % 32;
+      std::uint32_t rotated = mine >> turn | (turn ? mine << (32 - turn) : 0);
+      std::uint32_t bit = mine ? (simt::lowest_bit(rotated) + turn) % 32 : 0;
+      std::uint32_t victim = simt::shuffle(simt::full_mask, at * 32 + bit, source);
+      if (lane == source) mine &= ~(1u << bit);
+      if (victim == self) continue;
+      if (ref r = attempt(victim)) return r;
+      if (++tried == steal_attempts) return {};
+    }
+  }
+  return {};
+}
+
+}  // namespace grosr::run

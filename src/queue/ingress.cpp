@@ -1,0 +1,48 @@
+#include "grosr/queue/ingress.hpp"
+
+#include <vector>
+
+namespace grosr::queue {
+
+ingress::ingress(device d, std::uint32_t capacity)
+    : capacity_(capacity),
+      control_((check_capacity(capacity, "ingress lines"),
+                simt::buffer<ingress_control>(d, simt::space::device, 1))),
+      lines_(d, simt::space::pinned, std::size_t{capacity} * line_words),
+      mirror_(d, simt::space::device, std::size_t{capacity} * line_words),
+      next_(d, simt::space::device, capacity),
+      credit_(d, simt::space::pinned, 1) {
+  if (capacity < 8)
+    throw error(errc::invalid_option, "ingress lines: a capacity of " + std::to_string(capacity) +
+                                          " was asked for; the least is 8");
+  std::vector<std::uint32_t> next(capacity);
+  for (std::uint32_t i = 0; i < capacity; ++i) next[i] = i;
+  next_.copy_from(next);
+}
+
+ingress_ref ingress::ref() const {
+  ingress_ref r;
+  r.control_ = control_.data();
+  r.lines_ = lines_.data();
+  r.mirror_ = mirror_.data();
+  r.next_ = next_.data();
+  r.credit_ = credit_.data();
+  r.mask_ = capacity_ - 1;
+  return r;
+}
+
+bool ingress::has_room() {
+  if (written_ - credit_seen_ < capacity_) return true;
+  credit_seen_ =
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(credit_[0]).load(simt::acquire);
+  return written_ - credit_seen_ < capacity_;
+}
+
+std::uint32_t ingress::write(const line& content) {
+  std::uint32_t number = written_++;
+  write_line(lines_.data() + std::size_t{number & (capacity_ - 1)} * line_words, content,
+             lap_of(number, capacity_));
+  return number;
+}
+
+}  // namespace grosr::queue

@@ -1,0 +1,269 @@
+// Memory, life cycle and statistics of an engine. Submission is in submit.cpp, residency and the
+// monitor in residency.cpp.
+#include "grosr/run/engine.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "grosr/run/local.hpp"
+#include "run/trace.hpp"
+
+namespace grosr::run {
+namespace {
+
+constexpr std::uint32_t least_margin = 128;  // batches; twice what one worker may need
+
+std::string kibibytes(std::size_t bytes) {
+  return std::to_string((bytes + 1023) / 1024) + " KiB";
+}
+
+unsigned auto_blocks_per_sm(const device& d, const simt::kernel_fit& fit) {
+  if (!d.is_cuda()) return 1;
+  // A quarter of every SM stays free for ordinary kernels.
+  return std::max(1u, fit.blocks_per_sm * 3 / 4);
+}
+
+}  // namespace
+
+engine::engine(device d, const runtime_options& options, program p)
+    : device_(d), options_(options), program_(std::move(p)) {
+  check_options();
+  device_properties props = device_.properties();
+  if (options_.sms == 0 || options_.sms > props.sms) options_.sms = props.sms;
+  if (options_.blocks_per_sm == 0)
+    options_.blocks_per_sm = auto_blocks_per_sm(device_, program_.fit);
+  if (options_.ports_per_level == 0) options_.ports_per_level = device_.is_cuda() ? 4 : 1;
+  if (program_.fit.blocks_per_sm < options_.blocks_per_sm)
+    throw error(errc::invalid_option,
+                "runtime: " + std::to_string(options_.blocks_per_sm) +
+                    " blocks an SM were asked for, but only " +
+                    std::to_string(program_.fit.blocks_per_sm) +
+                    " fit with these task types; ask for fewer (blocks_per_sm)");
+  blocks_ = options_.sms * options_.blocks_per_sm;
+  if (options_.trace.empty())
+    if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
+  trace_file_ = options_.trace;
+  allocate();
+  stream_ = std::make_unique<simt::stream>(device_);
+  if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
+  progress_at_ = std::chrono::steady_clock::now();
+  monitor_thread_ = std::thread([this] { monitor(); });
+}
+
+engine::~engine() {
+  try {
+    if (life_ == life::running) stop({});
+  } catch (...) {  // stop() is where errors are reported
+  }
+  {
+    std::lock_guard lock(monitor_lock_);
+    monitor_stop_ = true;
+  }
+  monitor_wake_.notify_all();
+  monitor_thread_.join();
+}
+
+void engine::check_options() const {
+  auto bad = [](const std::string& text) { throw error(errc::invalid_option, "runtime: " + text); };
+  queue::check_capacity(options_.lines, "runtime: lines");
+  if (options_.lines < 8) bad("lines = " + std::to_string(options_.lines) + "; the least is 8");
+  if (options_.slots < 4 || options_.slots > (1u << 24))
+    bad("slots = " + std::to_string(options_.slots) + "; must be from 4 to 16777216");
+  queue::check_capacity(options_.deque_capacity, "runtime: deque_capacity");
+  if (options_.ports_per_level > 8)
+    bad("ports_per_level = " + std::to_string(options_.ports_per_level) + "; at most 8");
+  if (options_.inline_depth > 64)
+    bad("inline_depth = " + std::to_string(options_.inline_depth) + "; at most 64");
+  if (options_.idle_timeout.count() < 0 || options_.watchdog.count() < 0)
+    bad("idle_timeout and watchdog must not be negative; 0 means never");
+}
+
+void engine::allocate() {
+  using simt::space;
+  std::uint32_t workers = blocks_ * warps_per_block, all = workers + blocks_;
+  std::uint32_t ports = priority_levels * options_.ports_per_level;
+  std::uint32_t stride = 0;
+  for (auto& t : program_.types) stride = std::max(stride, t.stride);
+  view_.workers = workers;
+  view_.blocks = blocks_;
+  view_.ports_per_level = options_.ports_per_level;
+  view_.warp_bitmap_words = (workers + 31) / 32;
+  view_.block_bitmap_words = (blocks_ + 31) / 32;
+  view_.deque_capacity = options_.deque_capacity;
+  view_.batch_bytes = batch_records * stride;
+  view_.slot_bytes = slot_records * stride;
+  view_.inline_depth = options_.inline_depth;
+  view_.idle_us = static_cast<std::uint32_t>(
+      std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
+
+  // What does not depend on the number of batches.
+  std::size_t bitmap_words =
+      std::size_t{priority_levels} * (view_.warp_bitmap_words + view_.block_bitmap_words);
+  std::size_t deques = std::size_t{priority_levels} * all;
+  std::size_t fixed = 4 * 128 + bitmap_words * 4 + deques * 8 * (1 + options_.deque_capacity) +
+                      ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
+                      options_.slots * sizeof(slot_info) +
+                      workers * (sizeof(worker_stats) + sizeof(worker_save) + 8);
+  // The pool: each batch also has a cell in the free ring and in every spill ring. Rings are powers
+  // of two, so the largest pool is found by trying.
+  auto ring_cells = [&](std::size_t batches) {
+    return std::bit_ceil(std::max<std::size_t>(batches + options_.slots, 2));
+  };
+  auto total = [&](std::size_t batches) {
+    return fixed + batches * view_.batch_bytes +
+           queue::ring<std::uint32_t>::bytes(std::bit_ceil(std::max<std::size_t>(batches, 2))) +
+           2 * priority_levels * queue::ring<std::uint64_t>::bytes(ring_cells(batches));
+  };
+  std::size_t least = std::size_t{2} * workers + least_margin;
+  if (total(least) > options_.memory_limit)
+    throw error(errc::invalid_option,
+                "runtime: memory_limit is " + kibibytes(options_.memory_limit) + ", but " +
+                    std::to_string(workers) + " workers need at least " + kibibytes(total(least)) +
+                    "; raise memory_limit, or lower sms, blocks_per_sm or deque_capacity");
+  std::size_t low = least, high = std::size_t{1} << 28;
+  while (low + 1 < high) {
+    std::size_t middle = (low + high) / 2;
+    (total(middle) <= options_.memory_limit ? low : high) = middle;
+  }
+  auto batches = static_cast<std::uint32_t>(low);
+  view_.pool_margin = std::clamp<std::uint32_t>(batches / 16, least_margin / 2, 1024);
+  view_.stock_target = std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
+  device_bytes_ = total(batches);
+
+  words_ = {device_, space::device, 4 * 32};  // a 128-byte line each
+  view_.board = words_.data();
+  view_.hints = words_.data() + 32;
+  view_.error_count = words_.data() + 64;
+  view_.keeper = words_.data() + 96;
+  std::vector<queue::ingress_ref> refs;
+  for (std::uint32_t i = 0; i < ports; ++i) {
+    ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
+    refs.push_back(ports_.back()->ref());
+  }
+  port_refs_ = {device_, space::device, ports};
+  port_refs_.copy_from(refs);
+  view_.ports = port_refs_.data();
+  written_ = std::make_unique<std::atomic<std::uint32_t>[]>(ports);
+  generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(options_.slots);
+
+  auto device_array = [&](auto& buffer, auto*& in_view, std::size_t count) {
+    buffer = {device_, space::device, count};
+    in_view = buffer.data();
+  };
+  auto pinned_array = [&](auto& buffer, auto*& in_view, std::size_t count) {
+    buffer = {device_, space::pinned, count};
+    in_view = buffer.data();
+    pinned_bytes_ += buffer.bytes();
+  };
+  device_array(slot_infos_, view_.slots, options_.slots);
+  slot_data_ = {device_, space::pinned, std::size_t{options_.slots} * view_.slot_bytes};
+  view_.slot_data = slot_data_.data();
+  pinned_bytes_ += slot_data_.bytes() + ports * options_.lines * sizeof(queue::line);
+  pinned_array(slot_words_, view_.slot_words, options_.slots);
+  pinned_array(quiescent_, view_.quiescent, ports);
+  state_ = {device_, space::pinned, 64};  // state, and control on a line of its own
+  view_.state = state_.data();
+  view_.control = state_.data() + 32;
+  pinned_array(running_host_, view_.running_host, workers);
+  pinned_array(errors_, view_.errors, errors_kept);
+  device_array(pool_, view_.pool, std::size_t{batches} * view_.batch_bytes);
+  device_array(deque_words_, view_.deque_words, deques);
+  device_array(deque_entries_, view_.deque_entries, deques * options_.deque_capacity);
+  device_array(bitmaps_, view_.bitmaps, bitmap_words);
+  device_array(running_, view_.running, workers);
+  device_array(stats_, view_.stats, workers);
+  device_array(saves_, view_.saves, workers);
+  free_batches_ = {device_, std::bit_ceil(std::max(batches, 2u))};
+  view_.free_batches = free_batches_.ref();
+  free_batches_.fill(batches, [](std::uint32_t i) { return i; });
+  for (unsigned l = 0; l < priority_levels; ++l)
+    for (auto* target : {&view_.spill[l], &view_.block_spill[l]}) {
+      spill_.emplace_back(device_, static_cast<std::uint32_t>(ring_cells(batches)));
+      *target = spill_.back().ref();
+    }
+  if (!trace_file_.empty()) {
+    view_.trace_capacity = 4096;
+    device_array(trace_, view_.trace, std::size_t{workers} * view_.trace_capacity);
+    device_array(trace_counts_, view_.trace_counts, workers);
+  }
+}
+
+runtime_stats engine::stats() const {
+  runtime_stats s;
+  s.submitted = submitted_.load();
+  s.residencies = launched_.load();
+  s.memory = device_bytes_;
+  s.host_memory = pinned_bytes_;
+  s.workers = view_.workers;
+  if (life_ == life::lost) return s;
+  std::vector<worker_stats> all(view_.workers);
+  stats_.copy_to(all);
+  for (auto& w : all) {
+    s.tasks += w.tasks;
+    s.spawned += w.spawned;
+    s.batches += w.batches;
+    s.stolen += w.stolen;
+    s.inlined += w.inlined;
+    s.spilled += w.spilled;
+    s.failed += w.failed;
+    s.rejected += w.rejected;
+  }
+  return s;
+}
+
+std::vector<task_error> engine::errors() const {
+  std::vector<task_error> list;
+  for (std::uint32_t i = 0; i < errors_kept; ++i) {
+    error_record& e = errors_[i];
+    if (simt::atomic_ref<std::uint32_t, simt::scope::system>(e.serial).load(simt::acquire) == 0)
+      continue;
+    const task_type& t = program_.types[e.type];
+    auto* bytes = reinterpret_cast<const std::byte*>(e.task);
+    list.push_back({t.name, e.code, {bytes, bytes + t.bytes}});
+  }
+  return list;
+}
+
+void engine::stop(deadline until) {
+  auto expected = life::running;
+  if (!life_.compare_exchange_strong(expected, life::stopping)) {
+    if (expected == life::lost) throw_fault();
+    return;
+  }
+  bool finished = false;
+  try {
+    finished = wait_all(until);
+  } catch (...) {
+    write_trace();
+    throw;
+  }
+  if (!finished) {
+    runtime_stats s = stats();
+    abort_kernel();
+    expected = life::stopping;
+    life_.compare_exchange_strong(expected, life::stopped);
+    std::uint64_t known = s.submitted + s.spawned;
+    throw error(errc::timed_out,
+                "stop: the deadline passed with about " +
+                    std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
+                    std::to_string(known) +
+                    " tasks not run; they are dropped. Give stop() more time, or none to wait");
+  }
+  park();
+  write_trace();
+  expected = life::stopping;
+  life_.compare_exchange_strong(expected, life::stopped);
+}
+
+void engine::write_trace() {
+  if (trace_file_.empty() || life_ == life::lost) return;
+  std::vector<trace_event> events(trace_.size());
+  std::vector<std::uint32_t> counts(trace_counts_.size());
+  trace_.copy_to(events);
+  trace_counts_.copy_to(counts);
+  write_perfetto(trace_file_, device_, program_.types, events, counts, view_.trace_capacity);
+}
+
+}  // namespace grosr::run

@@ -1,0 +1,180 @@
+// Coming to the device and leaving it, and the monitor that notices when something is wrong.
+#include <algorithm>
+#include <map>
+
+#include "grosr/run/engine.hpp"
+
+namespace grosr::run {
+namespace {
+using clock = std::chrono::steady_clock;
+using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+}  // namespace
+
+bool engine::resident() const {
+  std::uint32_t s = host_word(state_[0]).load(simt::acquire);
+  std::uint32_t launched = launched_.load();
+  return launched != 0 && s != (launched << 1 | 1u);
+}
+
+// Brings the kernel back if it left, or is about to, while work is there. Cheap when it is not.
+void engine::ensure_resident() {
+  if (resident() || !outstanding()) return;
+  std::lock_guard lock(residency_lock_);
+  if (resident() || life_ == life::lost || life_ == life::stopped) return;
+  launch_locked();
+}
+
+// The stream keeps kernels in order: a new one starts when the one before has ended.
+void engine::launch_locked() {
+  view v = view_;
+  v.epoch = ++epoch_;
+  try {
+    program_.launch(*stream_, {blocks_, block_threads}, v);
+  } catch (const error& e) {
+    fail(errc::device_lost, std::string("launch: ") + e.what());
+    throw;
+  }
+  launched_.store(epoch_);
+  parked_by_user_ = false;
+}
+
+void engine::park() {
+  std::unique_lock lock(residency_lock_);
+  if (launched_.load() == 0) return;
+  host_word(state_[32]).store(epoch_ << 2 | static_cast<std::uint32_t>(request::park),
+                              simt::release);
+  auto nap = std::chrono::microseconds(5);
+  for (;;) {
+    bool ended = false;
+    try {
+      ended = stream_->done();
+    } catch (const error& e) {
+      lock.unlock();
+      fail(errc::device_lost, e.what());
+      throw_fault();
+    }
+    if (ended) break;
+    throw_if_ended();
+    std::this_thread::sleep_for(nap);
+    nap = std::min(nap * 2, std::chrono::microseconds(1000));
+  }
+  // The kernel may have ended on its own, without having seen the request.
+  host_word(state_[0]).store(epoch_ << 1 | 1u, simt::release);
+  parked_by_user_ = true;
+}
+
+void engine::throw_fault() const {
+  std::lock_guard lock(fault_lock_);
+  throw error(fault_code_, fault_text_);
+}
+
+void engine::throw_if_ended() const {
+  if (life_ == life::lost) throw_fault();
+}
+
+void engine::fail(errc code, const std::string& text) {
+  {
+    std::lock_guard lock(fault_lock_);
+    if (life_ == life::lost) return;
+    fault_code_ = code;
+    fault_text_ = text;
+  }
+  life_ = life::lost;
+}
+
+// Which types run, by number of workers: from the device while it answers, else from the last that
+// workers told the host.
+std::string engine::running_now(bool from_device) const {
+  std::map<std::string, unsigned> count;
+  if (from_device) {
+    std::vector<std::uint64_t> running(view_.workers);
+    running_.copy_to(running);
+    for (std::uint64_t r : running)
+      if (r >> 56) ++count[program_.types[(r >> 56) - 1].name];
+  } else {
+    for (unsigned w = 0; w < view_.workers; ++w) {
+      std::uint32_t type = host_word(running_host_[w]).load(simt::relaxed);
+      if (type != 0 && type <= program_.types.size()) ++count[program_.types[type - 1].name];
+    }
+  }
+  std::string text;
+  for (auto& [name, n] : count)
+    text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(n) +
+            (n == 1 ? " worker)" : " workers)");
+  return text.empty() ? "none" : text;
+}
+
+// Asks the workers to leave without finishing; if they do not, ends the context.
+void engine::abort_kernel() {
+  std::lock_guard lock(residency_lock_);
+  if (launched_.load() == 0) return;
+  host_word(state_[32]).store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort),
+                              simt::release);
+  std::uint32_t leave = leave_abort;
+  auto give_up = clock::now() + std::chrono::seconds(1);
+  try {
+    simt::copy_bytes(device_, view_.hints + 1, &leave, sizeof leave);
+    while (!stream_->done() && clock::now() < give_up)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (stream_->done()) return;
+    if (!program_.trap) return;  // a host lane cannot be ended from outside
+    program_.trap(*trap_stream_);
+    give_up = clock::now() + std::chrono::seconds(5);
+    while (!trap_stream_->done() && clock::now() < give_up)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } catch (const error&) {  // the context has ended: that was the aim
+  }
+}
+
+void engine::monitor() {
+  std::unique_lock lock(monitor_lock_);
+  auto period = std::chrono::milliseconds(50);
+  if (options_.watchdog.count() > 0)
+    period = std::clamp(options_.watchdog / 8, std::chrono::milliseconds(5), period);
+  while (!monitor_wake_.wait_for(lock, period, [&] { return monitor_stop_; })) {
+    if (life_ == life::lost || life_ == life::stopped) continue;
+    try {
+      bool ended = stream_->done();
+      if (!outstanding() || parked_by_user_) {
+        progress_at_ = clock::now();
+      } else if (ended || !resident()) {
+        // Work is left and nobody is there: a submitter's resume is under way, or is made here.
+        ensure_resident();
+        progress_at_ = clock::now();
+      } else {
+        check_progress();
+      }
+    } catch (const error& e) {
+      fail(errc::device_lost, device_.name() + " was lost: " + e.what() +
+                                  ". Types seen running last: " + running_now(false) +
+                                  ". Nothing more can run on it in this process");
+    }
+  }
+}
+
+void engine::check_progress() {
+  if (options_.watchdog.count() == 0) return;
+  std::vector<std::uint64_t> running(view_.workers);
+  running_.copy_to(running);
+  std::uint64_t progress = 0;
+  for (unsigned p = 0; p < ports_.size(); ++p)
+    progress += host_word(quiescent_[p]).load(simt::relaxed);
+  std::vector<worker_stats> stats(view_.workers);
+  stats_.copy_to(stats);
+  for (auto& s : stats) progress += s.tasks;
+  if (running != last_running_ || progress != last_progress_) {
+    last_running_ = std::move(running);
+    last_progress_ = progress;
+    progress_at_ = clock::now();
+    return;
+  }
+  if (clock::now() - progress_at_ < options_.watchdog) return;
+  std::string text = "watchdog: no task ended for " + std::to_string(options_.watchdog.count()) +
+                     " ms while work was outstanding. Running: " + running_now(true) +
+                     ". The runtime is aborted; raise runtime_options::watchdog if tasks are that "
+                     "long";
+  fail(errc::watchdog, text);
+  abort_kernel();
+}
+
+}  // namespace grosr::run

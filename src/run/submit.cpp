@@ -1,0 +1,206 @@
+// Submission and waiting: the host's half of docs/scheduler.md, "Submit" and "Completion".
+#include <algorithm>
+#include <cstring>
+
+#include "grosr/run/engine.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace grosr::run {
+namespace {
+
+using clock = std::chrono::steady_clock;
+using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+bool expired(const deadline& until) { return until && clock::now() >= *until; }
+
+/// Tasks a line should carry: all of them in few lines when there are many, spread over more warps
+/// when there are few.
+std::uint32_t tasks_a_line(width w, std::size_t n) {
+  if (w == width::lane) {
+    std::size_t even = (n / 64 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, simt::warp_size, slot_records));
+  }
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 4096, 1, 32));
+}
+
+bool reached(std::uint32_t word, std::uint32_t generation) {
+  // Both have 31 bits that wrap together.
+  return static_cast<std::int32_t>((word >> 1 << 1) - (generation << 1)) >= 0;
+}
+
+}  // namespace
+
+// Polls with a growing pause: 100 us of spinning, then sleeps from 20 us to 1 ms.
+template <class Ready>
+bool engine::wait_for(Ready&& ready, deadline until) {
+  if (ready()) return true;
+  auto began = clock::now();
+  auto nap = std::chrono::microseconds(20);
+  for (unsigned turn = 1;; ++turn) {
+    if (ready()) return true;
+    if (turn % 64 != 0) {
+      relax();
+      continue;
+    }
+    throw_if_ended();
+    ensure_resident();
+    if (expired(until)) return ready();
+    if (clock::now() - began > std::chrono::microseconds(100) || !device_.is_cuda()) {
+      std::this_thread::sleep_for(nap);
+      nap = std::min(nap * 2, std::chrono::microseconds(1000));
+      if (until) nap = std::min(nap, std::chrono::microseconds(200));
+    }
+  }
+}
+
+std::optional<std::uint32_t> engine::take_slot(std::uint32_t& generation) {
+  for (std::uint32_t tries = 0; tries < options_.slots; ++tries) {
+    std::uint32_t s = next_slot_.fetch_add(1, std::memory_order_relaxed) % options_.slots;
+    // A1: pairs with R2, R3 in worker::report(): the records were read, the results are there.
+    std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
+    std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
+    if ((mine & 0x7fffffffu) != word >> 1) continue;
+    std::uint32_t next = (mine + 1) & 0x7fffffffu;
+    if (!generations_[s].compare_exchange_strong(mine, next, std::memory_order_acq_rel)) continue;
+    if (word & 1) {
+      // Its ticket may still ask: failures outlive their slot.
+      std::lock_guard lock(failed_lock_);
+      failed_[{s, mine & 0x7fffffffu}] = true;
+      if (failed_.size() > 65536) failed_.erase(failed_.begin());
+    }
+    generation = next;
+    return s;
+  }
+  return std::nullopt;
+}
+
+std::uint32_t engine::claim_slot(std::uint32_t& generation, deadline until, bool attempt,
+                                 bool& ok) {
+  std::optional<std::uint32_t> slot = take_slot(generation);
+  if (!slot && !attempt)
+    wait_for([&] { return (slot = take_slot(generation)).has_value(); }, until);
+  ok = slot.has_value();
+  return slot.value_or(0);
+}
+
+void engine::write_line(unsigned level, const queue::line& content) {
+  unsigned n = options_.ports_per_level;
+  unsigned at = level * n + next_port_.fetch_add(1, std::memory_order_relaxed) % n;
+  queue::ingress& port = *ports_[at];
+  auto write = [&] {
+    std::lock_guard lock(port.lock());
+    if (!port.has_room()) return false;
+    port.write(content);
+    written_[at].fetch_add(1, std::memory_order_release);
+    return true;
+  };
+  if (!write()) wait_for(write, {});
+}
+
+std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
+                                        unsigned level, deadline until, bool attempt) {
+  throw_if_ended();
+  if (life_ != life::running)
+    throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
+                                   " after stop(); make a new runtime");
+  const task_type& t = program_.types[type];
+  std::uint32_t a_line = tasks_a_line(t.how_wide, n);
+  auto lines = static_cast<std::uint32_t>((n + a_line - 1) / a_line);
+  bool ok = true;
+  ticket_id ticket;
+  if (lines > 1) {
+    ticket.slot = claim_slot(ticket.generation, until, attempt, ok);
+    if (!ok) return std::nullopt;
+  }
+  auto* from = static_cast<const unsigned char*>(data);
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    auto count = static_cast<std::uint32_t>(std::min<std::size_t>(a_line, n - i * std::size_t{a_line}));
+    std::uint32_t generation = 0;
+    std::uint32_t slot = claim_slot(generation, i == 0 ? until : deadline{}, attempt && i == 0, ok);
+    if (!ok) {
+      // Nothing was sent yet: the ticket's slot is free again.
+      if (lines > 1)
+        host_word(slot_words_[ticket.slot]).store(slot_word(ticket.generation, false), simt::release);
+      return std::nullopt;
+    }
+    if (lines == 1) ticket = {slot, generation};
+    bool in_line = count == 1 && t.how_wide != width::block;
+    line_header h{type | level << 8 | (in_line ? 1u << 16 : 0u), count, slot, ticket.slot, lines,
+                  generation, ticket.generation, 0};
+    queue::line content{};
+    std::memcpy(content.word, &h, sizeof h);
+    if (in_line) {
+      std::memcpy(content.word + line_payload_word, from, t.bytes);
+    } else {
+      unsigned char* to = slot_data_.data() + std::size_t{slot} * view_.slot_bytes;
+      if (t.stride == t.bytes)
+        std::memcpy(to, from, std::size_t{count} * t.bytes);
+      else
+        for (std::uint32_t k = 0; k < count; ++k)
+          std::memcpy(to + k * t.stride, from + std::size_t{k} * t.bytes, t.bytes);
+    }
+    from += std::size_t{count} * t.bytes;
+    write_line(level, content);
+    submitted_.fetch_add(count, std::memory_order_relaxed);
+    if (i % 64 == 0) ensure_resident();
+  }
+  // P2: the lines before the look at `state`; pairs with P1 in scheduler::say_leaving().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ensure_resident();
+  return ticket;
+}
+
+bool engine::done(ticket_id t) const {
+  return reached(host_word(slot_words_[t.slot]).load(simt::acquire), t.generation);
+}
+
+bool engine::failed(ticket_id t) const {
+  std::uint32_t word = host_word(slot_words_[t.slot]).load(simt::acquire);
+  if (word >> 1 == t.generation) {
+    if (word & 1) return true;
+    std::lock_guard lock(failed_lock_);
+    return failed_.count({t.slot, t.generation}) != 0;
+  }
+  std::lock_guard lock(failed_lock_);
+  return failed_.count({t.slot, t.generation}) != 0;
+}
+
+bool engine::wait(ticket_id t, deadline until) {
+  return wait_for([&] { return done(t); }, until);
+}
+
+bool engine::wait_all(deadline until) {
+  unsigned ports = priority_levels * options_.ports_per_level;
+  std::vector<std::uint32_t> target(ports);
+  for (unsigned p = 0; p < ports; ++p) target[p] = written_[p].load(std::memory_order_acquire);
+  return wait_for(
+      [&] {
+        for (unsigned p = 0; p < ports; ++p)
+          if (static_cast<std::int32_t>(host_word(quiescent_[p]).load(simt::acquire) - target[p]) <
+              0)
+            return false;
+        return true;
+      },
+      until);
+}
+
+bool engine::outstanding() const {
+  unsigned ports = priority_levels * options_.ports_per_level;
+  for (unsigned p = 0; p < ports; ++p)
+    if (host_word(quiescent_[p]).load(simt::acquire) != written_[p].load(std::memory_order_acquire))
+      return true;
+  return false;
+}
+
+}  // namespace grosr::run
