@@ -60,16 +60,25 @@ struct context {
   void* fake_stack = nullptr;          // AddressSanitizer's
   const void* thread_stack = nullptr;  // AddressSanitizer's bounds of the thread's own stack
   std::size_t thread_stack_size = 0;
-  void* tsan_fiber = nullptr;
-  void* caught = nullptr;  // the C++ runtime's per-thread exception state
+  void* tsan_fiber = nullptr;  // ThreadSanitizer's
+  bool is_fiber = false;       // `tsan_fiber` came from announce()
+  void* caught = nullptr;      // the C++ runtime's per-thread exception state
   unsigned uncaught = 0;
+
+  context() = default;
+  ~context();
+  context(const context&) = delete;
 
   /// Makes the calling thread a context that fibers can switch back to.
   void adopt_thread();
 
-  /// Prepares a fiber that runs run(argument) when first switched to, on a stack out of `home`,
-  /// which goes back there when the fiber is over. False when `home` is empty.
-  bool start(stack_list& home, entry run, void* argument);
+  /// Tells ThreadSanitizer of a fiber to come. Not from inside a fiber: it takes a lock, and an
+  /// edge of that lock would hide races between lanes.
+  void announce();
+
+  /// Prepares a fiber that runs run(argument) when first switched to, on a stack out of `from`,
+  /// which goes to `back_to` when the fiber is over. False when `from` is empty.
+  bool start(stack_list& from, stack_list& back_to, entry run, void* argument);
 
   /// Leaves this context, which must be the running one, for `next`; returns when something
   /// switches back.

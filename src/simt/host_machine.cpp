@@ -90,6 +90,7 @@ void block::reset(worker& owner, unsigned n) {
       lane& l = w.lanes[k];
       l.home = &w;
       l.where = {k, i, n, warp_count, owner.home.shape.blocks, owner.index};
+      l.fiber.announce();
       if (owner.seeded) owner.seeded->first_priority(l);
     }
   }
@@ -116,11 +117,18 @@ void launch::fail_stuck(std::string headline) {
 // -------------------------------------------------------------------------------------
 
 worker::worker(launch& l, unsigned number)
-    : home(l), index(number), stacks(stack_pool::instance().stack_size()), next_block(number) {
+    : home(l),
+      index(number),
+      stacks(stack_pool::instance().stack_size()),
+      used_stacks(stacks.stack_size()),
+      next_block(number) {
   if (l.seed) seeded = std::make_unique<seeded_schedule>(*l.seed);
 }
 
-worker::~worker() { stack_pool::instance().give(stacks); }
+worker::~worker() {
+  stack_pool::instance().give(stacks);
+  stack_pool::instance().give(used_stacks);
+}
 
 bool worker::admit_blocks() {
   // Under ThreadSanitizer too, so that no block is ordered after the end of another.
@@ -140,6 +148,8 @@ bool worker::admit_blocks() {
     admitted = true;
   }
   if (admitted) {
+    // Here, because the pool's lock must not be taken in a lane (see context::announce).
+    if (sanitizer::has_tsan()) stack_pool::instance().take(stacks, live);
     begin.release();
     if (warps.size() > 0) begin_visit();
   }

@@ -37,7 +37,7 @@ lane* worker::activate(warp& w, std::uint32_t warp::*set, unsigned number) {
   lane& l = w.lanes[number];
   if ((w.unstarted & l.bit()) != 0) {
     if (stacks.count() == 0) stack_pool::instance().take(stacks, warp_size);
-    if (!l.fiber.start(stacks, lane_main, &l)) {
+    if (!l.fiber.start(stacks, sanitizer::has_tsan() ? used_stacks : stacks, lane_main, &l)) {
       home.fail(std::make_exception_ptr(error(
           errc::out_of_memory,
           fmt::format(

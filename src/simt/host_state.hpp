@@ -178,6 +178,8 @@ struct worker {
   context thread;
   lane* active = nullptr;
   stack_list stacks;
+  stack_list
+      used_stacks;  // of ended lanes, under ThreadSanitizer: another lane there would seem a race
   sanitizer::edge begin, end;
   bool cancelling = false;
 

@@ -33,16 +33,27 @@ class deque_ref {
     return {static_cast<std::uint32_t>(w >> 32), static_cast<std::uint32_t>(w)};
   }
 
+  /// Owner only: lays `entry` at place `n` beyond those published. False when full.
+  GROSR_DEVICE bool lay(deque_owner& o, std::uint32_t n, std::uint64_t entry) const {
+    if (o.bottom + n - o.top_seen > mask_) {
+      o.top_seen = static_cast<std::uint32_t>(atomic(*word_).load(simt::acquire));
+      if (o.bottom + n - o.top_seen > mask_) return false;
+    }
+    atomic(entries_[(o.bottom + n) & mask_]).store(entry, simt::relaxed);
+    return true;
+  }
+
+  /// Owner only: publishes n entries that were laid.
+  GROSR_DEVICE void publish(deque_owner& o, std::uint32_t n) const {
+    // R1: publishes the entries and what they name; pairs with A1 in steal().
+    atomic(*word_).fetch_add(std::uint64_t{n} << 32, simt::release);
+    o.bottom += n;
+  }
+
   /// Owner only. False when full.
   GROSR_DEVICE bool push(deque_owner& o, std::uint64_t entry) const {
-    if (o.bottom - o.top_seen > mask_) {
-      o.top_seen = static_cast<std::uint32_t>(atomic(*word_).load(simt::acquire));
-      if (o.bottom - o.top_seen > mask_) return false;
-    }
-    atomic(entries_[o.bottom & mask_]).store(entry, simt::relaxed);
-    // R1: publishes the entry and what it names; pairs with A1 in steal().
-    atomic(*word_).fetch_add(std::uint64_t{1} << 32, simt::release);
-    ++o.bottom;
+    if (!lay(o, 0, entry)) return false;
+    publish(o, 1);
     return true;
   }
 
@@ -62,7 +73,8 @@ class deque_ref {
       bool last = o.bottom - top == 1;
       std::uint64_t entry = atomic(entries_[(o.bottom - 1) & mask_]).load(simt::relaxed);
       std::uint64_t desired = last ? pack(o.bottom, top + 1) : pack(o.bottom - 1, top);
-      if (atomic(*word_).compare_exchange(expected, desired, simt::acq_rel)) {
+      // Relaxed: what the owner published it can read, and it gives nothing away here.
+      if (atomic(*word_).compare_exchange(expected, desired, simt::relaxed)) {
         if (last)
           o.top_seen = top + 1;
         else
@@ -83,7 +95,8 @@ class deque_ref {
     std::uint64_t w = atomic(*word_).load(simt::acquire);  // A1: pairs with R1 in push()
     std::uint32_t bottom = static_cast<std::uint32_t>(w >> 32), top = static_cast<std::uint32_t>(w);
     if (bottom == top) return 0;
-    std::uint64_t entry = atomic(entries_[top & mask_]).load(simt::relaxed);
+    // Acquire: the load is over before the owner can see the new top and lay another entry here.
+    std::uint64_t entry = atomic(entries_[top & mask_]).load(simt::acquire);
     return atomic(*word_).compare_exchange(w, pack(bottom, top + 1), simt::acq_rel) ? entry : 0;
   }
 

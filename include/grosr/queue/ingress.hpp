@@ -55,7 +55,7 @@ class ingress_ref {
   }
 
   /// One lane tries to become the poller: succeeds when nobody is, and the last poll is at least
-  /// `stale_ns` old. Gives the value that poll() and free_cursor() need.
+  /// `stale_ns` old. Gives what peek(), accept() and free_cursor() need.
   GROSR_DEVICE bool hold_cursor(std::uint32_t stale_ns, std::uint32_t& seen) const {
     simt::atomic_ref<std::uint64_t> cursor(control_->cursor);
     std::uint64_t c = cursor.load(simt::relaxed);
@@ -69,7 +69,7 @@ class ingress_ref {
     return cursor.compare_exchange(c, c | held, simt::acquire);
   }
 
-  /// One lane gives the role back; `seen` is what poll() left. `again`: lets the next poll look
+  /// One lane gives the role back; `seen` is what accept() left. `again`: lets the next poll look
   /// overdue.
   GROSR_DEVICE void free_cursor(std::uint32_t seen, bool again = false) const {
     std::uint64_t polled = (tick() - (again ? 0x10000u : 0u)) & 0x7fffffffu;
@@ -77,16 +77,22 @@ class ingress_ref {
         .store(polled << 32 | seen, simt::release);  // R2: pairs with A1, A2
   }
 
-  /// The holder's whole warp looks for new lines: returns how many stand at `seen` (0 to 4), and
-  /// this lane's word of line lane/8.
-  GROSR_DEVICE unsigned poll(std::uint32_t seen, simt::bus_word& mine) const {
+  /// The holder's whole warp loads what stands where the next lines are due: this lane's word of
+  /// line lane/8. What it means is for valid_lines() to say; other loads may go on in between.
+  GROSR_DEVICE simt::bus_word peek(std::uint32_t seen) const {
     unsigned lane = simt::lane_id();
-    std::uint32_t number = seen + lane / line_words, i = number & mask_;
-    mine = simt::bus_load(lines_ + std::size_t{i} * line_words + lane % line_words);
+    std::uint32_t i = (seen + lane / line_words) & mask_;
+    return simt::bus_load(lines_ + std::size_t{i} * line_words + lane % line_words);
+  }
+
+  /// How many new lines peek() found at `seen`: 0 to 4. Whole warp.
+  GROSR_DEVICE unsigned valid_lines(std::uint32_t seen, const simt::bus_word& mine) const {
+    unsigned lane = simt::lane_id();
+    std::uint32_t number = seen + lane / line_words;
     bool valid = mine.w[3] == lap_of(number, mask_ + 1);
-    // A3: pairs with R3 in read_mirror(): the mirror's slot has been read.
+    // A3: pairs with R3 in next_line(): the mirror's place has been read.
     if (valid && lane % line_words == 0)
-      valid = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::acquire) == number;
+      valid = simt::atomic_ref<std::uint32_t>(next_[number & mask_]).load(simt::acquire) == number;
     std::uint32_t votes = simt::ballot(simt::full_mask, valid);
     unsigned n = 0;
     while (n < poll_window && (votes >> (n * line_words) & 0xffu) == 0xffu) ++n;
@@ -165,7 +171,7 @@ class ingress_ref {
 
   GROSR_DEVICE void next_line(std::uint32_t number) const {
     simt::atomic_ref<std::uint32_t>(next_[number & mask_])
-        .store(number + mask_ + 1, simt::release);  // R3: pairs with A3 in poll()
+        .store(number + mask_ + 1, simt::release);  // R3: pairs with A3 in valid_lines()
   }
 
   ingress_control* control_ = nullptr;

@@ -20,34 +20,30 @@ class scheduler : public worker<Tasks...> {
   /// Whole warp: the resident loop. Returns when the runtime parks or aborts.
   GROSR_DEVICE void loop() {
     arrive();
-    ref hand{};
     for (unsigned turn = 1;; ++turn) {
-      // One look at what can interrupt: bits 0-31 hints, 32: meeting, 33: leave.
-      std::uint64_t now = 0;
-      if (leads()) now = look();
-      now = simt::shuffle(simt::full_mask, now, 0);
-      hints_ = static_cast<std::uint32_t>(now);
-      if (now >> 32) {
-        put_back(hand);
-        hand = {};
-        if ((now >> 33 & 1) && leads()) ask_for_meeting(true);
-        if (meet()) break;
-        continue;
-      }
-      if (hand) {
-        std::uint32_t above = ~((2u << hand.level()) - 1u) & 0xfu;
-        if (hints_ & (above | above << 8)) {
-          put_back(hand);
-          hand = {};
-        } else if (turn % 16 == 0) {
-          poll_overdue(turn);
+      // A look at what can interrupt. After short runs every fourth turn is soon enough.
+      if (!busy_ || this->run_cycles_ > look_cycles || turn % 4 == 0) {
+        std::uint64_t now = 0;
+        if (leads()) now = look();
+        now = simt::shuffle(simt::full_mask, now, 0);
+        hints_ = static_cast<std::uint32_t>(now);
+        if (now & interrupts) {
+          base::settle();
+          if ((now & leave_now) && leads()) ask_for_meeting(true);
+          if (meet()) break;
+          continue;
         }
+        if (leads()) offer();
+        simt::sync_warp();
       }
-      if (!hand) hand = find(turn);
-      if (hand) {
-        hand = base::run(hand);
-        inlined_ = false;
+      if (turn % 16 == 0) poll_overdue(turn);
+      ref r = find(turn);
+      bool found = static_cast<bool>(r);
+      if (found) {
+        if (!busy_) wake_others();
+        base::run(r);
       }
+      busy_ = found;
       if (turn % 64 == 0 && leads()) {
         base::flush_stats();
         yield_keeper(v_, id_, false);
@@ -57,26 +53,50 @@ class scheduler : public worker<Tasks...> {
   }
 
  private:
-  static constexpr std::uint64_t scan_every_ns = 64 * 1024;
+  static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
   static constexpr std::uint64_t meeting_patience_ns = 100'000;
   static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
   static constexpr unsigned ageing_turns = 32;
   static constexpr unsigned block_streak = 32;
   static constexpr std::uint32_t all_hints = 0x0f0fu;
+  static constexpr std::uint64_t look_cycles = 4096;  // about 2 us
+  // Bits of look() above the hints.
+  static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t meeting_called = std::uint64_t{1} << 33;
+  static constexpr std::uint64_t interrupts = leave_now | meeting_called;
 
   GROSR_DEVICE unsigned ports() const { return priority_levels * v_.ports_per_level; }
 
-  GROSR_DEVICE bool must_leave() const {
-    std::uint32_t leave = v_.leave();
+  GROSR_DEVICE bool says_leave(std::uint64_t hints_and_leave) const {
+    auto leave = static_cast<std::uint32_t>(hints_and_leave >> 32);
     return leave == v_.epoch || leave == leave_abort;
   }
 
+  GROSR_DEVICE bool must_leave() const { return says_leave(v_.hints_and_leave()); }
+
+  /// One lane: the hints, and whether to leave or to meet.
   GROSR_DEVICE std::uint64_t look() const {
-    std::uint64_t now = simt::atomic_ref<std::uint32_t>(*v_.hints).load(simt::relaxed);
-    if (must_leave()) now |= std::uint64_t{1} << 33;
+    std::uint64_t both = v_.hints_and_leave();
+    std::uint64_t now = both & 0xffffffffu;
+    if (says_leave(both)) now |= leave_now;
     if (simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0)
-      now |= std::uint64_t{1} << 32;
+      now |= meeting_called;
     return now;
+  }
+
+  /// One lane, between runs: publishes kept refs when somebody waits for work or runs are long;
+  /// repeats this worker's hints, which a thief may have cleared.
+  GROSR_DEVICE void offer() {
+    if ((hints_ & hungry_bit) || this->run_cycles_ > base::long_run_cycles)
+      w_.spilled += publish_all(v_, w_.deques, id_, 1);
+    std::uint32_t missing = w_.deques.marked & ~hints_;
+    if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
+  }
+
+  /// Whole warp that had nothing and now has a ref: the block's other warps should look too.
+  GROSR_DEVICE void wake_others() {
+    if (leads())
+      simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
   }
 
   // ---- coming and going ----
@@ -91,7 +111,7 @@ class scheduler : public worker<Tasks...> {
     active_ = simt::shuffle(simt::full_mask, active_ ? 1u : 0u, 0) != 0;
     if (simt::thread_id() == 0) {
       b_.deques = {};
-      b_.meeting = b_.arrived = b_.verdict = 0;
+      b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = 0;
       b_.next_meeting = 0;
       adopt(b_.deques, v_.workers + simt::block_id());
       if (simt::block_id() == 0)
@@ -121,15 +141,12 @@ class scheduler : public worker<Tasks...> {
   GROSR_DEVICE void depart() {
     simt::sync_warp();
     if (!leads()) return;
+    publish_all(v_, w_.deques, id_, 0);
+    if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
     yield_keeper(v_, id_, true);
     if (w_.stock_count != 0) v_.free_batches.try_push_n(w_.stock, w_.stock_count);
     v_.saves[id_].active = active_ ? 1 : 0;
     base::flush_stats();
-  }
-
-  GROSR_DEVICE void put_back(ref hand) {
-    if (hand && leads()) push_any(hand, false);
-    simt::sync_warp();
   }
 
   // ---- the board ----
@@ -193,7 +210,6 @@ class scheduler : public worker<Tasks...> {
         // The meeting comes at the top of the loop. Until it is allowed, go on.
       }
     }
-    if (ref r = poll_overdue(turn)) return r;
     return wait();
   }
 
@@ -213,13 +229,17 @@ class scheduler : public worker<Tasks...> {
     // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
     // between are looked for once more; deques are scanned every scan_every_ns anyway.
     unsigned lane = simt::lane_id();
-    if (leads())
-      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_and(~hint_bit(level, false), simt::acq_rel);
+    if (leads()) clear_hint(hint_bit(level, false));
     simt::sync_warp();
     if (lane < v_.ports_per_level && v_.ports[level * v_.ports_per_level + lane].waiting())
       set_bit(*v_.hints, hint_bit(level, false));
     simt::sync_warp();
     return {};
+  }
+
+  GROSR_DEVICE void clear_hint(std::uint32_t bit) {
+    simt::atomic_ref<std::uint32_t> hints(*v_.hints);
+    if (hints.load(simt::relaxed) & bit) hints.fetch_and(~bit, simt::acq_rel);
   }
 
   /// Takes a ref from a spill ring; its active count comes with it.
@@ -313,11 +333,12 @@ class scheduler : public worker<Tasks...> {
 
   // ---- polling ----
 
-  /// Whole warp, cursor held: looks at a port once. Frees the cursor if it found something.
-  GROSR_DEVICE bool poll(unsigned port, std::uint32_t seen, bool take, ref& got) {
+  /// Whole warp, cursor held, with what peek() gave: takes in the lines that are there, and then
+  /// frees the cursor. False when there are none. `take`: the first is for this warp, if it can.
+  GROSR_DEVICE bool accept(unsigned port, std::uint32_t seen, const simt::bus_word& mine, bool take,
+                           ref& got) {
     const queue::ingress_ref& p = v_.ports[port];
-    simt::bus_word mine;
-    unsigned n = p.poll(seen, mine);
+    unsigned n = p.valid_lines(seen, mine);
     if (n == 0) return false;
     bool first = false;
     if (take) {
@@ -337,9 +358,9 @@ class scheduler : public worker<Tasks...> {
     return true;
   }
 
-  /// Whole warp, busy: polls the port whose turn it is when nobody did for a while. Takes nothing
-  /// while it has a ref in hand: a hint tells when there is something more urgent.
-  GROSR_DEVICE ref poll_overdue(unsigned turn) {
+  /// Whole warp, busy: polls the port whose turn it is when nobody did for a while. It only lets
+  /// everybody see the lines: a hint tells when they are more urgent than what workers have.
+  GROSR_DEVICE void poll_overdue(unsigned turn) {
     unsigned port = (id_ + turn / 16) % ports();
     std::uint64_t got = 0;
     if (leads()) {
@@ -347,15 +368,15 @@ class scheduler : public worker<Tasks...> {
       if (v_.ports[port].hold_cursor(base::poll_stale_ns, seen)) got = std::uint64_t{1} << 32 | seen;
     }
     got = simt::shuffle(simt::full_mask, got, 0);
-    if (got == 0) return {};
+    if (got == 0) return;
     auto seen = static_cast<std::uint32_t>(got);
     ref none{};
-    if (!poll(port, seen, false, none) && leads()) {
+    simt::bus_word mine = v_.ports[port].peek(seen);
+    if (!accept(port, seen, mine, false, none) && leads()) {
       if (port == 0) obey_control();
       v_.ports[port].free_cursor(seen);
     }
     simt::sync_warp();
-    return {};
   }
 
   /// One lane, port 0 held: does what the host asks for.
@@ -390,28 +411,62 @@ class scheduler : public worker<Tasks...> {
       simt::pause(3, "the block's meeting");
       return {};
     }
+    base::settle();
     rest();
     if (leads()) base::end_of_work();
-    unsigned port = id_ % ports();
-    std::uint64_t began = simt::clock_ns();
+    return idle();
+  }
+
+  /// Whole warp, resting: one warp of the block, the scout, looks at device memory; the others
+  /// sleep until it wakes them.
+  GROSR_DEVICE ref idle() {
+    using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+    unsigned port = id_ / warps_per_block % ports();
+    std::uint32_t self = simt::warp_id() + 1, wake = 0, seen = 0;
+    bool scout = false;
+    std::uint64_t began = simt::cycle_count();
+    enum : std::uint32_t { none, out, lead_port } verdict = none;
+    if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
     for (unsigned turn = 0;; ++turn) {
-      std::uint64_t now = 0;  // bit 40: role taken, with `seen` below; bit 41: stop waiting
       if (leads()) {
-        std::uint32_t seen;
-        if ((look() & (all_hints | std::uint64_t{3} << 32)) != 0 ||
-            simt::clock_ns() - began > scan_every_ns)
-          now = std::uint64_t{1} << 41;
-        else if (v_.ports[port].hold_cursor(0, seen))
-          now = std::uint64_t{1} << 40 | seen;
+        if (!scout) {
+          std::uint32_t free = 0;
+          scout = shared_word(b_.scout).load(simt::relaxed) == 0 &&
+                  shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
+        }
+        if (scout) {
+          std::uint64_t now = look();
+          if (now & (interrupts | all_hints))
+            verdict = out;
+          else if (v_.ports[port].hold_cursor(0, seen))
+            verdict = lead_port;
+          else if (simt::cycle_count() - began > scan_every_cycles)
+            verdict = out;
+          else if ((now & hungry_bit) == 0)
+            simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hungry_bit, simt::relaxed);
+        } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
+                   shared_word(b_.meeting).load(simt::relaxed) != 0) {
+          verdict = out;
+        }
       }
-      now = simt::shuffle(simt::full_mask, now, 0);
-      if (now >> 41 & 1) break;
-      if (now >> 40 & 1) return lead(port, static_cast<std::uint32_t>(now));
-      simt::pause(turn, "work");
+      std::uint32_t go = simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0);
+      if (go == lead_port) {
+        ref r = lead(port, simt::shuffle(simt::full_mask, seen, 0));
+        if (leads()) shared_word(b_.scout).store(0, simt::relaxed);
+        return r;
+      }
+      if (go == out) break;
+      simt::pause(turn < 4 ? turn : 6, "work");
     }
-    // Hints are only hints: after a long wait look everywhere.
-    if (simt::clock_ns() - began > scan_every_ns && leads())
-      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(scan_hints(), simt::relaxed);
+    if (leads() && scout) {
+      // Hints are only hints: after a long wait look at more.
+      if (simt::cycle_count() - began > scan_every_cycles) {
+        std::uint32_t found = scan_hints();
+        if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+      }
+      shared_word(b_.scout).store(0, simt::relaxed);
+    }
+    simt::sync_warp();
     return {};
   }
 
@@ -432,24 +487,30 @@ class scheduler : public worker<Tasks...> {
 
   /// Whole warp, idle, cursor held: polls until a line comes or something interrupts.
   GROSR_DEVICE ref lead(unsigned port, std::uint32_t seen) {
-    std::uint64_t quiet_since = simt::clock_ns();
-    std::uint64_t began = quiet_since;
+    std::uint64_t quiet_since = simt::clock_ns(), began = simt::cycle_count();
     for (unsigned turn = 0;; ++turn) {
+      // All loads of a round are under way together: the bus is the slowest of them.
+      simt::bus_word mine = v_.ports[port].peek(seen);
+      std::uint64_t now = 0;
+      std::uint32_t active = 1;
+      if (leads()) {
+        now = look();
+        if (port == 0) active = simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::relaxed);
+      }
       ref got{};
-      if (poll(port, seen, true, got)) return got;
+      if (accept(port, seen, mine, true, got)) return got;
       std::uint32_t stop = 0;
       if (leads()) {
         if (port == 0) obey_control();
-        stop = (look() & (all_hints | std::uint64_t{3} << 32)) != 0;
+        stop = (now & (interrupts | all_hints)) != 0 ? 1 : 0;
         if (port == 0 && v_.idle_us != 0) {
-          std::uint64_t now = simt::clock_ns();
-          if (simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::relaxed) != 0)
-            quiet_since = now;
-          else if (now - quiet_since > std::uint64_t{v_.idle_us} * 1000)
+          if (active != 0)
+            quiet_since = simt::clock_ns();
+          else if (simt::clock_ns() - quiet_since > std::uint64_t{v_.idle_us} * 1000)
             stop |= 2;
         }
-        if (simt::clock_ns() - began > scan_every_ns) {
-          began = simt::clock_ns();
+        if (simt::cycle_count() - began > scan_every_cycles) {
+          began = simt::cycle_count();
           std::uint32_t found = scan_hints();
           if (found) {
             simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
@@ -467,7 +528,7 @@ class scheduler : public worker<Tasks...> {
         simt::sync_warp();
         return {};
       }
-      simt::pause(0, "lines from the host");
+      simt::pause_if_host(turn, "lines from the host");
     }
   }
 
@@ -568,9 +629,7 @@ class scheduler : public worker<Tasks...> {
           r = choose_victim(v_, level, true, simt::block_id(), streak, [&](std::uint32_t victim) {
             return steal(level, v_.workers + victim);
           });
-        if (!r && leads())
-          simt::atomic_ref<std::uint32_t>(*v_.hints)
-              .fetch_and(~hint_bit(level, true), simt::relaxed);
+        if (!r && leads()) clear_hint(hint_bit(level, true));
       }
       if (r) {
         activate();
@@ -609,6 +668,7 @@ class scheduler : public worker<Tasks...> {
   }
 
   std::uint32_t hints_ = 0;
+  bool busy_ = false;  // the last turn ran something
 };
 
 /// The resident kernel.

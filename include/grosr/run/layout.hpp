@@ -119,6 +119,9 @@ GROSR_DEVICE inline std::uint32_t hint_bit(std::uint32_t level, bool block) {
   return 1u << (level + (block ? 8 : 0));
 }
 
+/// Set while warps wait for work: workers publish what they could keep.
+inline constexpr std::uint32_t hungry_bit = 1u << 16;
+
 /// Everything a kernel needs; passed by value, so that it lies in constant memory.
 struct view {
   // Device memory, one line each.
@@ -144,7 +147,7 @@ struct view {
   // Reports.
   worker_stats* stats;
   worker_save* saves;
-  std::uint64_t* running;       ///< device: (type + 1) << 56 | start (ns), by worker
+  std::uint64_t* running;       ///< device: (type + 1) << 56 | serial of the run, by worker
   std::uint32_t* running_host;  ///< pinned: type + 1, by worker; late by up to 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
@@ -163,6 +166,11 @@ struct view {
   GROSR_DEVICE std::uint32_t* bitmap(std::uint32_t level, bool block) const {
     return bitmaps + level * (warp_bitmap_words + block_bitmap_words) +
            (block ? warp_bitmap_words : 0);
+  }
+  /// hints, and leave in the high half, in one load.
+  GROSR_DEVICE std::uint64_t hints_and_leave() const {
+    return simt::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(hints))
+        .load(simt::relaxed);
   }
   GROSR_DEVICE std::uint32_t leave() const {
     return simt::atomic_ref<std::uint32_t>(hints[1]).load(simt::relaxed);

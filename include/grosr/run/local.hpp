@@ -16,19 +16,27 @@ struct open_batch {
   std::uint32_t count;  ///< records in it
 };
 
-/// Owner side of one worker's deques. `lock` is held around every push: spawns of lanes that
-/// diverged meet here. Pops are made by the worker between batches, when nobody spawns.
+/// Refs of one level that a worker keeps to itself before it publishes the older half.
+inline constexpr std::uint32_t keep_capacity = 8;
+
+/// Owner side of one worker's deques. The newest refs of a level are kept here, where taking one
+/// costs no access to device memory; older ones are in the deque, where thieves find them. `lock`
+/// is held around every push: spawns of lanes that diverged meet here. Pops are made by the worker
+/// between batches, when nobody spawns.
 struct deque_local {
   std::uint32_t lock;
-  std::uint32_t nonempty;  ///< bit l: deque l may hold refs
+  std::uint32_t nonempty;  ///< bit l: deque l may hold refs, kept or published
   std::uint32_t marked;    ///< bit l: this worker's bit in bitmap l is set
+  std::uint32_t kept[priority_levels];
+  std::uint64_t keep[priority_levels][keep_capacity];
   queue::deque_owner owner[priority_levels];
 };
 
 template <unsigned Types>
 struct warp_local {
   deque_local deques;
-  std::uint32_t open_mask;  ///< bit type * levels + level
+  std::uint64_t run_began;   ///< cycle_count when the batch that is running began
+  std::uint32_t open_mask;  ///< not 0: some batch is open
   open_batch open[Types * priority_levels];
   std::uint32_t stock_count;
   std::uint32_t stock[stock_capacity];
@@ -41,6 +49,8 @@ template <unsigned Types>
 struct block_local {
   warp_local<Types> warps[warps_per_block];
   deque_local deques;        ///< of the block as a worker
+  std::uint32_t scout;       ///< 1 + the idle warp that looks out for the others; 0: none
+  std::uint32_t wake;        ///< changes when idle warps should look for work
   std::uint32_t meeting;     ///< 0: none; else asked for
   std::uint32_t arrived;     ///< warps at the meeting
   std::uint32_t verdict;     ///< 1: leave
@@ -72,38 +82,71 @@ GROSR_DEVICE inline void set_bit(std::uint32_t& word, std::uint32_t bit) {
   if ((w.load(simt::relaxed) & bit) == 0) w.fetch_or(bit, simt::relaxed);
 }
 
-/// One lane, lock held: puts a ref where thieves can find it. `index` is the worker's among all.
-/// Never fails: a full deque sends the ref to the level's spill ring, which has a cell for every
-/// batch and slot there is. True when it was spilled.
-GROSR_DEVICE inline bool push_ref(const view& v, deque_local& d, std::uint32_t index, ref r) {
-  std::uint32_t level = r.level();
-  bool block = index >= v.workers, spilled = false;
-  if (v.deque(level, index).push(d.owner[level], r.split().bits)) {
-    simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
-        .store(d.nonempty | 1u << level, simt::relaxed);
-    if ((d.marked >> level & 1) == 0) {
-      d.marked |= 1u << level;
-      std::uint32_t i = block ? index - v.workers : index;
-      simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
-          .fetch_or(1u << i % 32, simt::relaxed);
-    }
-  } else {
+/// One lane, lock held: lays the n oldest kept refs of a level where thieves find them. `index` is
+/// the worker's among all. Never fails: a full deque sends refs to the level's spill ring, which
+/// has a cell for every batch and slot there is. Returns how many were spilled.
+GROSR_DEVICE inline std::uint32_t publish(const view& v, deque_local& d, std::uint32_t index,
+                                          std::uint32_t level, std::uint32_t n) {
+  queue::deque_ref deque = v.deque(level, index);
+  bool block = index >= v.workers;
+  std::uint32_t laid = 0, spilled = 0;
+  for (; laid < n && deque.lay(d.owner[level], laid, d.keep[level][laid]); ++laid) {
+  }
+  if (laid != 0) deque.publish(d.owner[level], laid);
+  for (std::uint32_t i = laid; i < n; ++i, ++spilled) {
     // The ref in the ring holds an active count of its own, so that quiescence sees it.
     simt::atomic_ref<std::uint32_t>(*v.board).fetch_add(1, simt::acq_rel);
-    auto& ring = block ? v.block_spill[level] : v.spill[level];
-    std::uint64_t bits = r.split().bits;
-    simt::wait_until([&] { return ring.try_push_n(&bits, 1) == 1; }, simt::forever, nullptr,
-                     "room in a spill ring");
-    spilled = true;
+    const auto& ring = block ? v.block_spill[level] : v.spill[level];
+    simt::wait_until([&] { return ring.try_push_n(&d.keep[level][i], 1) == 1; }, simt::forever,
+                     nullptr, "room in a spill ring");
+  }
+  d.kept[level] -= n;
+  for (std::uint32_t i = 0; i < d.kept[level]; ++i) d.keep[level][i] = d.keep[level][i + n];
+  if (laid != 0 && (d.marked >> level & 1) == 0) {
+    d.marked |= 1u << level;
+    std::uint32_t i = block ? index - v.workers : index;
+    simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
+        .fetch_or(1u << i % 32, simt::relaxed);
   }
   set_bit(*v.hints, hint_bit(level, block));
   return spilled;
+}
+
+/// One lane, lock held or nobody spawning: publishes what is kept, but for the newest `but` refs
+/// of each level. Returns how many refs were spilled.
+GROSR_DEVICE inline std::uint32_t publish_all(const view& v, deque_local& d, std::uint32_t index,
+                                              std::uint32_t but) {
+  std::uint32_t spilled = 0;
+  for (std::uint32_t l = 0; l < priority_levels; ++l)
+    if (d.kept[l] > but) spilled += publish(v, d, index, l, d.kept[l] - but);
+  return spilled;
+}
+
+/// One lane, lock held: adds a ref to a worker's own. Returns how many refs were spilled.
+GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::uint32_t index,
+                                           ref r) {
+  std::uint32_t level = r.level(), spilled = 0;
+  if (d.kept[level] == keep_capacity)
+    spilled = publish(v, d, index, level, keep_capacity / 2);
+  d.keep[level][d.kept[level]++] = r.split().bits;
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
+      .store(d.nonempty | 1u << level, simt::relaxed);
+  return spilled;
+}
+
+/// One lane, nobody spawning: the newest ref of a level, not taken; or none.
+GROSR_DEVICE inline ref peek_ref(const view& v, deque_local& d, std::uint32_t index,
+                                 std::uint32_t level) {
+  if ((d.nonempty >> level & 1) == 0) return {};
+  if (d.kept[level] != 0) return {d.keep[level][d.kept[level] - 1]};
+  return {v.deque(level, index).peek(d.owner[level])};
 }
 
 /// One lane, nobody spawning: the newest ref of a level, or none.
 GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t index,
                                 std::uint32_t level) {
   if ((d.nonempty >> level & 1) == 0) return {};
+  if (d.kept[level] != 0) return {d.keep[level][--d.kept[level]]};
   ref r{v.deque(level, index).pop(d.owner[level])};
   if (!r) {
     simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)

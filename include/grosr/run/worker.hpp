@@ -74,6 +74,9 @@ class worker {
  protected:
   static constexpr std::uint64_t room_wait_ns = 200'000'000;
   static constexpr std::uint32_t poll_stale_ns = 4096;
+  static constexpr std::uint64_t long_run_cycles = 20'000;   // about 10 us
+  static constexpr std::uint64_t tell_host_cycles = 32'768;  // about 16 us
+  static constexpr std::uint32_t no_slot = 0xffffffffu;
 
   GROSR_DEVICE static constexpr bool is_block_type(std::uint32_t type) {
     std::uint32_t blocks = 0, i = 0;
@@ -138,6 +141,9 @@ class worker {
         if (open.batch != no_batch && open.count == limit) {
           push_any(ref::make(open.batch, false, 0, limit, type, level, false), true);
           open.batch = no_batch;
+          // A long run's children do not wait for its end.
+          if (width_of<T>() != width::block && long_run())
+            w_.spilled += publish_all(v_, w_.deques, id_, 0);
         }
         unlock(w_.deques.lock);
       }
@@ -156,10 +162,14 @@ class worker {
     for (unsigned i = 0; i < stride_of<T> / 16; ++i) out[i] = p[i];
   }
 
-  /// One lane, the warp's lock held if `locked` or nobody spawning: pushes to this warp's deques
+  GROSR_DEVICE bool long_run() const {
+    return simt::cycle_count() - w_.run_began > long_run_cycles;
+  }
+
+  /// One lane, the warp's lock held if `locked` or nobody spawning: adds a ref to this warp's own
   /// or, a block task, to the block's.
   GROSR_DEVICE void push_any(ref r, bool locked) {
-    bool spilled;
+    std::uint32_t spilled;
     if (is_block_type(r.type())) {
       lock(b_.deques.lock);
       spilled = push_ref(v_, b_.deques, v_.workers + simt::block_id(), r);
@@ -169,32 +179,29 @@ class worker {
       spilled = push_ref(v_, w_.deques, id_, r);
       if (!locked) unlock(w_.deques.lock);
     }
-    if (spilled) ++w_.spilled;
+    w_.spilled += spilled;
   }
 
-  /// Whole warp, after a run: publishes every open batch; keeps the most urgent for warps in hand.
-  GROSR_DEVICE ref flush() {
+  /// Whole warp, after a run: closes every open batch. `publish_blocks`: other blocks may see this
+  /// block's tasks at once.
+  GROSR_DEVICE void flush(bool publish_blocks) {
     simt::sync_warp();
-    ref hand{};
     if (leads() && w_.open_mask != 0) {
       w_.open_mask = 0;
       for (std::uint32_t i = 0; i < types::size * priority_levels; ++i) {
         open_batch& open = w_.open[i];
         if (open.batch == no_batch) continue;
         std::uint32_t type = i / priority_levels, level = i % priority_levels;
-        ref r = ref::make(open.batch, false, 0, open.count, type, level, false);
+        push_any(ref::make(open.batch, false, 0, open.count, type, level, false), false);
         open.batch = no_batch;
-        if (is_block_type(type)) {
-          push_any(r, false);
-        } else if (!hand || level > hand.level()) {
-          if (hand) push_any(hand, false);
-          hand = r;
-        } else {
-          push_any(r, false);
-        }
       }
     }
-    return {simt::shuffle(simt::full_mask, hand.bits, 0)};
+    if (leads() && publish_blocks && nonempty(b_.deques) != 0) {
+      lock(b_.deques.lock);
+      w_.spilled += publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
+      unlock(b_.deques.lock);
+    }
+    simt::sync_warp();
   }
 
   template <class T>
@@ -241,24 +248,19 @@ class worker {
   // ---- running ----
 
   /// Whole warp: runs what `r` names (lane and warp types), after putting back what is more than
-  /// one run of it. Returns the ref that the worker keeps in hand.
-  GROSR_DEVICE ref run(ref r) {
-    ref hand{};
-    bool done = false;
-    ((r.type() == types::template index_of<Tasks>() && !done ? (hand = run_typed<Tasks>(r), done = true)
-                                                             : false),
-     ...);
-    return hand;
+  /// one run of it.
+  GROSR_DEVICE void run(ref r) {
+    if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) settle();
+    ((r.type() == types::template index_of<Tasks>() ? (run_typed<Tasks>(r), 0) : 0), ...);
+    inlined_ = false;
+    flush(true);
   }
 
   template <class T>
-  GROSR_DEVICE ref run_typed(ref r) {
-    if constexpr (width_of<T>() == width::lane)
-      return run_lanes<T>(r);
-    else if constexpr (width_of<T>() == width::warp)
-      return run_warp<T>(r);
-    else
-      return {};  // block types are run by meetings
+  GROSR_DEVICE void run_typed(ref r) {
+    if constexpr (width_of<T>() == width::lane) run_lanes<T>(r);
+    if constexpr (width_of<T>() == width::warp) run_warp<T>(r);
+    // Block types are run by meetings.
   }
 
   GROSR_DEVICE const unsigned char* batch_at(ref r) const {
@@ -287,7 +289,7 @@ class worker {
   }
 
   template <class T>
-  GROSR_DEVICE ref run_lanes(ref r) {
+  GROSR_DEVICE void run_lanes(ref r) {
     constexpr std::uint32_t type = types::template index_of<T>();
     unsigned lane = simt::lane_id();
     std::uint32_t level = r.level();
@@ -333,12 +335,11 @@ class worker {
     simt::sync_warp();
     std::uint32_t failed = simt::popcount(simt::ballot(simt::full_mask, status != 0));
     end_run(type, total, failed);
-    if (now.slot()) complete(now, total, failed);
-    return flush();
+    if (now.slot()) complete(now, total, failed, r.count() > now.count());
   }
 
   template <class T>
-  GROSR_DEVICE ref run_warp(ref r) {
+  GROSR_DEVICE void run_warp(ref r) {
     constexpr std::uint32_t type = types::template index_of<T>();
     T task;
     read_record(r, r.first(), task);
@@ -352,8 +353,7 @@ class worker {
     if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
       record_error(type, status, &task, sizeof(T));
     end_run(type, 1, bad ? 1 : 0);
-    if (r.slot()) complete(r.take(1), 1, bad ? 1 : 0);
-    return flush();
+    if (r.slot()) complete(r.take(1), 1, bad ? 1 : 0, r.count() > 1);
   }
 
   /// Whole block: runs the block task that warp 0 laid into block-shared memory.
@@ -375,13 +375,12 @@ class worker {
           simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.task_failed)
                   .exchange(1, simt::relaxed) == 0)
         record_error(type, status, &task, sizeof(T));
-      ref hand = flush();
-      if (hand && leads()) push_any(hand, false);
+      flush(false);
       simt::sync_block();
       if (simt::warp_id() == 0) {
         bool failed = b_.task_failed != 0;
         end_run(type, 1, failed ? 1 : 0);
-        if (r.slot()) complete(r, 1, failed ? 1 : 0);
+        if (r.slot()) complete(r, 1, failed ? 1 : 0, false);
       }
     }
   }
@@ -398,8 +397,8 @@ class worker {
   /// Whole warp: this worker's newest ref if it is a pool batch like `like`.
   GROSR_DEVICE ref pop_same(ref like) {
     std::uint64_t got = 0;
-    if (leads() && (w_.deques.nonempty >> like.level() & 1)) {
-      ref top{v_.deque(like.level(), id_).peek(w_.deques.owner[like.level()])};
+    if (leads()) {
+      ref top = peek_ref(v_, w_.deques, id_, like.level());
       if (top && !top.slot() && top.type() == like.type()) {
         ref r = pop_ref(v_, w_.deques, id_, like.level());
         got = r.bits;
@@ -410,24 +409,42 @@ class worker {
 
   // ---- completion ----
 
-  /// Whole warp: `n` tasks of a slot were run, `failed` of them with an error.
-  GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed) {
+  /// Whole warp: `n` tasks of a slot were run, `failed` of them with an error. Counts that the next
+  /// run is likely to add to are settled later: at the latest before this worker rests.
+  GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed, bool more) {
     simt::sync_warp();
-    if (!leads()) return;
     if (r.whole()) {
-      const line_header& l = w_.line;
-      report(l.slot, l.generation, l.ticket, l.ticket_generation, l.ticket_lines, failed != 0);
+      if (leads()) {
+        const line_header& l = w_.line;
+        report(l.slot, l.generation, l.ticket, l.ticket_generation, l.ticket_lines, failed != 0);
+      }
       return;
     }
-    slot_info& s = v_.slots[r.where()];
-    simt::atomic_ref<std::uint32_t> done(s.done), bad(s.failed);
-    if (failed) bad.fetch_add(failed, simt::relaxed);
-    // R1, A1: the last one sees what all others did.
-    if (done.fetch_add(n, simt::acq_rel) + n != s.total) return;
-    bool any = bad.load(simt::relaxed) != 0;
-    done.store(0, simt::relaxed);
-    bad.store(0, simt::relaxed);
-    report(r.where(), s.generation, s.ticket, s.ticket_generation, s.ticket_lines, any);
+    if (pending_slot_ != r.where()) settle();
+    pending_slot_ = r.where();
+    pending_done_ += n;
+    pending_failed_ += failed;
+    if (!more) settle();
+  }
+
+  /// Whole warp: adds what is pending to its slot's counter; whoever completes it reports.
+  GROSR_DEVICE void settle() {
+    if (pending_slot_ == no_slot) return;
+    simt::sync_warp();
+    if (leads()) {
+      slot_info& s = v_.slots[pending_slot_];
+      simt::atomic_ref<std::uint32_t> done(s.done), bad(s.failed);
+      if (pending_failed_) bad.fetch_add(pending_failed_, simt::relaxed);
+      // R1, A1: the last one sees what all others did.
+      if (done.fetch_add(pending_done_, simt::acq_rel) + pending_done_ == s.total) {
+        bool any = bad.load(simt::relaxed) != 0;
+        done.store(0, simt::relaxed);
+        bad.store(0, simt::relaxed);
+        report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines, any);
+      }
+    }
+    pending_slot_ = no_slot;
+    pending_done_ = pending_failed_ = 0;
   }
 
   GROSR_DEVICE void report(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
@@ -454,20 +471,25 @@ class worker {
 
   GROSR_DEVICE void begin_run(std::uint32_t type, std::uint32_t count) {
     if (!leads()) return;
-    std::uint64_t now = simt::clock_ns();
-    run_began_ = now;
+    w_.run_began = simt::cycle_count();
+    if (v_.trace != nullptr) trace_began_ = simt::clock_ns();
     simt::atomic_ref<std::uint64_t>(v_.running[id_])
-        .store(std::uint64_t{type + 1} << 56 | (now & 0xffffffffffffffull), simt::relaxed);
-    if (type + 1 != host_type_ && now - host_told_ > 16384) {
-      host_type_ = type + 1;
-      host_told_ = now;
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
-          .store(type + 1, simt::relaxed);
-    }
+        .store(std::uint64_t{type + 1} << 56 | ++runs_, simt::relaxed);
+    if (type + 1 != host_type_) tell_host(type + 1);
     (void)count;
   }
 
+  /// One lane: lets the host know what runs here, but not too often.
+  GROSR_DEVICE void tell_host(std::uint32_t type) {
+    if (w_.run_began - host_told_ < tell_host_cycles) return;
+    host_type_ = type;
+    host_told_ = w_.run_began;
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
+        .store(type, simt::relaxed);
+  }
+
   GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed) {
+    run_cycles_ = simt::shuffle(simt::full_mask, simt::cycle_count() - w_.run_began, 0);
     if (!leads()) return;
     tasks_ += count;
     failed_ += failed;
@@ -478,7 +500,7 @@ class worker {
       for (unsigned l = 0; l < priority_levels; ++l)
         depth += w_.deques.owner[l].bottom - w_.deques.owner[l].top_seen;
       v_.trace[std::uint64_t{id_} * v_.trace_capacity + n % v_.trace_capacity] = {
-          run_began_, simt::clock_ns(), type, count, depth, simt::sm_id()};
+          trace_began_, simt::clock_ns(), type, count, depth, simt::sm_id()};
     }
   }
 
@@ -486,12 +508,7 @@ class worker {
   GROSR_DEVICE void end_of_work() {
     simt::atomic_ref<std::uint64_t>(v_.running[id_]).store(0, simt::relaxed);
     yield_keeper(v_, id_, true);
-    if (host_type_ != 0 && simt::clock_ns() - host_told_ > 16384) {
-      host_type_ = 0;
-      host_told_ = simt::clock_ns();
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
-          .store(0, simt::relaxed);
-    }
+    if (host_type_ != 0) tell_host(0);
     if (batches_ != 0) flush_stats();
   }
 
@@ -521,8 +538,10 @@ class worker {
   bool active_ = false;   // this worker is counted in the board
   bool inlined_ = false;  // the ref being run lies in w_.record
   std::uint32_t tasks_ = 0, batches_ = 0, stolen_ = 0, failed_ = 0;  // lane 0 counts
-  std::uint64_t run_began_ = 0, host_told_ = 0;
+  std::uint64_t runs_ = 0, trace_began_ = 0, host_told_ = 0;
+  std::uint64_t run_cycles_ = 0;  // length of the last run
   std::uint32_t host_type_ = 0;
+  std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
 };
 
 }  // namespace grosr::run

@@ -39,4 +39,16 @@ struct site {
   }
 };
 
+/// The same pointer, but the compiler does not know that: a call through it is not a cycle that
+/// keeps the caller from being inlined.
+template <class T>
+GROSR_DEVICE inline T* opaque(T* p) {
+#if GROSR_ON_GPU
+  asm volatile("" : "+l"(p));
+#else
+  asm volatile("" : "+r"(p));
+#endif
+  return p;
+}
+
 }  // namespace grosr::simt

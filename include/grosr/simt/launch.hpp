@@ -145,10 +145,10 @@ kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
 
 /// Makes sure that device functions which call each other recursively have `bytes` of stack a
 /// lane. Costs device memory for every lane the GPU can hold. On the host: stacks are fixed.
-inline void reserve_stack(device d, std::size_t bytes) {
+inline void reserve_stack(device d, [[maybe_unused]] std::size_t bytes) {
   if (!d.is_cuda()) return;
 #if defined(__CUDACC__)
-  detail::check_launch(cudaSetDevice(d.index()), "select " + d.name());
+  const detail::on_device here(d);
   std::size_t now = 0;
   detail::check_launch(cudaDeviceGetLimit(&now, cudaLimitStackSize), "read the stack limit");
   if (now < bytes)

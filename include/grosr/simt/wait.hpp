@@ -22,17 +22,39 @@ GROSR_DEVICE inline std::uint64_t clock_ns() {
 #endif
 }
 
+/// A cheap counter for short spans on one multiprocessor: cycles on a GPU, nanoseconds on the host.
+GROSR_DEVICE inline std::uint64_t cycle_count() {
+#if GROSR_ON_GPU
+  std::uint64_t t;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(t));
+  return t;
+#else
+  return clock_ns();
+#endif
+}
+
 /// No deadline.
 inline constexpr std::uint64_t forever = ~std::uint64_t{0};
 
 /// One pause of a wait that its caller loops over itself: nanosleep on a GPU, a switch to another
 /// lane on the host. `turn` counts the pauses since there last was something to do, from 0: pauses
-/// grow from 32 ns to 1 us, and a host worker sleeps only while all its lanes pause with turn > 0.
+/// grow from 32 ns to 2 us, and a host worker sleeps only while all its lanes pause with turn > 0.
 GROSR_DEVICE inline void pause(unsigned turn, const char* why, site where = site::here()) {
 #if GROSR_ON_GPU
   (void)why;
   (void)where;
-  __nanosleep(32u << (turn < 5 ? turn : 5));
+  __nanosleep(32u << (turn < 6 ? turn : 6));
+#else
+  host::poll_pause(turn, why, where);
+#endif
+}
+
+/// A pause only where lanes share a processor: for loops whose own accesses are slow on a GPU.
+GROSR_DEVICE inline void pause_if_host(unsigned turn, const char* why, site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)turn;
+  (void)why;
+  (void)where;
 #else
   host::poll_pause(turn, why, where);
 #endif
