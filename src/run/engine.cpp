@@ -147,6 +147,7 @@ void engine::allocate() {
   view_.ports = port_refs_.data();
   written_ = std::make_unique<std::atomic<std::uint32_t>[]>(ports);
   generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(options_.slots);
+  slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(options_.slots);
 
   auto device_array = [&](auto& buffer, auto*& in_view, std::size_t count) {
     buffer = {device_, space::device, count};
@@ -177,7 +178,16 @@ void engine::allocate() {
   device_array(saves_, view_.saves, workers);
   free_batches_ = {device_, std::bit_ceil(std::max(batches, 2u))};
   view_.free_batches = free_batches_.ref();
-  free_batches_.fill(batches, [](std::uint32_t i) { return i; });
+  // Every worker begins with a stock; the rest is in the ring.
+  std::uint32_t stocked = workers * view_.stock_target;
+  free_batches_.fill(batches - stocked, [&](std::uint32_t i) { return stocked + i; });
+  std::vector<worker_save> saves(workers);
+  for (std::uint32_t w = 0; w < workers; ++w) {
+    saves[w].stock_count = view_.stock_target;
+    for (std::uint32_t k = 0; k < view_.stock_target; ++k)
+      saves[w].stock[k] = w * view_.stock_target + k;
+  }
+  saves_.copy_from(saves);
   for (unsigned l = 0; l < priority_levels; ++l)
     for (auto* target : {&view_.spill[l], &view_.block_spill[l]}) {
       spill_.emplace_back(device_, static_cast<std::uint32_t>(ring_cells(batches)));

@@ -85,13 +85,18 @@ void engine::fail(errc code, const std::string& text) {
 // Which types run, by number of workers: from the device while it answers, else from the last that
 // workers told the host.
 std::string engine::running_now(bool from_device) const {
-  std::map<std::string, unsigned> count;
+  std::map<std::string, unsigned> count, in_flight;
   if (from_device) {
     std::vector<std::uint64_t> running(view_.workers);
     running_.copy_to(running);
     for (std::uint64_t r : running)
       if (r >> 56) ++count[program_.types[(r >> 56) - 1].name];
   } else {
+    for (std::uint32_t s = 0; s < options_.slots; ++s) {
+      std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
+      if (word >> 1 != (generations_[s].load() & 0x7fffffffu))
+        in_flight[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name] += 1;
+    }
     for (unsigned w = 0; w < view_.workers; ++w) {
       std::uint32_t type = host_word(running_host_[w]).load(simt::relaxed);
       if (type != 0 && type <= program_.types.size()) ++count[program_.types[type - 1].name];
@@ -101,6 +106,9 @@ std::string engine::running_now(bool from_device) const {
   for (auto& [name, n] : count)
     text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(n) +
             (n == 1 ? " worker)" : " workers)");
+  for (auto& [name, n] : in_flight)
+    text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(n) +
+            (n == 1 ? " submission in flight)" : " submissions in flight)");
   return text.empty() ? "none" : text;
 }
 
@@ -146,7 +154,7 @@ void engine::monitor() {
       }
     } catch (const error& e) {
       fail(errc::device_lost, device_.name() + " was lost: " + e.what() +
-                                  ". Types seen running last: " + running_now(false) +
+                                  ". In flight: " + running_now(false) +
                                   ". Nothing more can run on it in this process");
     }
   }

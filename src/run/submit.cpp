@@ -28,7 +28,7 @@ bool expired(const deadline& until) { return until && clock::now() >= *until; }
 /// when there are few.
 std::uint32_t tasks_a_line(width w, std::size_t n) {
   if (w == width::lane) {
-    std::size_t even = (n / 64 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
+    std::size_t even = (n / 16 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, simt::warp_size, slot_records));
   }
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 4096, 1, 32));
@@ -41,12 +41,11 @@ bool reached(std::uint32_t word, std::uint32_t generation) {
 
 }  // namespace
 
-// Polls with a growing pause: 100 us of spinning, then sleeps from 20 us to 1 ms.
+// Polls: 200 us of spinning, then sleeps from 20 us to 1 ms.
 template <class Ready>
 bool engine::wait_for(Ready&& ready, deadline until) {
   if (ready()) return true;
   auto began = clock::now();
-  auto nap = std::chrono::microseconds(20);
   for (unsigned turn = 1;; ++turn) {
     if (ready()) return true;
     if (turn % 64 != 0) {
@@ -56,17 +55,21 @@ bool engine::wait_for(Ready&& ready, deadline until) {
     throw_if_ended();
     ensure_resident();
     if (expired(until)) return ready();
-    if (clock::now() - began > std::chrono::microseconds(100) || !device_.is_cuda()) {
-      std::this_thread::sleep_for(nap);
-      nap = std::min(nap * 2, std::chrono::microseconds(1000));
-      if (until) nap = std::min(nap, std::chrono::microseconds(200));
+    if (clock::now() - began > std::chrono::microseconds(200) || !device_.is_cuda()) {
+      // A sleep adds at most a sixteenth to the wait.
+      auto waited = std::chrono::duration_cast<std::chrono::microseconds>(clock::now() - began);
+      std::this_thread::sleep_for(
+          std::clamp(waited / 16, std::chrono::microseconds(20), std::chrono::microseconds(1000)));
     }
   }
 }
 
 std::optional<std::uint32_t> engine::take_slot(std::uint32_t& generation) {
-  for (std::uint32_t tries = 0; tries < options_.slots; ++tries) {
-    std::uint32_t s = next_slot_.fetch_add(1, std::memory_order_relaxed) % options_.slots;
+  // Most submissions find a slot among the first few, whose records then stay in the cache.
+  std::uint32_t near = std::min(options_.slots, 512u);
+  for (std::uint32_t tries = 0; tries < near + options_.slots; ++tries) {
+    std::uint32_t s = next_slot_.fetch_add(1, std::memory_order_relaxed) %
+                      (tries < near ? near : options_.slots);
     // A1: pairs with R2, R3 in worker::report(): the records were read, the results are there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
@@ -122,6 +125,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
   if (lines > 1) {
     ticket.slot = claim_slot(ticket.generation, until, attempt, ok);
     if (!ok) return std::nullopt;
+    slot_types_[ticket.slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
   }
   auto* from = static_cast<const unsigned char*>(data);
   for (std::uint32_t i = 0; i < lines; ++i) {
@@ -134,6 +138,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
         host_word(slot_words_[ticket.slot]).store(slot_word(ticket.generation, false), simt::release);
       return std::nullopt;
     }
+    slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
     if (lines == 1) ticket = {slot, generation};
     bool in_line = count == 1 && t.how_wide != width::block;
     line_header h{type | level << 8 | (in_line ? 1u << 16 : 0u), count, slot, ticket.slot, lines,

@@ -226,8 +226,9 @@ context* worker::lane_main(void* argument) {
   } catch (...) {
     me.home.fail(std::current_exception());
   }
-  me.end.release();
-  return me.finish(l);
+  context* next = me.finish(l);
+  me.end.release();  // last: what finish() wrote on this stack is ordered, too
+  return next;
 }
 
 context* worker::finish(lane& l) {
@@ -295,6 +296,10 @@ void worker::check_poll_limit(bool progressed) {
 void worker::back_off() {
   if (seeded) {  // no choice depends on time; only the processor is spared
     if (fruitless_rounds > 1000) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    return;
+  }
+  if (home.poll_limit) {  // rounds are counted, and nobody outside is waited for
+    sched_yield();
     return;
   }
   const std::uint64_t now = now_ns();

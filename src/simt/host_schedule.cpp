@@ -3,10 +3,10 @@
 // fair    no seed. Warps take turns; in its visit a warp runs its runnable lanes, lowest first,
 //         until all rest or the visit's quota is used up, and then each polling lane once.
 // seeded  every choice is drawn from the seed, in one of four styles that the seed chooses too:
-//           uniform     any lane at any schedule point: short races between many lanes
-//           bursts      mostly stays in one warp: races between lanes of a warp
-//           long_runs   switches seldom: a lane falls far behind the others
-//           priorities  a strict order of lanes with few changes (Burckhardt et al., "A Randomized
+//           uniform     any lane, at every 2nd to 8th schedule point: short races between many
+//           lanes bursts      mostly stays in one warp: races between lanes of a warp long_runs
+//           switches seldom: a lane falls far behind the others priorities  a strict order of lanes
+//           with few changes (Burckhardt et al., "A Randomized
 //                       Scheduler with Probabilistic Guarantees of Finding Bugs", 2010): bugs that
 //                       need few, but the right, switches
 #include "simt/host_schedule.hpp"
@@ -142,7 +142,9 @@ bool worker::check_stuck(warp& w) {
 
 seeded_schedule::seeded_schedule(std::uint64_t seed) : state_(mix(seed + 0x9e3779b97f4a7c15u)) {
   style_ = static_cast<style>(below(4));
-  gap_ = std::uint64_t{8} << below(10);
+  gap_ = std::uint64_t{1} << (style_ == style::priorities  ? 1 + below(9)
+                              : style_ == style::long_runs ? 3 + below(4)
+                                                           : below(4));
   steps_to_change_ = 1 + below(2 * gap_);
 }
 
@@ -153,17 +155,11 @@ std::uint64_t seeded_schedule::below(std::uint64_t n) {
 }
 
 bool seeded_schedule::preempts(lane& active) {
-  switch (style_) {
-    case style::long_runs:
-      return one_in(64);
-    case style::priorities:
-      if (--steps_to_change_ != 0) return false;
-      steps_to_change_ = 1 + below(2 * gap_);
-      lowest_priority(active);
-      return true;
-    default:
-      return one_in(4);
-  }
+  if (style_ != style::priorities) return one_in(gap_);
+  if (--steps_to_change_ != 0) return false;
+  steps_to_change_ = 1 + below(2 * gap_);
+  lowest_priority(active);
+  return true;
 }
 
 lane* seeded_schedule::nth(worker& w, std::uint32_t warp::*set, std::uint64_t n) {

@@ -36,7 +36,8 @@ class seeded_schedule {
 
   std::uint64_t state_;
   style style_;
-  std::uint64_t gap_ = 0, steps_to_change_ = 0;  // priorities
+  std::uint64_t gap_;              // schedule points between two preemptions, on average
+  std::uint64_t steps_to_change_;  // priorities
   std::uint64_t lowest_ = std::uint64_t{1} << 61;
 };
 

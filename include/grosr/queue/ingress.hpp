@@ -77,51 +77,67 @@ class ingress_ref {
         .store(polled << 32 | seen, simt::release);  // R2: pairs with A1, A2
   }
 
-  /// The holder's whole warp loads what stands where the next lines are due: this lane's word of
-  /// line lane/8. What it means is for valid_lines() to say; other loads may go on in between.
-  GROSR_DEVICE simt::bus_word peek(std::uint32_t seen) const {
+  /// What one look across the bus gives a lane.
+  struct peeked {
+    simt::bus_word mine;    ///< word lane % 8 of line `seen` + lane / 8
+    std::uint32_t next;     ///< the line that this line's place in the mirror waits for
+    std::uint32_t claimed;  ///< lines claimed, at some moment before
+  };
+
+  /// The holder's whole warp loads what stands where the next lines are due. All loads are under
+  /// way together, and others may follow before valid_lines() waits for them.
+  GROSR_DEVICE peeked peek(std::uint32_t seen) const {
     unsigned lane = simt::lane_id();
     std::uint32_t i = (seen + lane / line_words) & mask_;
-    return simt::bus_load(lines_ + std::size_t{i} * line_words + lane % line_words);
+    peeked k;
+    k.mine = simt::bus_load(lines_ + std::size_t{i} * line_words + lane % line_words);
+    k.next = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::relaxed);
+    k.claimed = simt::atomic_ref<std::uint32_t>(control_->claimed).load(simt::relaxed);
+    return k;
   }
 
   /// How many new lines peek() found at `seen`: 0 to 4. Whole warp.
-  GROSR_DEVICE unsigned valid_lines(std::uint32_t seen, const simt::bus_word& mine) const {
-    unsigned lane = simt::lane_id();
-    std::uint32_t number = seen + lane / line_words;
-    bool valid = mine.w[3] == lap_of(number, mask_ + 1);
-    // A3: pairs with R3 in next_line(): the mirror's place has been read.
-    if (valid && lane % line_words == 0)
-      valid = simt::atomic_ref<std::uint32_t>(next_[number & mask_]).load(simt::acquire) == number;
+  GROSR_DEVICE unsigned valid_lines(std::uint32_t seen, const peeked& k) const {
+    std::uint32_t number = seen + simt::lane_id() / line_words;
+    bool valid = k.mine.w[3] == lap_of(number, mask_ + 1) && k.next == number;
     std::uint32_t votes = simt::ballot(simt::full_mask, valid);
     unsigned n = 0;
     while (n < poll_window && (votes >> (n * line_words) & 0xffu) == 0xffu) ++n;
     return n;
   }
 
-  /// The holder's warp copies `count` polled lines to the mirror, all but the first `skip`, and
-  /// returns the new `seen`. Publishing it is the caller's next step.
-  GROSR_DEVICE std::uint32_t accept(std::uint32_t seen, unsigned count, unsigned skip,
-                                    const simt::bus_word& mine) const {
-    unsigned lane = simt::lane_id(), k = lane / line_words;
-    std::uint32_t i = (seen + k) & mask_;
-    if (k < count && k >= skip)
-      mirror_[std::size_t{i} * line_words + lane % line_words] = mine;
-    if (k < skip && lane % line_words == 0) next_line(seen + k);
-    simt::sync_warp();
-    std::uint32_t after = seen + count, quarter = (mask_ + 1) / 4;
-    if (lane == 0 && (after & ~(quarter - 1)) != (seen & ~(quarter - 1)))
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit_).store(after, simt::relaxed);
-    return after;
+  /// Whether no older line waits: then the holder may take line `seen` before others can see it.
+  /// Whole warp; stays true while the cursor is held.
+  GROSR_DEVICE bool first_is_free(std::uint32_t seen, const peeked& k) const {
+    return simt::shuffle(simt::full_mask, k.claimed, 0) == seen;
   }
 
-  /// The holder takes line `seen` for itself before anyone can see it; true when no older line
-  /// waits. One lane; then call accept() with skip = 1.
-  GROSR_DEVICE bool claim_first(std::uint32_t seen) const {
-    simt::atomic_ref<std::uint32_t> claimed(control_->claimed);
-    if (claimed.load(simt::relaxed) != seen) return false;
-    claimed.store(seen + 1, simt::release);  // R4: pairs with A4 in claimed()
-    return true;
+  /// The holder's warp takes in `count` lines: copies them to the mirror, all but the first when
+  /// `take_first`, and lets claimers have them. Returns the new `seen`. Frees the cursor unless
+  /// `keep`. An active count for the line taken must have been added before.
+  GROSR_DEVICE std::uint32_t accept(std::uint32_t seen, unsigned count, bool take_first, bool keep,
+                                    const peeked& k) const {
+    unsigned lane = simt::lane_id(), mine = lane / line_words;
+    std::uint32_t i = (seen + mine) & mask_;
+    if (mine < count && !(take_first && mine == 0)) {
+      simt::fence(simt::acquire);  // A3: pairs with R3: the last reader of the place has finished
+      mirror_[std::size_t{i} * line_words + lane % line_words] = k.mine;
+    }
+    simt::sync_warp();
+    std::uint32_t after = seen + count, quarter = (mask_ + 1) / 4;
+    if (lane == 0) {
+      if (take_first)
+        simt::atomic_ref<std::uint32_t>(next_[i]).store(seen + mask_ + 1, simt::relaxed);
+      // R2, R4: one release for the active count, the mirror and both words that follow.
+      simt::fence(simt::release);
+      if (take_first)
+        simt::atomic_ref<std::uint32_t>(control_->claimed).store(seen + 1, simt::relaxed);
+      std::uint64_t state = keep ? held : std::uint64_t{tick()} << 32;
+      simt::atomic_ref<std::uint64_t>(control_->cursor).store(state | after, simt::relaxed);
+      if ((after & ~(quarter - 1)) != (seen & ~(quarter - 1)))
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit_).store(after, simt::relaxed);
+    }
+    return after;
   }
 
   /// One lane claims the oldest seen line: true and its number, or false when there is none.
@@ -171,7 +187,7 @@ class ingress_ref {
 
   GROSR_DEVICE void next_line(std::uint32_t number) const {
     simt::atomic_ref<std::uint32_t>(next_[number & mask_])
-        .store(number + mask_ + 1, simt::release);  // R3: pairs with A3 in valid_lines()
+        .store(number + mask_ + 1, simt::release);  // R3: pairs with A3 in accept()
   }
 
   ingress_control* control_ = nullptr;

@@ -107,6 +107,7 @@ class engine {
   std::vector<std::unique_ptr<queue::ingress>> ports_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
+  std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
   std::atomic<std::uint32_t> next_slot_{0}, next_port_{0};
   std::atomic<std::uint64_t> submitted_{0};
 

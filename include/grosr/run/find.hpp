@@ -103,11 +103,16 @@ class scheduler : public worker<Tasks...> {
 
   GROSR_DEVICE void arrive() {
     if (simt::lane_id() == 0) {
-      w_ = {};
+      w_.deques = {};
+      w_.open_mask = 0;
+      w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = 0;
       for (auto& o : w_.open) o.batch = no_batch;
       adopt(w_.deques, id_);
       active_ = v_.saves[id_].active != 0;
+      w_.stock_count = v_.saves[id_].stock_count;
     }
+    if (simt::lane_id() < stock_capacity)
+      w_.stock[simt::lane_id()] = v_.saves[id_].stock[simt::lane_id()];
     active_ = simt::shuffle(simt::full_mask, active_ ? 1u : 0u, 0) != 0;
     if (simt::thread_id() == 0) {
       b_.deques = {};
@@ -144,8 +149,10 @@ class scheduler : public worker<Tasks...> {
     publish_all(v_, w_.deques, id_, 0);
     if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
     yield_keeper(v_, id_, true);
-    if (w_.stock_count != 0) v_.free_batches.try_push_n(w_.stock, w_.stock_count);
-    v_.saves[id_].active = active_ ? 1 : 0;
+    worker_save& save = v_.saves[id_];
+    save.active = active_ ? 1 : 0;
+    save.stock_count = w_.stock_count;
+    for (std::uint32_t i = 0; i < w_.stock_count; ++i) save.stock[i] = w_.stock[i];
     base::flush_stats();
   }
 
@@ -155,8 +162,8 @@ class scheduler : public worker<Tasks...> {
   GROSR_DEVICE void activate() {
     if (active_) return;
     active_ = true;
-    if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_add(1, simt::acq_rel);
-    simt::sync_warp();
+    // Relaxed: whoever claims or steals next does so with a release.
+    if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_add(1, simt::relaxed);
   }
 
   /// Whole warp, with nothing in hand or deques, the block's included: stops being active; the
@@ -165,26 +172,31 @@ class scheduler : public worker<Tasks...> {
     if (!active_) return;
     unsigned lane = simt::lane_id();
     simt::atomic_ref<std::uint32_t> board(*v_.board);
-    for (;;) {
-      // Q1: lines claimed so far. Claimers were active when they claimed.
+    // Q1: most are not the last. Acquire and release: the last one sees what all before it did.
+    std::uint32_t before = 0;
+    if (leads()) before = board.fetch_sub(1, simt::acq_rel);
+    bool last = simt::shuffle(simt::full_mask, before, 0) == 1;
+    if (last && leads()) board.fetch_add(1, simt::acq_rel);  // not yet: publish first
+    while (last) {
+      // Q2: lines claimed so far. Claimers were active before they claimed.
       std::uint32_t claimed = lane < ports() ? v_.ports[lane].claimed() : 0;
       simt::sync_warp();
-      // Q2: then the board. If this worker is the only one active, all those lines, and whatever
+      // Q3: then the board. If this worker is the only one active, all those lines, and whatever
       // their tasks spawned, are done: work lies only with active workers.
       std::uint32_t n = 0;
       if (leads()) n = board.load(simt::acquire);
       n = simt::shuffle(simt::full_mask, n, 0);
-      bool went = false;
       if (n == 1) {
-        // Q3: published before the count drops, so that a later publisher writes later.
+        // Q4: published before the count drops, so that a later publisher writes later.
         if (lane < ports())
           simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[lane])
               .store(claimed, simt::relaxed);
         simt::sync_warp();
         if (leads()) simt::fence<simt::scope::system>(simt::seq_cst);
       }
+      bool went = false;
       if (leads()) went = board.compare_exchange(n, n - 1, simt::acq_rel);
-      if (simt::shuffle(simt::full_mask, went ? 1u : 0u, 0)) break;
+      last = simt::shuffle(simt::full_mask, went ? 1u : 0u, 0) == 0;
     }
     active_ = false;
   }
@@ -309,7 +321,7 @@ class scheduler : public worker<Tasks...> {
       std::uint32_t w1 = simt::shuffle(simt::full_mask, l.mine.w[1], from);
       std::uint32_t w2 = simt::shuffle(simt::full_mask, l.mine.w[2], from);
       if (lane < line_payload_bytes / 4)
-        reinterpret_cast<std::uint32_t*>(w_.record)[lane] = word % 3 == 0   ? w0
+        reinterpret_cast<std::uint32_t*>(w_.stage)[lane] = word % 3 == 0   ? w0
                                                             : word % 3 == 1 ? w1
                                                                             : w2;
     }
@@ -333,29 +345,26 @@ class scheduler : public worker<Tasks...> {
 
   // ---- polling ----
 
-  /// Whole warp, cursor held, with what peek() gave: takes in the lines that are there, and then
-  /// frees the cursor. False when there are none. `take`: the first is for this warp, if it can.
-  GROSR_DEVICE bool accept(unsigned port, std::uint32_t seen, const simt::bus_word& mine, bool take,
-                           ref& got) {
+  /// Whole warp, cursor held, with what peek() gave: takes in the lines that are there; the caller
+  /// then holds the cursor if there were none or if they are shared and `keep`. `take`: a line that
+  /// came alone is for this warp.
+  enum class lines { none, shared, mine };
+  GROSR_DEVICE lines accept(unsigned port, std::uint32_t& seen, const queue::ingress_ref::peeked& k,
+                           bool take, bool keep, ref& got) {
     const queue::ingress_ref& p = v_.ports[port];
-    unsigned n = p.valid_lines(seen, mine);
-    if (n == 0) return false;
-    bool first = false;
-    if (take) {
-      activate();
-      if (leads()) first = p.claim_first(seen);
-      first = simt::shuffle(simt::full_mask, first ? 1u : 0u, 0) != 0;
-    }
-    std::uint32_t after = p.accept(seen, n, first ? 1 : 0, mine);
-    if (leads()) {
-      p.free_cursor(after);
+    unsigned n = p.valid_lines(seen, k);
+    if (n == 0) return lines::none;
+    bool first = take && n == 1 && p.first_is_free(seen, k);
+    if (first) activate();
+    seen = p.accept(seen, n, first, keep && !first, k);
+    if (first) {
+      got = open_line({k.mine, 0});
+    } else if (leads()) {
       // H1: after the cursor; pairs with the clearing in elsewhere(), which then looks at ports.
-      if (n > 1 || !first)
-        simt::atomic_ref<std::uint32_t>(*v_.hints)
-            .fetch_or(hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
+      simt::atomic_ref<std::uint32_t>(*v_.hints)
+          .fetch_or(hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
     }
-    if (first) got = open_line({mine, 0});
-    return true;
+    return first ? lines::mine : lines::shared;
   }
 
   /// Whole warp, busy: polls the port whose turn it is when nobody did for a while. It only lets
@@ -371,8 +380,8 @@ class scheduler : public worker<Tasks...> {
     if (got == 0) return;
     auto seen = static_cast<std::uint32_t>(got);
     ref none{};
-    simt::bus_word mine = v_.ports[port].peek(seen);
-    if (!accept(port, seen, mine, false, none) && leads()) {
+    auto k = v_.ports[port].peek(seen);
+    if (accept(port, seen, k, false, false, none) == lines::none && leads()) {
       if (port == 0) obey_control();
       v_.ports[port].free_cursor(seen);
     }
@@ -490,7 +499,7 @@ class scheduler : public worker<Tasks...> {
     std::uint64_t quiet_since = simt::clock_ns(), began = simt::cycle_count();
     for (unsigned turn = 0;; ++turn) {
       // All loads of a round are under way together: the bus is the slowest of them.
-      simt::bus_word mine = v_.ports[port].peek(seen);
+      auto k = v_.ports[port].peek(seen);
       std::uint64_t now = 0;
       std::uint32_t active = 1;
       if (leads()) {
@@ -498,7 +507,9 @@ class scheduler : public worker<Tasks...> {
         if (port == 0) active = simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::relaxed);
       }
       ref got{};
-      if (accept(port, seen, mine, true, got)) return got;
+      lines there = accept(port, seen, k, true, true, got);
+      if (there == lines::mine) return got;
+      if (there == lines::shared) continue;  // lines come in groups: go on handing them out
       std::uint32_t stop = 0;
       if (leads()) {
         if (port == 0) obey_control();

@@ -87,10 +87,14 @@ struct worker_stats {
   std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected;
 };
 
-/// What survives a kernel's end.
+/// Free pool batches that a worker keeps at hand, at most.
+inline constexpr std::uint32_t stock_capacity = 16;
+
+/// What of a worker survives a kernel's end.
 struct worker_save {
   std::uint32_t active;
-  std::uint32_t reserved;
+  std::uint32_t stock_count;
+  std::uint32_t stock[stock_capacity];
 };
 
 /// A failed task, kept in host memory. `serial` is written last.

@@ -7,8 +7,10 @@
 
 namespace grosr::run {
 
-inline constexpr std::uint32_t stock_capacity = 16;
 inline constexpr std::uint32_t no_batch = 0xffffffffu;
+
+/// Bytes of a slot that a warp fetches across the bus at once: 128 records of 16 bytes, 32 of 64.
+inline constexpr std::uint32_t stage_bytes = 2048;
 
 /// A batch that is being filled by spawns.
 struct open_batch {
@@ -41,7 +43,7 @@ struct warp_local {
   std::uint32_t stock_count;
   std::uint32_t stock[stock_capacity];
   std::uint32_t spawned, inlined, spilled, rejected, failed;  // since the last flush_stats
-  alignas(16) unsigned char record[max_task_bytes];  ///< an inlined task that is running
+  alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run
   line_header line;                                  ///< the line whose `whole` ref is running
 };
 

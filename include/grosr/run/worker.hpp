@@ -268,84 +268,105 @@ class worker {
                     : v_.pool + std::uint64_t{r.where()} * v_.batch_bytes;
   }
 
-  /// Loads record `index` of a batch into a task.
+  /// Loads a task from its record.
   template <class T>
-  GROSR_DEVICE void read_record(ref r, std::uint32_t index, T& task) const {
+  GROSR_DEVICE static void read_record(const unsigned char* at, T& task) {
     piece p[stride_of<T> / 16];
-    if (inlined_) {
-      auto* from = reinterpret_cast<const piece*>(w_.record);
-      for (unsigned i = 0; i < stride_of<T> / 16; ++i) p[i] = from[i];
-    } else if (r.slot()) {
-      auto* from = reinterpret_cast<const simt::bus_word*>(batch_at(r) + index * stride_of<T>);
-      for (unsigned i = 0; i < stride_of<T> / 16; ++i) {
-        simt::bus_word b = simt::bus_load(from + i);
-        for (unsigned k = 0; k < 4; ++k) p[i].w[k] = b.w[k];
-      }
-    } else {
-      auto* from = reinterpret_cast<const piece*>(batch_at(r) + index * stride_of<T>);
-      for (unsigned i = 0; i < stride_of<T> / 16; ++i) p[i] = from[i];
-    }
+    auto* from = reinterpret_cast<const piece*>(at);
+    for (unsigned i = 0; i < stride_of<T> / 16; ++i) p[i] = from[i];
     __builtin_memcpy(&task, p, sizeof(T));
+  }
+
+  /// Whole warp: fetches records of a slot into the stage, all accesses under way together.
+  GROSR_DEVICE void fetch(ref r, std::uint32_t bytes, std::uint32_t stride) {
+    constexpr unsigned pieces = stage_bytes / 16 / simt::warp_size;
+    unsigned lane = simt::lane_id();
+    auto* from = reinterpret_cast<const simt::bus_word*>(batch_at(r) + r.first() * stride) + lane;
+    auto* to = reinterpret_cast<piece*>(w_.stage) + lane;
+    simt::bus_word in[pieces];
+    for (unsigned i = 0; i < pieces; ++i)
+      if ((i * simt::warp_size + lane) * 16 < bytes) in[i] = simt::bus_load(from + i * simt::warp_size);
+    for (unsigned i = 0; i < pieces; ++i)
+      if ((i * simt::warp_size + lane) * 16 < bytes)
+        to[i * simt::warp_size] = {{in[i].w[0], in[i].w[1], in[i].w[2], in[i].w[3]}};
+    simt::sync_warp();
   }
 
   template <class T>
   GROSR_DEVICE void run_lanes(ref r) {
-    constexpr std::uint32_t type = types::template index_of<T>();
+    constexpr std::uint32_t type = types::template index_of<T>(), stride = stride_of<T>;
+    constexpr std::uint32_t most = stage_bytes / stride / simt::warp_size * simt::warp_size;
     unsigned lane = simt::lane_id();
     std::uint32_t level = r.level();
-    ref now = r.count() > simt::warp_size ? r.take(simt::warp_size) : r;
-    ref mine = now;
-    std::uint32_t index = now.first() + lane, total = now.count();
-    // Fill up from the newest refs of this worker's own, while they are of the same kind.
+    std::uint32_t limit = r.slot() ? most : simt::warp_size;
+    ref now = r.count() > limit ? r.take(limit) : r;
+    const unsigned char* at = w_.stage + lane * stride;
+    std::uint32_t total = now.count();
     ref added[3] = {};
     unsigned adds = 0;
-    if (!now.slot() && !inlined_) {
+    if (r.slot()) {
+      if (!inlined_) fetch(now, total * stride, stride);
+    } else {
+      at = batch_at(now) + (now.first() + lane) * stride;
+      // Fill up from the newest refs of this worker's own, while they are of the same kind.
       while (total < simt::warp_size && adds < 3) {
         ref more = pop_same(now);
         if (!more) break;
         std::uint32_t room = simt::warp_size - total;
-        ref part = more.count() > room ? more.take(room) : more;
-        if (lane >= total && lane < total + part.count()) {
-          mine = part;
-          index = part.first() + (lane - total);
-        }
-        total += part.count();
+        std::uint32_t n = more.count() > room ? room : more.count();
+        if (lane >= total && lane < total + n)
+          at = batch_at(more) + (more.first() + lane - total) * stride;
+        total += n;
         added[adds++] = more;
       }
     }
-    T task;
-    if (lane < total) read_record(mine, index, task);
-    simt::sync_warp();  // every record is in registers: batches may be split or freed
-    if (leads()) {
-      retire(r, now.count());
-      std::uint32_t left = simt::warp_size - now.count();
-      for (unsigned i = 0; i < adds; ++i) {
-        std::uint32_t n = added[i].count() > left ? left : added[i].count();
-        left -= n;
-        retire(added[i], n);
+    std::uint32_t done = 0, failures = 0;
+    for (;;) {
+      std::uint32_t n = total - done < simt::warp_size ? total - done : simt::warp_size;
+      T task;
+      if (lane < n) read_record(at + done * stride, task);
+      simt::sync_warp();  // every record is in registers: batches may be split or freed
+      if (done == 0 && leads()) {
+        retire(r, now.count());
+        std::uint32_t left = simt::warp_size - now.count();
+        for (unsigned i = 0; i < adds; ++i) {
+          std::uint32_t part = added[i].count() > left ? left : added[i].count();
+          left -= part;
+          retire(added[i], part);
+        }
+      }
+      begin_run(type, r.slot());
+      int status = 0;
+      if (lane < n) {
+        context_type c(*this, width::lane, level, 0);
+        status = invoke(task, c);
+        if (status != 0) record_error(type, status, &task, sizeof(T));
+      }
+      simt::sync_warp();
+      std::uint32_t failed = simt::popcount(simt::ballot(simt::full_mask, status != 0));
+      end_run(type, n, failed);
+      done += n;
+      failures += failed;
+      if (done == total) break;
+      if (run_cycles_ > long_run_cycles) {  // others may want the rest, or something more urgent
+        if (leads()) push_any(now.rest(done), false);
+        simt::sync_warp();
+        break;
       }
     }
-    begin_run(type, total);
-    int status = 0;
-    if (lane < total) {
-      context_type c(*this, width::lane, level, 0);
-      status = invoke(task, c);
-      if (status != 0) record_error(type, status, &task, sizeof(T));
-    }
-    simt::sync_warp();
-    std::uint32_t failed = simt::popcount(simt::ballot(simt::full_mask, status != 0));
-    end_run(type, total, failed);
-    if (now.slot()) complete(now, total, failed, r.count() > now.count());
+    if (r.slot()) complete(now.whole() && done != total ? now.split() : now, done, failures,
+                           r.count() > done);
   }
 
   template <class T>
   GROSR_DEVICE void run_warp(ref r) {
     constexpr std::uint32_t type = types::template index_of<T>();
     T task;
-    read_record(r, r.first(), task);
+    if (r.slot() && !inlined_) fetch(r.take(1), stride_of<T>, stride_of<T>);
+    read_record(r.slot() ? w_.stage : batch_at(r) + r.first() * stride_of<T>, task);
     simt::sync_warp();
     if (leads()) retire(r, 1);
-    begin_run(type, 1);
+    begin_run(type, r.slot());
     context_type c(*this, width::warp, r.level(), 0);
     int status = invoke(task, c);
     simt::sync_warp();
@@ -367,7 +388,7 @@ class worker {
       constexpr std::uint32_t type = types::template index_of<T>();
       T task;
       __builtin_memcpy(&task, b_.record, sizeof(T));
-      if (simt::warp_id() == 0) begin_run(type, 1);
+      if (simt::warp_id() == 0) begin_run(type, r.slot());
       context_type c(*this, width::block, r.level(), 0);
       int status = invoke(task, c);
       std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
@@ -469,14 +490,14 @@ class worker {
 
   // ---- accounting ----
 
-  GROSR_DEVICE void begin_run(std::uint32_t type, std::uint32_t count) {
+  GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot) {
     if (!leads()) return;
     w_.run_began = simt::cycle_count();
     if (v_.trace != nullptr) trace_began_ = simt::clock_ns();
     simt::atomic_ref<std::uint64_t>(v_.running[id_])
         .store(std::uint64_t{type + 1} << 56 | ++runs_, simt::relaxed);
-    if (type + 1 != host_type_) tell_host(type + 1);
-    (void)count;
+    // What lies in slots the host knows itself.
+    if (!from_slot && type + 1 != host_type_) tell_host(type + 1);
   }
 
   /// One lane: lets the host know what runs here, but not too often.
