@@ -3,12 +3,12 @@
 // fair    no seed. Warps take turns; in its visit a warp runs its runnable lanes, lowest first,
 //         until all rest or the visit's quota is used up, and then each polling lane once.
 // seeded  every choice is drawn from the seed, in one of four styles that the seed chooses too:
-//           uniform     any lane, at every 2nd to 8th schedule point: short races between many
-//           lanes bursts      mostly stays in one warp: races between lanes of a warp long_runs
-//           switches seldom: a lane falls far behind the others priorities  a strict order of lanes
-//           with few changes (Burckhardt et al., "A Randomized
-//                       Scheduler with Probabilistic Guarantees of Finding Bugs", 2010): bugs that
-//                       need few, but the right, switches
+//         - uniform: any lane, after 1 to 8 schedule points. Short races between many lanes.
+//         - bursts: mostly stays in one warp. Races between lanes of a warp.
+//         - long_runs: switches seldom. A lane falls far behind the others.
+//         - priorities: a strict order of lanes with few changes. Bugs that need few switches, but
+//           the right ones (Burckhardt et al., "A Randomized Scheduler with Probabilistic
+//           Guarantees of Finding Bugs", 2010).
 #include "simt/host_schedule.hpp"
 
 #include <fmt/format.h>

@@ -37,7 +37,7 @@ struct hammer {
 
 void expect_all(const counters& c, std::uint64_t operations) {
   EXPECT_EQ(c.added, operations);
-  EXPECT_EQ(c.subtracted, static_cast<std::uint32_t>(-2 * operations));
+  EXPECT_EQ(c.subtracted, static_cast<std::uint32_t>(0 - 2 * operations));
   EXPECT_EQ(c.wide, operations << 20);
   EXPECT_EQ(c.claimed, 3 * operations);
   EXPECT_EQ(c.ored, ~0u);
