@@ -294,12 +294,16 @@ void worker::check_poll_limit(bool progressed) {
 }
 
 void worker::back_off() {
-  if (seeded) {  // no choice depends on time; only the processor is spared
-    if (fruitless_rounds > 1000) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    return;
-  }
   if (home.poll_limit) {  // rounds are counted, and nobody outside is waited for
     sched_yield();
+    return;
+  }
+  constexpr std::uint64_t longest_nap_ns = 1'000'000;
+  if (seeded) {  // by rounds, not by time; no choice of the schedule depends on it anyway
+    constexpr std::uint64_t quick_rounds = 100;
+    if (fruitless_rounds <= quick_rounds) return;
+    nap_ns = std::min((fruitless_rounds - quick_rounds) * 20'000, longest_nap_ns);
+    std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns));
     return;
   }
   const std::uint64_t now = now_ns();
@@ -314,7 +318,7 @@ void worker::back_off() {
     sched_yield();
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns));
-    nap_ns = std::min<std::uint64_t>(nap_ns * 5 / 4, 1'000'000);
+    nap_ns = std::min(nap_ns * 5 / 4, longest_nap_ns);
   }
 }
 
