@@ -40,8 +40,12 @@ bool ingress::has_room() {
 
 std::uint32_t ingress::write(const line& content) {
   std::uint32_t number = written_++;
-  write_line(lines_.data() + std::size_t{number & (capacity_ - 1)} * line_words, content,
-             lap_of(number, capacity_));
+  simt::bus_word* at = lines_.data() + std::size_t{number & (capacity_ - 1)} * line_words;
+  std::uint32_t lap = lap_of(number, capacity_);
+  for (unsigned i = 0; i < line_words; ++i)
+    simt::bus_store_from_host(
+        at + i, {{content.word[3 * i], content.word[3 * i + 1], content.word[3 * i + 2], lap}});
+  __builtin_prefetch(lines_.data() + std::size_t{(number + 1) & (capacity_ - 1)} * line_words, 1);
   return number;
 }
 

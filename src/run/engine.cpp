@@ -71,6 +71,8 @@ void engine::check_options() const {
   if (options_.lines < 8) bad("lines = " + std::to_string(options_.lines) + "; the least is 8");
   if (options_.slots < 4 || options_.slots > (1u << 24))
     bad("slots = " + std::to_string(options_.slots) + "; must be from 4 to 16777216");
+  if (options_.slabs < 2 || options_.slabs > (1u << 16))
+    bad("slabs = " + std::to_string(options_.slabs) + "; must be from 2 to 65536");
   queue::check_capacity(options_.deque_capacity, "runtime: deque_capacity");
   if (options_.ports_per_level > 8)
     bad("ports_per_level = " + std::to_string(options_.ports_per_level) + "; at most 8");
@@ -93,7 +95,8 @@ void engine::allocate() {
   view_.block_bitmap_words = (blocks_ + 31) / 32;
   view_.deque_capacity = options_.deque_capacity;
   view_.batch_bytes = batch_records * stride;
-  view_.slot_bytes = slot_records * stride;
+  view_.slab_bytes = slab_records * stride;
+  std::uint32_t slots = options_.slabs + options_.slots;
   view_.inline_depth = options_.inline_depth;
   view_.idle_us = static_cast<std::uint32_t>(
       std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
@@ -104,12 +107,12 @@ void engine::allocate() {
   std::size_t deques = std::size_t{priority_levels} * all;
   std::size_t fixed = 4 * 128 + bitmap_words * 4 + deques * 8 * (1 + options_.deque_capacity) +
                       ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
-                      options_.slots * sizeof(slot_info) +
+                      slots * sizeof(slot_info) +
                       workers * (sizeof(worker_stats) + sizeof(worker_save) + 8);
   // The pool: each batch also has a cell in the free ring and in every spill ring. Rings are powers
   // of two, so the largest pool is found by trying.
   auto ring_cells = [&](std::size_t batches) {
-    return std::bit_ceil(std::max<std::size_t>(batches + options_.slots, 2));
+    return std::bit_ceil(std::max<std::size_t>(batches + slots, 2));
   };
   auto total = [&](std::size_t batches) {
     return fixed + batches * view_.batch_bytes +
@@ -146,8 +149,8 @@ void engine::allocate() {
   port_refs_.copy_from(refs);
   view_.ports = port_refs_.data();
   written_ = std::make_unique<std::atomic<std::uint32_t>[]>(ports);
-  generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(options_.slots);
-  slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(options_.slots);
+  generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(slots);
+  slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(slots);
 
   auto device_array = [&](auto& buffer, auto*& in_view, std::size_t count) {
     buffer = {device_, space::device, count};
@@ -158,11 +161,11 @@ void engine::allocate() {
     in_view = buffer.data();
     pinned_bytes_ += buffer.bytes();
   };
-  device_array(slot_infos_, view_.slots, options_.slots);
-  slot_data_ = {device_, space::pinned, std::size_t{options_.slots} * view_.slot_bytes};
-  view_.slot_data = slot_data_.data();
-  pinned_bytes_ += slot_data_.bytes() + ports * options_.lines * sizeof(queue::line);
-  pinned_array(slot_words_, view_.slot_words, options_.slots);
+  device_array(slot_infos_, view_.slots, slots);
+  slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * view_.slab_bytes};
+  view_.slabs = slabs_.data();
+  pinned_bytes_ += slabs_.bytes() + ports * options_.lines * sizeof(queue::line);
+  pinned_array(slot_words_, view_.slot_words, slots);
   pinned_array(quiescent_, view_.quiescent, ports);
   state_ = {device_, space::pinned, 64};  // state, and control on a line of its own
   view_.state = state_.data();

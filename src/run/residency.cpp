@@ -92,7 +92,7 @@ std::string engine::running_now(bool from_device) const {
     for (std::uint64_t r : running)
       if (r >> 56) ++count[program_.types[(r >> 56) - 1].name];
   } else {
-    for (std::uint32_t s = 0; s < options_.slots; ++s) {
+    for (std::uint32_t s = 0; s < options_.slabs + options_.slots; ++s) {
       std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
       if (word >> 1 != (generations_[s].load() & 0x7fffffffu))
         in_flight[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name] += 1;

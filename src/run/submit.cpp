@@ -12,6 +12,8 @@ namespace grosr::run {
 namespace {
 
 using clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t near_slabs = 48, near_slots = 1024;
 using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
 
 void relax() {
@@ -28,8 +30,8 @@ bool expired(const deadline& until) { return until && clock::now() >= *until; }
 /// when there are few.
 std::uint32_t tasks_a_line(width w, std::size_t n) {
   if (w == width::lane) {
-    std::size_t even = (n / 16 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
-    return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, simt::warp_size, slot_records));
+    std::size_t even = (n / 64 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, 128, slab_records));
   }
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 4096, 1, 32));
 }
@@ -64,35 +66,39 @@ bool engine::wait_for(Ready&& ready, deadline until) {
   }
 }
 
-std::optional<std::uint32_t> engine::take_slot(std::uint32_t& generation) {
-  // Most submissions find a slot among the first few, whose records then stay in the cache.
-  std::uint32_t near = std::min(options_.slots, 512u);
-  for (std::uint32_t tries = 0; tries < near + options_.slots; ++tries) {
-    std::uint32_t s = next_slot_.fetch_add(1, std::memory_order_relaxed) %
-                      (tries < near ? near : options_.slots);
+std::optional<std::uint32_t> engine::take_slot(bool slab, std::uint32_t& generation) {
+  // Slabs come first in the numbering. Most submissions find a slot among the first few of their
+  // kind: what lies there is still in the cache.
+  std::uint32_t base = slab ? 0 : options_.slabs, all = slab ? options_.slabs : options_.slots;
+  std::uint32_t near = std::min(all, slab ? near_slabs : near_slots);
+  auto& next = slab ? next_slab_ : next_slot_;
+  for (std::uint32_t tries = 0; tries < near + all; ++tries) {
+    std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
+    std::uint32_t s = base + at % (tries < near ? near : all);
+    __builtin_prefetch(&slot_words_[base + (at + 1) % near]);
     // A1: pairs with R2, R3 in worker::report(): the records were read, the results are there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
-    if ((mine & 0x7fffffffu) != word >> 1) continue;
-    std::uint32_t next = (mine + 1) & 0x7fffffffu;
-    if (!generations_[s].compare_exchange_strong(mine, next, std::memory_order_acq_rel)) continue;
+    if (mine != word >> 1) continue;
+    std::uint32_t taken = (mine + 1) & 0x7fffffffu;
+    if (!generations_[s].compare_exchange_strong(mine, taken, std::memory_order_acq_rel)) continue;
     if (word & 1) {
       // Its ticket may still ask: failures outlive their slot.
       std::lock_guard lock(failed_lock_);
-      failed_[{s, mine & 0x7fffffffu}] = true;
+      failed_[{s, mine}] = true;
       if (failed_.size() > 65536) failed_.erase(failed_.begin());
     }
-    generation = next;
+    generation = taken;
     return s;
   }
   return std::nullopt;
 }
 
-std::uint32_t engine::claim_slot(std::uint32_t& generation, deadline until, bool attempt,
+std::uint32_t engine::claim_slot(bool slab, std::uint32_t& generation, deadline until, bool attempt,
                                  bool& ok) {
-  std::optional<std::uint32_t> slot = take_slot(generation);
+  std::optional<std::uint32_t> slot = take_slot(slab, generation);
   if (!slot && !attempt)
-    wait_for([&] { return (slot = take_slot(generation)).has_value(); }, until);
+    wait_for([&] { return (slot = take_slot(slab, generation)).has_value(); }, until);
   ok = slot.has_value();
   return slot.value_or(0);
 }
@@ -123,15 +129,16 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
   bool ok = true;
   ticket_id ticket;
   if (lines > 1) {
-    ticket.slot = claim_slot(ticket.generation, until, attempt, ok);
+    ticket.slot = claim_slot(false, ticket.generation, until, attempt, ok);
     if (!ok) return std::nullopt;
     slot_types_[ticket.slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
   }
   auto* from = static_cast<const unsigned char*>(data);
   for (std::uint32_t i = 0; i < lines; ++i) {
     auto count = static_cast<std::uint32_t>(std::min<std::size_t>(a_line, n - i * std::size_t{a_line}));
+    bool in_line = count == 1 && t.how_wide != width::block;
     std::uint32_t generation = 0;
-    std::uint32_t slot = claim_slot(generation, i == 0 ? until : deadline{}, attempt && i == 0, ok);
+    std::uint32_t slot = claim_slot(!in_line, generation, i == 0 ? until : deadline{}, attempt && i == 0, ok);
     if (!ok) {
       // Nothing was sent yet: the ticket's slot is free again.
       if (lines > 1)
@@ -140,7 +147,6 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     }
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
     if (lines == 1) ticket = {slot, generation};
-    bool in_line = count == 1 && t.how_wide != width::block;
     line_header h{type | level << 8 | (in_line ? 1u << 16 : 0u), count, slot, ticket.slot, lines,
                   generation, ticket.generation, 0};
     queue::line content{};
@@ -148,7 +154,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     if (in_line) {
       std::memcpy(content.word + line_payload_word, from, t.bytes);
     } else {
-      unsigned char* to = slot_data_.data() + std::size_t{slot} * view_.slot_bytes;
+      unsigned char* to = slabs_.data() + std::size_t{slot} * view_.slab_bytes;
       if (t.stride == t.bytes)
         std::memcpy(to, from, std::size_t{count} * t.bytes);
       else

@@ -6,6 +6,7 @@
 //   cell i    sequence[i], then data[i];   ticket t uses cell t mod capacity, lap t div capacity
 //             sequence 2*lap    : free for the producer with that ticket
 //             sequence 2*lap + 1: holds its value
+//   laps are counted modulo 2^32 / capacity, so that tickets may wrap
 //
 // Counts reserved apart from tickets make full and empty answers immediate (Kerbl et al., "The
 // Broker Queue", ICS 2018). Progress: a try_ call answers without waiting when the queue is full
@@ -190,7 +191,8 @@ class ring_ref {
     simt::wait_until([&] { return sequence.load(simt::acquire) == lap2 + 1; }, simt::forever,
                      nullptr, "the writer of a queue cell");
     T value = data_[cell];
-    sequence.store(lap2 + 2, simt::release);  // R2: pairs with A2 in write()
+    // R2: pairs with A2 in write(). Laps wrap with the tickets.
+    sequence.store(lap(ticket + capacity()) * 2, simt::release);
     return value;
   }
 

@@ -10,11 +10,11 @@ namespace grosr {
 /// Passed to every task's call operator. Valid only during that call. Cheap to copy.
 ///
 /// All members may be called by any lane, also after lanes diverged, unless they say otherwise.
-template <class Worker>
+template <class Spawner>
 class context {
  public:
-  GROSR_DEVICE context(Worker& worker, width w, std::uint32_t level, std::uint32_t depth)
-      : worker_(&worker), width_(w), level_(static_cast<std::uint8_t>(level)),
+  GROSR_DEVICE context(const Spawner& spawner, width w, std::uint32_t level, std::uint32_t depth)
+      : spawner_(spawner), width_(w), level_(static_cast<std::uint8_t>(level)),
         depth_(static_cast<std::uint8_t>(depth)) {}
 
   /// Starts a task of any of the runtime's types. Each lane that calls starts one. It is detached:
@@ -22,28 +22,28 @@ class context {
   /// call; see docs/scheduler.md for the limits of that.
   template <class Task>
   GROSR_DEVICE void spawn(const Task& task) {
-    worker_->spawn(task, level_, true, depth_);
+    spawner_.spawn(task, level_, true, depth_);
   }
 
   /// The same, at another priority than this task's own.
   template <class Task>
   GROSR_DEVICE void spawn(const Task& task, priority p) {
-    worker_->spawn(task, static_cast<std::uint32_t>(p), false, depth_);
+    spawner_.spawn(task, static_cast<std::uint32_t>(p), false, depth_);
   }
 
   /// Starts a task if there is room for it now; false when task memory is full.
   template <class Task>
   GROSR_DEVICE bool try_spawn(const Task& task) {
-    return worker_->try_spawn(task, level_, true);
+    return spawner_.try_spawn(task, level_, true);
   }
   template <class Task>
   GROSR_DEVICE bool try_spawn(const Task& task, priority p) {
-    return worker_->try_spawn(task, static_cast<std::uint32_t>(p), false);
+    return spawner_.try_spawn(task, static_cast<std::uint32_t>(p), false);
   }
 
   /// True when work of a higher priority waits. A long task asks this at its tile boundaries, and
   /// when it is true spawns what remains of itself and returns.
-  GROSR_DEVICE bool yield_to_higher() { return worker_->higher_waits(level_); }
+  GROSR_DEVICE bool yield_to_higher() { return spawner_.higher_waits(level_); }
 
   /// Number of this thread among those that run the task together, and how many they are: 0 of 1
   /// in a lane task, of 32 in a warp task, of block_threads in a block task.
@@ -67,10 +67,10 @@ class context {
   GROSR_DEVICE std::uint64_t clock_ns() const { return simt::clock_ns(); }
 
   /// True once the runtime was told to abort: long tasks should return.
-  GROSR_DEVICE bool aborted() const { return worker_->aborted(); }
+  GROSR_DEVICE bool aborted() const { return spawner_.aborted(); }
 
  private:
-  Worker* worker_;
+  Spawner spawner_;
   width width_;
   std::uint8_t level_;
   std::uint8_t depth_;

@@ -80,8 +80,8 @@ class engine {
 
   void check_options() const;
   void allocate();
-  std::optional<std::uint32_t> take_slot(std::uint32_t& generation);
-  std::uint32_t claim_slot(std::uint32_t& generation, deadline until, bool attempt, bool& ok);
+  std::optional<std::uint32_t> take_slot(bool slab, std::uint32_t& generation);
+  std::uint32_t claim_slot(bool slab, std::uint32_t& generation, deadline until, bool attempt, bool& ok);
   void write_line(unsigned level, const queue::line& content);
   void ensure_resident();
   bool outstanding() const;
@@ -108,13 +108,13 @@ class engine {
   std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
-  std::atomic<std::uint32_t> next_slot_{0}, next_port_{0};
+  std::atomic<std::uint32_t> next_slot_{0}, next_slab_{0}, next_port_{0};
   std::atomic<std::uint64_t> submitted_{0};
 
   simt::buffer<std::uint32_t> words_;  // device: board, hints and leave, error count
   simt::buffer<queue::ingress_ref> port_refs_;
   simt::buffer<slot_info> slot_infos_;
-  simt::buffer<unsigned char> slot_data_, pool_;
+  simt::buffer<unsigned char> slabs_, pool_;
   simt::buffer<std::uint32_t> slot_words_, quiescent_, state_, running_host_, bitmaps_;
   simt::buffer<std::uint64_t> deque_words_, deque_entries_, running_;
   simt::buffer<worker_stats> stats_;

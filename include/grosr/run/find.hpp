@@ -15,7 +15,7 @@ class scheduler : public worker<Tasks...> {
  public:
   using typename base::shared;
 
-  GROSR_DEVICE scheduler(const view& v, shared& b) : base(v, b) {}
+  GROSR_DEVICE explicit scheduler(shared& b) : base(b) {}
 
   /// Whole warp: the resident loop. Returns when the runtime parks or aborts.
   GROSR_DEVICE void loop() {
@@ -87,7 +87,8 @@ class scheduler : public worker<Tasks...> {
   /// One lane, between runs: publishes kept refs when somebody waits for work or runs are long;
   /// repeats this worker's hints, which a thief may have cleared.
   GROSR_DEVICE void offer() {
-    if ((hints_ & hungry_bit) || this->run_cycles_ > base::long_run_cycles)
+    w_.hungry = hints_ & hungry_bit;
+    if (w_.hungry || this->run_cycles_ > base::long_run_cycles)
       w_.spilled += publish_all(v_, w_.deques, id_, 1);
     std::uint32_t missing = w_.deques.marked & ~hints_;
     if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
@@ -95,8 +96,9 @@ class scheduler : public worker<Tasks...> {
 
   /// Whole warp that had nothing and now has a ref: the block's other warps should look too.
   GROSR_DEVICE void wake_others() {
-    if (leads())
-      simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
+    if (!leads()) return;
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
+    clear_hint(hungry_bit);  // those who still wait say so again
   }
 
   // ---- coming and going ----
@@ -104,7 +106,7 @@ class scheduler : public worker<Tasks...> {
   GROSR_DEVICE void arrive() {
     if (simt::lane_id() == 0) {
       w_.deques = {};
-      w_.open_mask = 0;
+      w_.open_mask = w_.hungry = 0;
       w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = 0;
       for (auto& o : w_.open) o.batch = no_batch;
       adopt(w_.deques, id_);
@@ -447,7 +449,7 @@ class scheduler : public worker<Tasks...> {
           std::uint64_t now = look();
           if (now & (interrupts | all_hints))
             verdict = out;
-          else if (v_.ports[port].hold_cursor(0, seen))
+          else if (v_.ports[port].hold_cursor(led_ ? 0 : base::poll_stale_ns, seen))
             verdict = lead_port;
           else if (simt::cycle_count() - began > scan_every_cycles)
             verdict = out;
@@ -460,6 +462,7 @@ class scheduler : public worker<Tasks...> {
       }
       std::uint32_t go = simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0);
       if (go == lead_port) {
+        led_ = true;
         ref r = lead(port, simt::shuffle(simt::full_mask, seen, 0));
         if (leads()) shared_word(b_.scout).store(0, simt::relaxed);
         return r;
@@ -680,6 +683,7 @@ class scheduler : public worker<Tasks...> {
 
   std::uint32_t hints_ = 0;
   bool busy_ = false;  // the last turn ran something
+  bool led_ = false;   // led its port before: its code is warm, so it is preferred
 };
 
 /// The resident kernel.
@@ -690,8 +694,8 @@ struct resident {
   GROSR_DEVICE void operator()() const {
     using engine = scheduler<Tasks...>;
     auto& b = simt::block_shared<typename engine::shared>();
-    engine s(v, b);
-    s.loop();
+    b.set_view(v);
+    engine(b).loop();
   }
 };
 

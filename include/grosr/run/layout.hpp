@@ -13,7 +13,7 @@ namespace grosr::run {
 
 /// Names a batch: where its records lie, which of them are meant, and what they are. 0 is none.
 ///
-///   bits 0-31 where │ 32-40 first │ 41-49 count │ 50-54 type │ 55-57 level │ 61 slot │ 62 whole │ 63
+///   bits 0-27 where │ 28-38 first │ 39-49 count │ 50-54 type │ 55-57 level │ 61 slot │ 62 whole │ 63
 ///
 /// `where` is a pool batch, or a slot when the slot bit is set. `whole` marks a line's tasks that
 /// were never split: their end completes the line without counting. Bit 63 is always set.
@@ -23,14 +23,14 @@ struct ref {
   GROSR_DEVICE static ref make(std::uint32_t where, bool slot, std::uint32_t first,
                                std::uint32_t count, std::uint32_t type, std::uint32_t level,
                                bool whole) {
-    return {std::uint64_t{where} | std::uint64_t{first} << 32 | std::uint64_t{count} << 41 |
+    return {std::uint64_t{where} | std::uint64_t{first} << 28 | std::uint64_t{count} << 39 |
             std::uint64_t{type} << 50 | std::uint64_t{level} << 55 | std::uint64_t{slot} << 61 |
             std::uint64_t{whole} << 62 | std::uint64_t{1} << 63};
   }
   GROSR_DEVICE explicit operator bool() const { return bits != 0; }
-  GROSR_DEVICE std::uint32_t where() const { return static_cast<std::uint32_t>(bits); }
-  GROSR_DEVICE std::uint32_t first() const { return bits >> 32 & 0x1ff; }
-  GROSR_DEVICE std::uint32_t count() const { return bits >> 41 & 0x1ff; }
+  GROSR_DEVICE std::uint32_t where() const { return static_cast<std::uint32_t>(bits) & 0xfffffffu; }
+  GROSR_DEVICE std::uint32_t first() const { return bits >> 28 & 0x7ff; }
+  GROSR_DEVICE std::uint32_t count() const { return bits >> 39 & 0x7ff; }
   GROSR_DEVICE std::uint32_t type() const { return bits >> 50 & 0x1f; }
   GROSR_DEVICE std::uint32_t level() const { return bits >> 55 & 0x7; }
   GROSR_DEVICE bool slot() const { return bits >> 61 & 1; }
@@ -46,9 +46,10 @@ struct ref {
   }
 };
 
-/// Records in a pool batch, and in a slot.
+/// Records in a pool batch, and in a slot that has a slab. Slots below runtime_options::slabs have
+/// one; the others complete tickets, and tasks that travel inside their line.
 inline constexpr std::uint32_t batch_records = 32;
-inline constexpr std::uint32_t slot_records = 256;
+inline constexpr std::uint32_t slab_records = 1024;
 
 /// The record layout of ingress: the first 8 words of a line; 16 words of payload follow.
 struct line_header {
@@ -135,7 +136,7 @@ struct view {
   // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
   queue::ingress_ref* ports;
   slot_info* slots;
-  const unsigned char* slot_data;  // pinned
+  const unsigned char* slabs;      // pinned
   std::uint32_t* slot_words;       // pinned
   std::uint32_t* quiescent;        // pinned, one a port
   std::uint32_t* state;            // pinned
@@ -159,7 +160,7 @@ struct view {
   std::uint32_t* trace_counts;
 
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
-  std::uint32_t deque_capacity, batch_bytes, slot_bytes, stock_target, pool_margin, inline_depth;
+  std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, inline_depth;
   std::uint32_t epoch, idle_us, trace_capacity;
 
   GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }

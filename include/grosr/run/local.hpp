@@ -38,6 +38,7 @@ template <unsigned Types>
 struct warp_local {
   deque_local deques;
   std::uint64_t run_began;   ///< cycle_count when the batch that is running began
+  std::uint32_t hungry;      ///< not 0: somebody waits for work
   std::uint32_t open_mask;  ///< not 0: some batch is open
   open_batch open[Types * priority_levels];
   std::uint32_t stock_count;
@@ -49,6 +50,9 @@ struct warp_local {
 
 template <unsigned Types>
 struct block_local {
+  /// The view, copied here when the kernel begins: kernel parameters would be read through a cache
+  /// that every acquire empties.
+  alignas(16) unsigned char view_bytes[sizeof(view)];
   warp_local<Types> warps[warps_per_block];
   deque_local deques;        ///< of the block as a worker
   std::uint32_t scout;       ///< 1 + the idle warp that looks out for the others; 0: none
@@ -60,6 +64,17 @@ struct block_local {
   std::uint64_t task_ref;
   std::uint32_t task_failed;
   alignas(16) unsigned char record[max_task_bytes];
+
+  GROSR_DEVICE const view& get_view() const { return *reinterpret_cast<const view*>(view_bytes); }
+
+  /// Whole block.
+  GROSR_DEVICE void set_view(const view& v) {
+    static_assert(std::is_trivially_copyable_v<view> && sizeof(view) % 4 == 0);
+    auto* from = reinterpret_cast<const std::uint32_t*>(&v);
+    auto* to = reinterpret_cast<std::uint32_t*>(view_bytes);
+    for (unsigned i = simt::thread_id(); i < sizeof(view) / 4; i += block_threads) to[i] = from[i];
+    simt::sync_block();
+  }
 };
 
 /// A lock among the lanes of a block.
@@ -87,7 +102,7 @@ GROSR_DEVICE inline void set_bit(std::uint32_t& word, std::uint32_t bit) {
 /// One lane, lock held: lays the n oldest kept refs of a level where thieves find them. `index` is
 /// the worker's among all. Never fails: a full deque sends refs to the level's spill ring, which
 /// has a cell for every batch and slot there is. Returns how many were spilled.
-GROSR_DEVICE inline std::uint32_t publish(const view& v, deque_local& d, std::uint32_t index,
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_local& d, std::uint32_t index,
                                           std::uint32_t level, std::uint32_t n) {
   queue::deque_ref deque = v.deque(level, index);
   bool block = index >= v.workers;
@@ -164,20 +179,26 @@ GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t ind
   return r;
 }
 
-/// One lane, lock held or nobody spawning: a free pool batch, or no_batch. The last
-/// `v.pool_margin` batches are for one worker at a time, the keeper: it goes on depth-first while
-/// the others wait or run children inline, and what it finishes makes room for them.
+/// One lane: takes batches from the pool into `stock`; returns how many. The last `v.pool_margin`
+/// batches are for one worker at a time, the keeper: it goes on depth-first while the others wait
+/// or run children inline, and what it finishes makes room for them.
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t refill(const view& v, std::uint32_t* stock,
+                                                        std::uint32_t worker) {
+  if (v.free_batches.ready() < v.pool_margin) {
+    simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
+    std::uint32_t who = keeper.load(simt::relaxed);
+    if (who == 0 && keeper.compare_exchange(who, worker + 1, simt::relaxed)) who = worker + 1;
+    if (who != worker + 1) return 0;
+  }
+  return v.free_batches.try_pop_n(stock, v.stock_target);
+}
+
+/// One lane, lock held or nobody spawning: a free pool batch, or no_batch.
 template <unsigned Types>
 GROSR_DEVICE inline std::uint32_t take_batch(const view& v, warp_local<Types>& w,
                                              std::uint32_t worker) {
   if (w.stock_count == 0) {
-    if (v.free_batches.ready() < v.pool_margin) {
-      simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
-      std::uint32_t who = keeper.load(simt::relaxed);
-      if (who == 0 && keeper.compare_exchange(who, worker + 1, simt::relaxed)) who = worker + 1;
-      if (who != worker + 1) return no_batch;
-    }
-    w.stock_count = v.free_batches.try_pop_n(w.stock, v.stock_target);
+    w.stock_count = refill(v, w.stock, worker);
     if (w.stock_count == 0) return no_batch;
   }
   return w.stock[--w.stock_count];
@@ -192,13 +213,18 @@ GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool 
     keeper.store(0, simt::relaxed);
 }
 
+GROSR_DEVICE GROSR_NOINLINE inline void give_back(const view& v, const std::uint32_t* batches,
+                                                  std::uint32_t n) {
+  v.free_batches.try_push_n(batches, n);
+}
+
 /// One lane, lock held or nobody spawning: gives a pool batch back.
 template <unsigned Types>
 GROSR_DEVICE inline void free_batch(const view& v, warp_local<Types>& w, std::uint32_t batch) {
   if (w.stock_count >= 2 * v.stock_target) {
     std::uint32_t n = v.stock_target;
     w.stock_count -= n;
-    v.free_batches.try_push_n(w.stock + w.stock_count, n);
+    give_back(v, w.stock + w.stock_count, n);
   }
   w.stock[w.stock_count++] = batch;
 }

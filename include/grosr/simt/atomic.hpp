@@ -164,6 +164,18 @@ GROSR_DEVICE inline bus_word bus_load(const bus_word* p) {
   return v;
 }
 
+/// bus_store for threads that are no lanes: one vector store where the processor has one.
+inline void bus_store_from_host(bus_word* p, const bus_word& v) {
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
+  using vector = std::uint32_t __attribute__((vector_size(16)));
+  std::atomic_signal_fence(std::memory_order_release);  // x86 keeps the order of stores
+  *reinterpret_cast<volatile vector*>(p->w) = vector{v.w[0], v.w[1], v.w[2], v.w[3]};
+#else
+  for (int i = 0; i < 3; ++i) std::atomic_ref<std::uint32_t>(p->w[i]).store(v.w[i], relaxed);
+  std::atomic_ref<std::uint32_t>(p->w[3]).store(v.w[3], release);
+#endif
+}
+
 /// Writes a bus_word so that no reader sees w[3] without w[0..2].
 GROSR_DEVICE inline void bus_store(bus_word* p, const bus_word& v) {
 #if GROSR_ON_GPU

@@ -1,0 +1,261 @@
+// Taking what tasks spawn: open batches, the worker's own refs, and what to do when memory is full.
+// Everything here lives in block-shared memory, so that any lane can call it from inside a task.
+#pragma once
+
+#include "grosr/run/local.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/wait.hpp"
+
+namespace grosr {
+template <class Spawner>
+class context;
+}
+
+namespace grosr::run {
+
+/// One 16-byte piece of a record.
+struct alignas(16) piece {
+  std::uint32_t w[4];
+};
+
+/// A few pointers into block-shared memory: cheap to make and to copy.
+template <class... Tasks>
+class spawner {
+ public:
+  using types = type_list<Tasks...>;
+  using local = warp_local<types::size>;
+  using shared = block_local<types::size>;
+  using context_type = context<spawner>;
+
+  GROSR_DEVICE explicit spawner(shared& b)
+      : b_(b), v_(b.get_view()), w_(b.warps[simt::warp_id()]),
+        id_(simt::block_id() * warps_per_block + simt::warp_id()) {}
+
+  // ---- called by tasks, through their context ----
+
+  template <class T>
+  GROSR_DEVICE void spawn(const T& task, std::uint32_t level, bool uniform, std::uint32_t depth) {
+    if (place(task, level, uniform)) return;
+    if constexpr (width_of<T>() == width::lane) {
+      if (depth < v_.inline_depth) {
+        T copy = task;  // only the copy's address leaves this function
+        simt::opaque(&run_inline<T>)(&b_, &copy, level, depth + 1);
+        return;
+      }
+    }
+    // Wider than a lane, or too deep: wait for room a while; then say that it was not run.
+    std::uint64_t deadline = simt::clock_ns() + room_wait_ns;
+    bool placed = false;
+    simt::wait_until([&] { return (placed = place(task, level, false)); }, deadline, nullptr,
+                     "room in task memory");
+    if (!placed) reject(&b_, task);
+  }
+
+  template <class T>
+  GROSR_DEVICE bool try_spawn(const T& task, std::uint32_t level, bool uniform) {
+    return place(task, level, uniform);
+  }
+
+  GROSR_DEVICE bool aborted() const { return v_.aborted(); }
+
+  /// Any lane: whether work above `level` waits. Polls the bus when nobody did for a while.
+  GROSR_DEVICE bool higher_waits(std::uint32_t level) {
+    std::uint32_t above = ~((2u << level) - 1u) & ((1u << priority_levels) - 1u);
+    above |= above << 8;
+    simt::atomic_ref<std::uint32_t> hints(*v_.hints);
+    if (hints.load(simt::relaxed) & above) return true;
+    if (v_.leave() != 0) return true;
+    for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
+      const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level];
+      std::uint32_t seen;
+      if (!port.hold_cursor(poll_stale_ns, seen)) continue;
+      bool there = port.unseen();
+      // Left for a worker that runs converged: it polls at once when the last poll looks old.
+      port.free_cursor(seen, there);
+      if (there) return true;
+    }
+    return false;
+  }
+
+ protected:
+  static constexpr std::uint64_t room_wait_ns = 200'000'000;
+  static constexpr std::uint32_t poll_stale_ns = 4096;
+  static constexpr std::uint64_t long_run_cycles = 20'000;   // about 10 us
+
+  GROSR_DEVICE static constexpr bool is_block_type(std::uint32_t type) {
+    std::uint32_t blocks = 0, i = 0;
+    ((blocks |= (width_of<Tasks>() == width::block ? 1u : 0u) << i++), ...);
+    return blocks >> type & 1;
+  }
+
+  GROSR_DEVICE static constexpr width width_at(std::uint32_t type) {
+    std::uint32_t code = 0;  // 2 bits a type
+    std::uint32_t i = 0;
+    ((code |= static_cast<std::uint32_t>(width_of<Tasks>()) << (2 * i++)), ...);
+    return static_cast<width>(code >> (2 * type) & 3);
+  }
+
+  /// Records of a type that one pool batch takes before it is published: wide tasks are handed out
+  /// in smaller lots, because a lot is run by one worker.
+  GROSR_DEVICE static constexpr std::uint32_t batch_limit(width w) {
+    return w == width::lane ? batch_records : w == width::warp ? 8 : 4;
+  }
+
+  GROSR_DEVICE bool leads() const { return simt::lane_id() == 0; }
+
+  // ---- spawning ----
+
+  /// Lanes that are together put their tasks into the open batch of the type and level. False for
+  /// the lanes for which there was no pool batch. `uniform`: all lanes have the same level.
+  template <class T>
+  GROSR_DEVICE bool place(const T& task, std::uint32_t level, bool uniform) {
+    constexpr std::uint32_t type = types::template index_of<T>();
+    constexpr std::uint32_t limit = batch_limit(width_of<T>());
+    unsigned lane = simt::lane_id();
+    std::uint32_t pending = simt::active_mask();
+    if (!uniform) pending = simt::match_any(pending, level);
+    open_batch& open = w_.open[type * priority_levels + level];
+    for (;;) {
+      unsigned leader = simt::lowest_bit(pending);
+      std::uint64_t grant = 0;  // batch << 32 | first << 16 | count
+      if (lane == leader) {
+        lock(w_.deques.lock);
+        if (open.batch == no_batch) {
+          open.batch = take_batch(v_, w_, id_);
+          open.count = 0;
+        }
+        if (open.batch != no_batch) {
+          std::uint32_t n = simt::popcount(pending), room = limit - open.count;
+          n = n < room ? n : room;
+          grant = std::uint64_t{open.batch} << 32 | open.count << 16 | n;
+          open.count += n;
+          w_.open_mask |= 1u;
+          w_.spawned += n;
+        }
+      }
+      grant = simt::shuffle(pending, grant, leader);
+      std::uint32_t n = grant & 0xffff, rank = simt::rank_in(pending, lane);
+      if (rank < n) {
+        std::uint32_t batch = static_cast<std::uint32_t>(grant >> 32);
+        std::uint32_t index = (static_cast<std::uint32_t>(grant) >> 16) + rank;
+        write_record(v_.pool + std::uint64_t{batch} * v_.batch_bytes + index * stride_of<T>, task);
+      }
+      simt::sync_warp(pending);
+      if (lane == leader) {
+        if (open.batch != no_batch && open.count == limit) {
+          push_any(ref::make(open.batch, false, 0, limit, type, level, false), true);
+          open.batch = no_batch;
+          // A long run's children do not wait for its end.
+          if (width_of<T>() != width::block && long_run())
+            w_.spilled += publish_all(v_, w_.deques, id_, 0);
+        }
+        unlock(w_.deques.lock);
+      }
+      if (rank < n) return true;
+      if (n == 0) return false;
+      // The n lowest lanes of the mask are served.
+      for (std::uint32_t i = 0; i < n; ++i) pending &= pending - 1;
+    }
+  }
+
+  template <class T>
+  GROSR_DEVICE static void write_record(unsigned char* to, const T& task) {
+    piece p[stride_of<T> / 16] = {};
+    __builtin_memcpy(p, &task, sizeof(T));
+    auto* out = reinterpret_cast<piece*>(to);
+    for (unsigned i = 0; i < stride_of<T> / 16; ++i) out[i] = p[i];
+  }
+
+  GROSR_DEVICE bool long_run() const {
+    return simt::cycle_count() - w_.run_began > long_run_cycles;
+  }
+
+  /// One lane, the warp's lock held if `locked` or nobody spawning: adds a ref to this warp's own
+  /// or, a block task, to the block's.
+  GROSR_DEVICE void push_any(ref r, bool locked) {
+    std::uint32_t spilled;
+    if (is_block_type(r.type())) {
+      lock(b_.deques.lock);
+      spilled = push_ref(v_, b_.deques, v_.workers + simt::block_id(), r);
+      unlock(b_.deques.lock);
+    } else {
+      if (!locked) lock(w_.deques.lock);
+      spilled = push_ref(v_, w_.deques, id_, r);
+      if (!locked) unlock(w_.deques.lock);
+    }
+    w_.spilled += spilled;
+  }
+
+  /// Whole warp, after a run: closes every open batch. `publish_blocks`: other blocks may see this
+  /// block's tasks at once.
+  GROSR_DEVICE void flush(bool publish_blocks) {
+    simt::sync_warp();
+    if (leads() && w_.open_mask != 0) {
+      w_.open_mask = 0;
+      for (std::uint32_t i = 0; i < types::size * priority_levels; ++i) {
+        open_batch& open = w_.open[i];
+        if (open.batch == no_batch) continue;
+        std::uint32_t type = i / priority_levels, level = i % priority_levels;
+        push_any(ref::make(open.batch, false, 0, open.count, type, level, false), false);
+        open.batch = no_batch;
+      }
+    }
+    if (leads() && publish_blocks && nonempty(b_.deques) != 0) {
+      lock(b_.deques.lock);
+      w_.spilled += publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
+      unlock(b_.deques.lock);
+    }
+    simt::sync_warp();
+  }
+
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, const T* spawned,
+                                                     std::uint32_t level, std::uint32_t depth) {
+    using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+    spawner self(*block);
+    T task = *spawned;
+    count(self.w_.inlined).fetch_add(1, simt::relaxed);
+    context_type c(self, width::lane, level, depth);
+    int status = invoke(task, c);
+    if (status == 0) return;
+    count(self.w_.failed).fetch_add(1, simt::relaxed);
+    record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
+  }
+
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void reject(shared* block, T task) {
+    spawner self(*block);
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.rejected)
+        .fetch_add(1, simt::relaxed);
+    record_error(self.v_, types::template index_of<T>(), -28 /* ENOSPC */, &task, sizeof(T));
+  }
+
+  template <class T>
+  GROSR_DEVICE static int invoke(const T& task, context_type& c) {
+    if constexpr (std::is_void_v<decltype(task(c))>) {
+      task(c);
+      return 0;
+    } else {
+      return task(c);
+    }
+  }
+
+  GROSR_DEVICE GROSR_NOINLINE static void record_error(const view& v, std::uint32_t type, int code,
+                                                       const void* task, std::uint32_t bytes) {
+    std::uint32_t i = simt::atomic_ref<std::uint32_t>(*v.error_count).fetch_add(1, simt::relaxed);
+    if (i >= errors_kept) return;
+    error_record& e = v.errors[i];
+    e.type = type;
+    e.code = code;
+    auto* from = static_cast<const unsigned char*>(task);
+    for (std::uint32_t k = 0; k < bytes; ++k) e.task[k] = from[k];
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(e.serial).store(i + 1, simt::release);
+  }
+
+  shared& b_;
+  const view& v_;
+  local& w_;
+  std::uint32_t id_;
+};
+
+}  // namespace grosr::run
