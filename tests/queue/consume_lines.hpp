@@ -1,0 +1,95 @@
+// A warp that takes lines from an ingress ring as a worker does: claims what was seen, and polls
+// when nobody else does.
+#pragma once
+
+#include "grosr/queue/ingress.hpp"
+#include "support/scramble.hpp"
+
+namespace grosr::queue {
+
+/// The content that producer `who` sends as its i-th line.
+GROSR_DEVICE inline line content_of(std::uint32_t who, std::uint32_t i) {
+  line l;
+  l.word[0] = who;
+  l.word[1] = i;
+  for (std::uint32_t k = 2; k < line_content; ++k)
+    l.word[k] = testing::scramble(who * 7919 + i * 31 + k);
+  return l;
+}
+
+/// One that was taken: its number in the ring, and what it holds.
+struct taken_line {
+  std::uint32_t number, who, i, warp;
+  std::uint32_t whole;
+};
+
+/// All warps take lines until `total` are taken; `log` has them in the order in which they were
+/// counted, which for one warp is the order of its taking.
+struct consume_lines {
+  ingress_ref lines;
+  std::uint32_t total;
+  std::uint32_t* count;
+  taken_line* log;
+
+  GROSR_DEVICE void operator()() const {
+    const unsigned lane = simt::lane_id();
+    for (std::uint32_t turn = 0;; ++turn) {
+      std::uint32_t over = 0;
+      if (lane == 0) over = simt::atomic_ref(*count).load(simt::relaxed) == total;
+      if (simt::shuffle(simt::full_mask, over, 0)) return;
+      if (claim() || poll(turn % 2 == 0)) turn = 0;
+      simt::pause(turn, "lines from the host");
+    }
+  }
+
+ private:
+  GROSR_DEVICE bool claim() const {
+    std::uint64_t got = 0;
+    if (simt::lane_id() == 0) {
+      std::uint32_t number;
+      if (lines.claim(number)) got = std::uint64_t{1} << 32 | number;
+    }
+    got = simt::shuffle(simt::full_mask, got, 0);
+    if (got == 0) return false;
+    const auto number = static_cast<std::uint32_t>(got);
+    record(number, lines.read_mirror(number));
+    return true;
+  }
+
+  GROSR_DEVICE bool poll(bool take) const {
+    std::uint64_t held = 0;
+    if (simt::lane_id() == 0) {
+      std::uint32_t seen;
+      if (lines.hold_cursor(0, seen)) held = std::uint64_t{1} << 32 | seen;
+    }
+    held = simt::shuffle(simt::full_mask, held, 0);
+    if (held == 0) return false;
+    const auto seen = static_cast<std::uint32_t>(held);
+    const ingress_ref::peeked k = lines.peek(seen);
+    const unsigned n = lines.valid_lines(seen, k);
+    if (n == 0) {
+      if (simt::lane_id() == 0) lines.free_cursor(seen);
+      simt::sync_warp();
+      return false;
+    }
+    const bool first = take && lines.first_is_free(seen, k);
+    lines.accept(seen, n, first, false, k);
+    if (first) record(seen, {k.mine, 0});
+    return true;
+  }
+
+  GROSR_DEVICE void record(std::uint32_t number, const held_line& l) const {
+    const std::uint32_t who = l.word(0), i = l.word(1);
+    const line expected = content_of(who, i);
+    bool whole = true;
+    for (unsigned k = 0; k < line_content; ++k) whole = l.word(k) == expected.word[k] && whole;
+    if (simt::lane_id() == 0) {
+      const std::uint32_t at = simt::atomic_ref(*count).fetch_add(1, simt::relaxed);
+      log[at] = {number, who, i, simt::block_id() * (simt::block_size() / 32) + simt::warp_id(),
+                 whole ? 1u : 0u};
+    }
+    simt::sync_warp();
+  }
+};
+
+}  // namespace grosr::queue

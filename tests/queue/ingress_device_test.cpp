@@ -1,0 +1,214 @@
+// Every line that host threads write reaches one warp, whole, in the order in which they were
+// written; a full ring says so to the host and loses nothing.
+#include "queue/consume_lines.hpp"
+
+#include <thread>
+
+#include "support/devices.hpp"
+#include "support/seeds.hpp"
+
+namespace grosr::queue {
+namespace {
+
+GROSR_DEVICE_SUITE(ingress_lines);
+
+void expect_all_once(const std::vector<taken_line>& log, std::uint32_t producers) {
+  std::vector<std::uint32_t> seen(log.size()), next_of_producer(producers), next_of_warp(1024);
+  std::vector<const taken_line*> by_number(log.size());
+  for (const taken_line& l : log) {
+    ASSERT_LT(l.number, log.size());
+    ASSERT_EQ(++seen[l.number], 1u) << "line " << l.number << " was taken twice";
+    ASSERT_EQ(l.whole, 1u) << "line " << l.number << " is torn";
+    ASSERT_GE(l.number + 1, next_of_warp[l.warp]) << "a warp took lines out of order";
+    next_of_warp[l.warp] = l.number + 1;
+    by_number[l.number] = &l;
+  }
+  for (const taken_line* l : by_number) {
+    ASSERT_LT(l->who, producers);
+    ASSERT_EQ(l->i, next_of_producer[l->who]++) << "lines of producer " << l->who;
+  }
+}
+
+void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, unsigned threads,
+                     std::uint32_t each, bool slowly) {
+  ingress ring(d, capacity);
+  const std::uint32_t total = threads * each;
+  simt::buffer<std::uint32_t> count(d, simt::space::device, 1);
+  simt::buffer<taken_line> log(d, simt::space::device, total);
+  simt::stream s(d);
+  simt::launch(s, grid, consume_lines{ring.ref(), total, count.data(), log.data()});
+  std::vector<std::thread> producers;
+  for (std::uint32_t who = 0; who < threads; ++who)
+    producers.emplace_back([&, who] {
+      for (std::uint32_t i = 0; i < each;) {
+        {
+          std::lock_guard lock(ring.lock());
+          if (ring.has_room()) ring.write(content_of(who, i++));
+        }
+        if (slowly && i % 7 == who) std::this_thread::sleep_for(std::chrono::microseconds(100));
+        std::this_thread::yield();
+      }
+    });
+  for (auto& p : producers) p.join();
+  s.wait();
+  std::vector<taken_line> all(total);
+  log.copy_to(all);
+  expect_all_once(all, threads);
+}
+
+TEST_P(ingress_lines, arrive_once_over_many_laps) {
+  const auto each = static_cast<std::uint32_t>(testing::scaled(1000, 50));
+  expect_delivery(where(), {4, 128}, 8, 3, each, false);
+  expect_delivery(where(), {4, 128}, 64, 3, each, false);
+}
+
+TEST_P(ingress_lines, arrive_once_at_one_warp) {
+  expect_delivery(where(), {1, 32}, 8, 2, static_cast<std::uint32_t>(testing::scaled(500, 50)),
+                  false);
+}
+
+TEST_P(ingress_lines, arrive_once_when_they_come_seldom) {
+  expect_delivery(where(), {2, 64}, 16, 2, static_cast<std::uint32_t>(testing::scaled(200, 50)),
+                  true);
+}
+
+TEST_P(ingress_lines, wait_at_the_host_when_the_ring_is_full) {
+  constexpr std::uint32_t capacity = 16;
+  ingress ring(where(), capacity);
+  auto count = make<std::uint32_t>(1);
+  auto log = make<taken_line>(2 * capacity);
+  std::lock_guard lock(ring.lock());
+  for (std::uint32_t i = 0; i < capacity; ++i) {
+    ASSERT_TRUE(ring.has_room());
+    EXPECT_EQ(ring.write(content_of(0, i)), i);
+  }
+  EXPECT_FALSE(ring.has_room());
+  run(1, 64, consume_lines{ring.ref(), capacity, count.data(), log.data()});
+  // All were taken, and the host knows of at least three quarters of them.
+  for (std::uint32_t i = capacity; i < capacity + capacity * 3 / 4; ++i) {
+    ASSERT_TRUE(ring.has_room());
+    ring.write(content_of(0, i));
+  }
+  run(1, 64, consume_lines{ring.ref(), capacity + capacity * 3 / 4, count.data(), log.data()});
+  auto all = contents(log);
+  all.resize(capacity + capacity * 3 / 4);
+  expect_all_once(all, 1);
+}
+
+// One warp, step by step; `out` gets what the step found.
+struct step {
+  ingress_ref ring;
+  enum : std::uint32_t { poll, claim, read } what;
+  std::uint32_t number;
+  std::uint32_t* out;
+
+  GROSR_DEVICE void operator()() const {
+    std::uint32_t found = 77;
+    if (what == poll) {
+      std::uint32_t seen = 0;
+      if (simt::lane_id() == 0) ring.hold_cursor(0, seen);
+      seen = simt::shuffle(simt::full_mask, seen, 0);
+      const ingress_ref::peeked k = ring.peek(seen);
+      found = ring.valid_lines(seen, k);
+      if (found != 0) seen = ring.accept(seen, found, false, true, k);
+      if (simt::lane_id() == 0) ring.free_cursor(seen);
+    } else if (what == claim) {
+      if (simt::lane_id() == 0 && !ring.claim(found)) found = 77;
+    } else {
+      found = ring.read_mirror(number).word(1);
+    }
+    if (simt::lane_id() == 0) *out = found;
+  }
+};
+
+// A line that was claimed but not yet read keeps the one of the next lap out.
+TEST_P(ingress_lines, are_not_overwritten_before_they_are_read) {
+  ingress ring(where(), 8);
+  auto out = make<std::uint32_t>(1);
+  const ingress_ref ref = ring.ref();
+  auto does = [&](decltype(step::what) what, std::uint32_t number = 0) {
+    run(1, 32, step{ref, what, number, out.data()});
+    return contents(out)[0];
+  };
+  std::uint32_t written = 0;
+  auto write_all = [&] {
+    std::lock_guard lock(ring.lock());
+    while (ring.has_room()) ring.write(content_of(0, written++));
+  };
+  write_all();
+  EXPECT_EQ(does(step::poll), 4u);
+  EXPECT_EQ(does(step::poll), 4u);
+  EXPECT_EQ(does(step::poll), 0u);
+  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(does(step::claim), i);
+  EXPECT_EQ(does(step::claim), 77u);
+  for (std::uint32_t i = 2; i < 8; ++i) EXPECT_EQ(does(step::read, i), i);
+  write_all();
+  EXPECT_EQ(written, 16u);
+  EXPECT_EQ(does(step::poll), 0u);  // the place of line 8 is that of line 0
+  EXPECT_EQ(does(step::read, 0), 0u);
+  EXPECT_EQ(does(step::poll), 1u);
+  EXPECT_EQ(does(step::poll), 0u);
+  EXPECT_EQ(does(step::read, 1), 1u);
+  EXPECT_EQ(does(step::poll), 4u);
+  EXPECT_EQ(does(step::claim), 8u);
+  EXPECT_EQ(does(step::read, 8), 8u);
+}
+
+// One lane looks at a ring with one line, in every state of that line.
+struct look {
+  ingress_ref ring;
+  std::uint32_t* out;
+  GROSR_DEVICE void operator()() const {
+    std::uint32_t n = 0, seen = 77, number = 77;
+    auto say = [&](bool b) {
+      if (simt::lane_id() == 0) out[n] = b ? 1 : 0;
+      ++n;
+    };
+    const bool leads = simt::lane_id() == 0;
+    say(ring.waiting());                      // 0: nobody polled
+    say(ring.unseen());                       // 1
+    say(leads && ring.claim(number));         // 0
+    say(leads && ring.hold_cursor(0, seen));  // 1
+    std::uint32_t other;
+    say(leads && ring.hold_cursor(0, other));  // 0: one holds it
+    seen = simt::shuffle(simt::full_mask, seen, 0);
+    const ingress_ref::peeked k = ring.peek(seen);
+    say(ring.valid_lines(seen, k) == 1);  // 1
+    say(ring.first_is_free(seen, k));     // 1
+    const std::uint32_t after = ring.accept(seen, 1, false, true, k);
+    say(seen == 0 && after == 1);              // 1
+    say(leads && ring.hold_cursor(0, other));  // 0: it was kept
+    const ingress_ref::peeked next = ring.peek(after);
+    say(ring.valid_lines(after, next) == 0);  // 1
+    if (leads) ring.free_cursor(after);
+    say(ring.waiting());                                  // 1
+    say(ring.unseen());                                   // 0
+    say(leads && ring.hold_cursor(2'000'000'000, seen));  // 0: polled just now
+    if (leads) {
+      say(ring.hold_cursor(0, seen));  // 1
+      ring.free_cursor(seen, true);
+      say(ring.hold_cursor(60'000'000, seen));  // 1: made to look overdue
+      ring.free_cursor(seen);
+      say(ring.claimed() == 0);                 // 1
+      say(ring.claim(number));                  // 1
+      say(number == 0 && ring.claimed() == 1);  // 1
+      say(ring.waiting());                      // 0
+      say(ring.claim(number));                  // 0
+    }
+  }
+};
+
+TEST_P(ingress_lines, are_unseen_then_waiting_then_claimed) {
+  ingress ring(where(), 8);
+  {
+    std::lock_guard lock(ring.lock());
+    ring.write(content_of(0, 0));
+  }
+  auto out = make<std::uint32_t>(20);
+  run(1, 32, look{ring.ref(), out.data()});
+  EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1, 1, 1, 0, 1,
+                                                       1, 0, 0, 1, 1, 1, 1, 1, 0, 0}));
+}
+
+}  // namespace
+}  // namespace grosr::queue
