@@ -30,7 +30,7 @@ bool expired(const deadline& until) { return until && clock::now() >= *until; }
 /// when there are few.
 std::uint32_t tasks_a_line(width w, std::size_t n) {
   if (w == width::lane) {
-    std::size_t even = (n / 64 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
+    std::size_t even = (n / 40 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, 128, slab_records));
   }
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 4096, 1, 32));
@@ -76,7 +76,7 @@ std::optional<std::uint32_t> engine::take_slot(bool slab, std::uint32_t& generat
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t s = base + at % (tries < near ? near : all);
     __builtin_prefetch(&slot_words_[base + (at + 1) % near]);
-    // A1: pairs with R2, R3 in worker::report(): the records were read, the results are there.
+    // A1: pairs with R2 in worker::report(): the records were read, the results are there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
     if (mine != word >> 1) continue;

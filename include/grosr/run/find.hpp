@@ -39,11 +39,10 @@ class scheduler : public worker<Tasks...> {
       if (turn % 16 == 0) poll_overdue(turn);
       ref r = find(turn);
       bool found = static_cast<bool>(r);
-      if (found) {
-        if (!busy_) wake_others();
-        base::run(r);
-      }
+      if (found) base::run(r);
+      if (found && !busy_ && !direct_) wake_others();
       busy_ = found;
+      direct_ = false;
       if (turn % 64 == 0 && leads()) {
         base::flush_stats();
         yield_keeper(v_, id_, false);
@@ -65,6 +64,7 @@ class scheduler : public worker<Tasks...> {
   static constexpr std::uint64_t meeting_called = std::uint64_t{1} << 33;
   static constexpr std::uint64_t interrupts = leave_now | meeting_called;
 
+  GROSR_DEVICE bool roams() const { return v_.blocks < ports(); }
   GROSR_DEVICE unsigned ports() const { return priority_levels * v_.ports_per_level; }
 
   GROSR_DEVICE bool says_leave(std::uint64_t hints_and_leave) const {
@@ -87,8 +87,7 @@ class scheduler : public worker<Tasks...> {
   /// One lane, between runs: publishes kept refs when somebody waits for work or runs are long;
   /// repeats this worker's hints, which a thief may have cleared.
   GROSR_DEVICE void offer() {
-    w_.hungry = hints_ & hungry_bit;
-    if (w_.hungry || this->run_cycles_ > base::long_run_cycles)
+    if ((hints_ & hungry_bit) || this->run_cycles_ > base::long_run_cycles)
       w_.spilled += publish_all(v_, w_.deques, id_, 1);
     std::uint32_t missing = w_.deques.marked & ~hints_;
     if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
@@ -106,7 +105,7 @@ class scheduler : public worker<Tasks...> {
   GROSR_DEVICE void arrive() {
     if (simt::lane_id() == 0) {
       w_.deques = {};
-      w_.open_mask = w_.hungry = 0;
+      w_.open_mask = 0;
       w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = 0;
       for (auto& o : w_.open) o.batch = no_batch;
       adopt(w_.deques, id_);
@@ -129,6 +128,7 @@ class scheduler : public worker<Tasks...> {
   }
 
   GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const {
+    GROSR_NO_UNROLL
     for (unsigned l = 0; l < priority_levels; ++l) {
       d.owner[l] = v_.deque(l, index).adopt();
       bool block = index >= v_.workers;
@@ -174,31 +174,31 @@ class scheduler : public worker<Tasks...> {
     if (!active_) return;
     unsigned lane = simt::lane_id();
     simt::atomic_ref<std::uint32_t> board(*v_.board);
-    // Q1: most are not the last. Acquire and release: the last one sees what all before it did.
-    std::uint32_t before = 0;
-    if (leads()) before = board.fetch_sub(1, simt::acq_rel);
-    bool last = simt::shuffle(simt::full_mask, before, 0) == 1;
-    if (last && leads()) board.fetch_add(1, simt::acq_rel);  // not yet: publish first
-    while (last) {
-      // Q2: lines claimed so far. Claimers were active before they claimed.
+    for (bool done = false; !done;) {
+      // Q1: lines claimed so far. Claimers were active before they claimed.
       std::uint32_t claimed = lane < ports() ? v_.ports[lane].claimed() : 0;
       simt::sync_warp();
-      // Q3: then the board. If this worker is the only one active, all those lines, and whatever
+      // Q2: then the board. If this worker is the only one active, all those lines, and whatever
       // their tasks spawned, are done: work lies only with active workers.
       std::uint32_t n = 0;
       if (leads()) n = board.load(simt::acquire);
       n = simt::shuffle(simt::full_mask, n, 0);
       if (n == 1) {
-        // Q4: published before the count drops, so that a later publisher writes later.
+        // Q3: published before the count drops, so that a later publisher writes later.
         if (lane < ports())
           simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[lane])
               .store(claimed, simt::relaxed);
         simt::sync_warp();
-        if (leads()) simt::fence<simt::scope::system>(simt::seq_cst);
+        if (leads()) {
+          simt::fence<simt::scope::system>(simt::seq_cst);
+          done = board.compare_exchange(n, 0, simt::acq_rel);
+        }
+      } else if (leads()) {
+        // Most are not the last. Who finds that it was after all takes its count back.
+        done = board.fetch_sub(1, simt::acq_rel) != 1;
+        if (!done) board.fetch_add(1, simt::acq_rel);
       }
-      bool went = false;
-      if (leads()) went = board.compare_exchange(n, n - 1, simt::acq_rel);
-      last = simt::shuffle(simt::full_mask, went ? 1u : 0u, 0) == 0;
+      done = simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
     }
     active_ = false;
   }
@@ -207,30 +207,62 @@ class scheduler : public worker<Tasks...> {
 
   /// Whole warp: a ref for warps, or none after a wait or when something interrupts.
   GROSR_DEVICE ref find(unsigned turn) {
-    bool ageing = turn % ageing_turns == 0;
+    if (turn % ageing_turns == 0)
+      if (ref r = find_aged(turn)) return r;
+    // The most urgent of this worker's own, unless the hints promise something above it.
+    std::uint64_t mine = 0;
+    if (leads()) mine = own(highest_hint(hints_)).bits;
+    mine = simt::shuffle(simt::full_mask, mine, 0);
+    if (mine) return {mine};
+    GROSR_NO_UNROLL
     for (unsigned k = 0; k < priority_levels; ++k) {
-      // Ageing: now and then the levels take turns at being first, and what others hold comes
-      // before what this worker holds.
-      std::uint32_t level =
-          ageing ? (turn / ageing_turns + k) % priority_levels : priority_levels - 1 - k;
-      if (!ageing)
-        if (ref r = own(level)) return r;
+      std::uint32_t level = priority_levels - 1 - k;
       if (hints_ & hint_bit(level, false))
         if (ref r = elsewhere(level, turn)) return r;
-      if (ageing)
-        if (ref r = own(level)) return r;
-      if (hints_ & hint_bit(level, true)) {
-        if (leads()) ask_for_meeting(false);
-        // The meeting comes at the top of the loop. Until it is allowed, go on.
-      }
+      if (leads()) mine = own_at(level).bits;
+      mine = simt::shuffle(simt::full_mask, mine, 0);
+      if (mine) return {mine};
+      // The meeting comes at the top of the loop. Until it is allowed, go on.
+      if ((hints_ & hint_bit(level, true)) && leads()) ask_for_meeting(false);
     }
     return wait();
   }
 
-  GROSR_DEVICE ref own(std::uint32_t level) {
-    ref r{};
-    if (leads()) r = pop_ref(v_, w_.deques, id_, level);
-    return {simt::shuffle(simt::full_mask, r.bits, 0)};
+  /// Ageing: the levels take turns at being first, and what others hold comes before what this
+  /// worker holds.
+  GROSR_DEVICE ref find_aged(unsigned turn) {
+    GROSR_NO_UNROLL
+    for (unsigned k = 0; k < priority_levels; ++k) {
+      std::uint32_t level = (turn / ageing_turns + k) % priority_levels;
+      if (hints_ & hint_bit(level, false))
+        if (ref r = elsewhere(level, turn)) return r;
+      std::uint64_t mine = 0;
+      if (leads()) mine = own_at(level).bits;
+      mine = simt::shuffle(simt::full_mask, mine, 0);
+      if (mine) return {mine};
+      if ((hints_ & hint_bit(level, true)) && leads()) ask_for_meeting(false);
+    }
+    return {};
+  }
+
+  /// One lane: the newest of this worker's own refs at the highest level that has some, but none
+  /// below `least`.
+  GROSR_DEVICE ref own(std::uint32_t least) {
+    std::uint32_t levels = w_.deques.nonempty >> least << least;
+    while (levels != 0) {
+      std::uint32_t level = 31 - simt::leading_zeros(levels);
+      if (ref r = own_at(level)) return r;
+      levels &= ~(1u << level);
+    }
+    return {};
+  }
+
+  GROSR_DEVICE ref own_at(std::uint32_t level) { return pop_ref(v_, w_.deques, id_, level); }
+
+  /// The highest level that hints name, for warps or blocks; 0 when there is none.
+  GROSR_DEVICE static std::uint32_t highest_hint(std::uint32_t hints) {
+    std::uint32_t levels = (hints | hints >> 8) & 0xfu;
+    return levels == 0 ? 0 : 31 - simt::leading_zeros(levels);
   }
 
   GROSR_DEVICE ref elsewhere(std::uint32_t level, unsigned turn) {
@@ -349,19 +381,21 @@ class scheduler : public worker<Tasks...> {
 
   /// Whole warp, cursor held, with what peek() gave: takes in the lines that are there; the caller
   /// then holds the cursor if there were none or if they are shared and `keep`. `take`: a line that
-  /// came alone is for this warp.
+  /// is first in its ring is for this warp.
   enum class lines { none, shared, mine };
   GROSR_DEVICE lines accept(unsigned port, std::uint32_t& seen, const queue::ingress_ref::peeked& k,
                            bool take, bool keep, ref& got) {
     const queue::ingress_ref& p = v_.ports[port];
     unsigned n = p.valid_lines(seen, k);
     if (n == 0) return lines::none;
-    bool first = take && n == 1 && p.first_is_free(seen, k);
+    bool first = take && p.first_is_free(seen, k);
     if (first) activate();
     seen = p.accept(seen, n, first, keep && !first, k);
     if (first) {
       got = open_line({k.mine, 0});
-    } else if (leads()) {
+      direct_ = n == 1;
+    }
+    if ((n > 1 || !first) && leads()) {
       // H1: after the cursor; pairs with the clearing in elsewhere(), which then looks at ports.
       simt::atomic_ref<std::uint32_t>(*v_.hints)
           .fetch_or(hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
@@ -432,7 +466,8 @@ class scheduler : public worker<Tasks...> {
   /// sleep until it wakes them.
   GROSR_DEVICE ref idle() {
     using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    unsigned port = id_ / warps_per_block % ports();
+    // With fewer blocks than ports each scout goes round several.
+    unsigned port = (id_ / warps_per_block + rounds_++ * v_.blocks) % ports();
     std::uint32_t self = simt::warp_id() + 1, wake = 0, seen = 0;
     bool scout = false;
     std::uint64_t began = simt::cycle_count();
@@ -447,11 +482,14 @@ class scheduler : public worker<Tasks...> {
         }
         if (scout) {
           std::uint64_t now = look();
-          if (now & (interrupts | all_hints))
+          // Not all at once: an eighth of the scouts at each look, so that little work does not
+          // wake everybody.
+          bool mine = (id_ / warps_per_block + turn) % 8 == 0;
+          if ((now & interrupts) || ((now & all_hints) && mine))
             verdict = out;
           else if (v_.ports[port].hold_cursor(led_ ? 0 : base::poll_stale_ns, seen))
             verdict = lead_port;
-          else if (simt::cycle_count() - began > scan_every_cycles)
+          else if (simt::cycle_count() - began > scan_every_cycles || (roams() && turn > 0))
             verdict = out;
           else if ((now & hungry_bit) == 0)
             simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hungry_bit, simt::relaxed);
@@ -486,6 +524,7 @@ class scheduler : public worker<Tasks...> {
   GROSR_DEVICE std::uint32_t scan_hints() const {
     // One word a wait, not all: over the workers of a device every word is looked at often.
     std::uint32_t hints = 0;
+    GROSR_NO_UNROLL
     for (unsigned l = 0; l < priority_levels; ++l) {
       std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.warp_bitmap_words];
       std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.block_bitmap_words];
@@ -532,6 +571,7 @@ class scheduler : public worker<Tasks...> {
           }
         }
       }
+      if (roams() && turn >= 3) stop |= 1;
       stop = simt::shuffle(simt::full_mask, stop, 0);
       if (stop & 2) {
         if (park()) stop |= 1;
@@ -632,6 +672,7 @@ class scheduler : public worker<Tasks...> {
     hints = simt::shuffle(simt::full_mask, hints, 0);
     if (hints >> 31 == 0) return {};
     std::uint32_t self = v_.workers + simt::block_id();
+    GROSR_NO_UNROLL
     for (unsigned k = 0; k < priority_levels; ++k) {
       std::uint32_t level = priority_levels - 1 - k;
       ref r{};
@@ -682,7 +723,9 @@ class scheduler : public worker<Tasks...> {
   }
 
   std::uint32_t hints_ = 0;
+  std::uint32_t rounds_ = 0;  // waits so far
   bool busy_ = false;  // the last turn ran something
+  bool direct_ = false;  // the ref found came across the bus alone: nobody else needs to look
   bool led_ = false;   // led its port before: its code is warm, so it is preferred
 };
 

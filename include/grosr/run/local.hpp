@@ -38,9 +38,8 @@ template <unsigned Types>
 struct warp_local {
   deque_local deques;
   std::uint64_t run_began;   ///< cycle_count when the batch that is running began
-  std::uint32_t hungry;      ///< not 0: somebody waits for work
-  std::uint32_t open_mask;  ///< not 0: some batch is open
-  open_batch open[Types * priority_levels];
+  std::uint64_t open_mask;   ///< bit i: open[i] has a batch
+  open_batch open[Types * priority_levels];  ///< type * priority_levels + level
   std::uint32_t stock_count;
   std::uint32_t stock[stock_capacity];
   std::uint32_t spawned, inlined, spilled, rejected, failed;  // since the last flush_stats
@@ -107,9 +106,11 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   queue::deque_ref deque = v.deque(level, index);
   bool block = index >= v.workers;
   std::uint32_t laid = 0, spilled = 0;
+  GROSR_NO_UNROLL
   for (; laid < n && deque.lay(d.owner[level], laid, d.keep[level][laid]); ++laid) {
   }
   if (laid != 0) deque.publish(d.owner[level], laid);
+  GROSR_NO_UNROLL
   for (std::uint32_t i = laid; i < n; ++i, ++spilled) {
     // The ref in the ring holds an active count of its own, so that quiescence sees it.
     simt::atomic_ref<std::uint32_t>(*v.board).fetch_add(1, simt::acq_rel);
@@ -118,6 +119,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
                      nullptr, "room in a spill ring");
   }
   d.kept[level] -= n;
+  GROSR_NO_UNROLL
   for (std::uint32_t i = 0; i < d.kept[level]; ++i) d.keep[level][i] = d.keep[level][i + n];
   if (laid != 0 && (d.marked >> level & 1) == 0) {
     d.marked |= 1u << level;
@@ -131,9 +133,10 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
 
 /// One lane, lock held or nobody spawning: publishes what is kept, but for the newest `but` refs
 /// of each level. Returns how many refs were spilled.
-GROSR_DEVICE inline std::uint32_t publish_all(const view& v, deque_local& d, std::uint32_t index,
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_all(const view& v, deque_local& d, std::uint32_t index,
                                               std::uint32_t but) {
   std::uint32_t spilled = 0;
+  GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l)
     if (d.kept[l] > but) spilled += publish(v, d, index, l, d.kept[l] - but);
   return spilled;

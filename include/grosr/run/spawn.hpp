@@ -115,6 +115,7 @@ class spawner {
     std::uint32_t pending = simt::active_mask();
     if (!uniform) pending = simt::match_any(pending, level);
     open_batch& open = w_.open[type * priority_levels + level];
+    GROSR_NO_UNROLL
     for (;;) {
       unsigned leader = simt::lowest_bit(pending);
       std::uint64_t grant = 0;  // batch << 32 | first << 16 | count
@@ -129,7 +130,7 @@ class spawner {
           n = n < room ? n : room;
           grant = std::uint64_t{open.batch} << 32 | open.count << 16 | n;
           open.count += n;
-          w_.open_mask |= 1u;
+          w_.open_mask |= std::uint64_t{1} << (type * priority_levels + level);
           w_.spawned += n;
         }
       }
@@ -190,15 +191,16 @@ class spawner {
   /// block's tasks at once.
   GROSR_DEVICE void flush(bool publish_blocks) {
     simt::sync_warp();
-    if (leads() && w_.open_mask != 0) {
-      w_.open_mask = 0;
-      for (std::uint32_t i = 0; i < types::size * priority_levels; ++i) {
+    if (leads()) {
+      for (std::uint64_t rest = w_.open_mask; rest != 0; rest &= rest - 1) {
+        std::uint32_t i = simt::lowest_bit64(rest), type = i / priority_levels;
         open_batch& open = w_.open[i];
         if (open.batch == no_batch) continue;
-        std::uint32_t type = i / priority_levels, level = i % priority_levels;
-        push_any(ref::make(open.batch, false, 0, open.count, type, level, false), false);
+        push_any(ref::make(open.batch, false, 0, open.count, type, i % priority_levels, false),
+                 false);
         open.batch = no_batch;
       }
+      w_.open_mask = 0;
     }
     if (leads() && publish_blocks && nonempty(b_.deques) != 0) {
       lock(b_.deques.lock);

@@ -85,6 +85,7 @@ class worker : public spawner<Tasks...> {
     } else {
       at = batch_at(now) + (now.first() + lane) * stride;
       // Fill up from the newest refs of this worker's own, while they are of the same kind.
+      GROSR_NO_UNROLL
       while (total < simt::warp_size && adds < 3) {
         ref more = pop_same(now);
         if (!more) break;
@@ -97,6 +98,7 @@ class worker : public spawner<Tasks...> {
       }
     }
     std::uint32_t done = 0, failures = 0;
+    GROSR_NO_UNROLL
     for (;;) {
       std::uint32_t n = total - done < simt::warp_size ? total - done : simt::warp_size;
       T task;
@@ -191,7 +193,8 @@ class worker : public spawner<Tasks...> {
       return;
     }
     ref rest = r.rest(n);
-    if (r.slot() && w_.hungry && !is_block_type(r.type())) {
+    if (r.slot() && !is_block_type(r.type()) &&
+        (simt::atomic_ref<std::uint32_t>(*v_.hints).load(simt::relaxed) & hungry_bit)) {
       for (; rest.count() > n; rest = rest.rest(n)) push_any(rest.take(n), false);
       push_any(rest, false);
       lock(w_.deques.lock);
@@ -243,8 +246,9 @@ class worker : public spawner<Tasks...> {
       slot_info& s = v_.slots[pending_slot_];
       simt::atomic_ref<std::uint32_t> done(s.done), bad(s.failed);
       if (pending_failed_) bad.fetch_add(pending_failed_, simt::relaxed);
-      // R1, A1: the last one sees what all others did.
-      if (done.fetch_add(pending_done_, simt::acq_rel) + pending_done_ == s.total) {
+      simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
+      if (done.fetch_add(pending_done_, simt::relaxed) + pending_done_ == s.total) {
+        simt::fence(simt::acquire);  // A1: what was done for the other counts
         bool any = bad.load(simt::relaxed) != 0;
         done.store(0, simt::relaxed);
         bad.store(0, simt::relaxed);
@@ -255,24 +259,30 @@ class worker : public spawner<Tasks...> {
     pending_done_ = pending_failed_ = 0;
   }
 
+  /// One lane: completes a line, and its ticket with its last line.
   GROSR_DEVICE void report(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
                            std::uint32_t ticket_generation, std::uint32_t ticket_lines,
                            bool failed) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+    bool last = false, any = false;
     if (ticket_lines > 1) {
       slot_info& t = v_.slots[ticket];
       simt::atomic_ref<std::uint32_t> done(t.done), bad(t.failed);
       if (failed) bad.fetch_add(1, simt::relaxed);
-      if (done.fetch_add(1, simt::acq_rel) + 1 == ticket_lines) {
-        bool any = bad.load(simt::relaxed) != 0;
+      simt::fence<simt::scope::system>(simt::acq_rel);  // R1 again, for this line
+      last = done.fetch_add(1, simt::relaxed) + 1 == ticket_lines;
+      if (last) {
+        simt::fence(simt::acquire);  // A2: pairs with R1 of the other lines
+        any = bad.load(simt::relaxed) != 0;
         done.store(0, simt::relaxed);
         bad.store(0, simt::relaxed);
-        // R2: pairs with the acquire in ticket::done().
-        word(v_.slot_words[ticket]).store(slot_word(ticket_generation, any), simt::release);
       }
     }
-    // R3: the slot's records were read; pairs with the acquire in slots::take().
-    word(v_.slot_words[slot]).store(slot_word(generation, failed), simt::release);
+    // R2: one release for both words: results are there, the slab was read, counters are reset.
+    // Pairs with the acquires in engine::done() and engine::take_slot().
+    simt::fence<simt::scope::system>(simt::acq_rel);
+    if (last) word(v_.slot_words[ticket]).store(slot_word(ticket_generation, any), simt::relaxed);
+    word(v_.slot_words[slot]).store(slot_word(generation, failed), simt::relaxed);
   }
 
   // ---- accounting ----

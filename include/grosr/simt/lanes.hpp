@@ -88,10 +88,27 @@ GROSR_DEVICE inline unsigned popcount(std::uint32_t mask) {
 #endif
 }
 
+/// Zero bits above the highest set bit; undefined for 0.
+GROSR_DEVICE inline unsigned leading_zeros(std::uint32_t mask) {
+#if GROSR_ON_GPU
+  return static_cast<unsigned>(__clz(static_cast<int>(mask)));
+#else
+  return static_cast<unsigned>(std::countl_zero(mask));
+#endif
+}
+
 /// Number of the lowest set bit; undefined for 0.
 GROSR_DEVICE inline unsigned lowest_bit(std::uint32_t mask) {
 #if GROSR_ON_GPU
   return static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1u;
+#else
+  return static_cast<unsigned>(std::countr_zero(mask));
+#endif
+}
+
+GROSR_DEVICE inline unsigned lowest_bit64(std::uint64_t mask) {
+#if GROSR_ON_GPU
+  return static_cast<unsigned>(__ffsll(static_cast<long long>(mask))) - 1u;
 #else
   return static_cast<unsigned>(std::countr_zero(mask));
 #endif
