@@ -1,0 +1,81 @@
+#include "bench/benches.hpp"
+
+#include "limits/limits.hpp"
+
+namespace grosr::tool {
+
+const std::vector<bench>& benches() {
+  constexpr std::uint64_t most_tasks = 100'000'000;
+  static const std::vector<bench> all{
+      {"limits",
+       "what the hardware allows: launches, bus, memory, atomics, barriers",
+       {},
+       "grosr bench limits --json limits.json",
+       bench_limits},
+      {"latency",
+       "one task submitted, run and seen complete; a dependent pair; from parked",
+       {},
+       "grosr bench latency --repeats 1000",
+       bench_latency},
+      {"exp-a",
+       "experiment A: pairs of dependent stages, against two launches and two waits",
+       {{"N", "pairs; default 100, 1k, 10k, 50k on GPUs", 1, most_tasks}},
+       "grosr bench exp-a 50k",
+       bench_exp_a},
+      {"exp-b",
+       "experiment B: many small tasks from one host thread, against launch + wait",
+       {{"N", "tasks; default 1k, 10k, 50k, 1M on GPUs", 1, most_tasks},
+        {"ITERS", "the same as --repeats", 1, 1'000'000}},
+       "grosr bench exp-b 1M 20",
+       bench_exp_b},
+      {"exp-b-plus",
+       "experiment B+: the same with every baseline: sync, batched, graphs, bulk",
+       {{"N", "tasks; default 1k, 10k, 50k on GPUs", 1, 1'000'000},
+        {"ITERS", "the same as --repeats", 1, 1'000'000}},
+       "grosr bench exp-b-plus 50k 5",
+       bench_exp_b_plus},
+      {"spawn",
+       "tasks that start tasks: binary trees of 16-byte, 32-byte and block-wide tasks",
+       {{"DEPTH", "of the trees of lane tasks; 2^(DEPTH + 1) - 1 tasks; default 25 on GPUs", 1,
+         30}},
+       "grosr bench spawn 20",
+       bench_spawn},
+      {"priority",
+       "urgent tasks while low-priority work fills every worker; and starvation",
+       {{"TILE_US", "how long a tile of the low-priority work is; default 100", 1, 100'000}},
+       "grosr bench priority 50",
+       bench_priority},
+      {"soak",
+       "submits without a pause and watches the memory of the process and of the tasks",
+       {{"SECONDS", "how long; default 60 on GPUs, 5 on the host backend", 1, 1'000'000}},
+       "grosr bench soak 600",
+       bench_soak},
+      {"pair-of-programs",
+       "two programs, each with a runtime on the same device: both must finish",
+       {{"DEPTH", "of their trees; default 22 on GPUs", 1, 30}},
+       "grosr bench pair-of-programs --device cuda:0",
+       bench_pair},
+      {"pair-child",
+       "one of the pair-of-programs",
+       {{"DEPTH", "of its trees", 1, 30}},
+       "",
+       bench_pair_child,
+       true},
+  };
+  return all;
+}
+
+std::string bench_names() {
+  std::string names;
+  for (const bench& b : benches())
+    if (!b.hidden) names += (names.empty() ? "" : ", ") + std::string(b.name);
+  return names;
+}
+
+double ping_pong_limit(session& s) {
+  const samples us = limits::ping_pong(s.where, s.sized(5000u, 200u)).us;
+  s.out.limit("ping_pong_p50_us", us.median());
+  return us.median();
+}
+
+}  // namespace grosr::tool

@@ -1,0 +1,23 @@
+// Ctrl-C. A thread waits for SIGINT and SIGTERM; the command in progress asks `check()` between its
+// steps, and leaves by an exception that stops the device's work on the way out.
+#pragma once
+
+namespace grosr::tool::interrupt {
+
+/// Thrown by check(). Deliberately no std::exception: no handler of errors takes it for one.
+struct interrupted {};
+
+/// Takes over SIGINT and SIGTERM. Call it first in main(), before any thread is made. A command
+/// that has not ended 3 s after a signal, or gets a second one, is ended on the spot with exit code
+/// 130.
+void install();
+
+/// Throws `interrupted` if a signal came. Cheap.
+void check();
+
+bool requested();
+
+/// Sleeps, but not past a signal; then check().
+void sleep_for_seconds(double seconds);
+
+}  // namespace grosr::tool::interrupt

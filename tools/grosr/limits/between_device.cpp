@@ -1,0 +1,92 @@
+// How long SMs need to hear from each other.
+#include "grosr/simt/atomic.hpp"
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/launch.hpp"
+#include "grosr/simt/wait.hpp"
+#include "limits/limits.hpp"
+
+namespace grosr::tool::limits {
+namespace {
+
+using word = simt::atomic_ref<std::uint32_t>;
+
+GROSR_DEVICE inline void spin(std::uint32_t& at, std::uint32_t value, const char* why) {
+  for (unsigned turn = 0; word(at).load(simt::acquire) != value; ++turn)
+    simt::pause_if_host(turn, why);
+}
+
+/// Block 0 and block 1 pass a number to and fro; each says on which SM it is.
+struct hop_kernel {
+  std::uint32_t *there, *back, *sms, n;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() != 0) return;
+    sms[simt::block_id()] = simt::sm_id();
+    const bool first = simt::block_id() == 0;
+    for (std::uint32_t i = 1; i <= n; ++i) {
+      if (first) word(*there).store(i, simt::release);
+      spin(first ? *back : *there, i, "the other block");
+      if (!first) word(*back).store(i, simt::release);
+    }
+  }
+};
+
+/// Every block waits for all others, n times.
+struct barrier_kernel {
+  std::uint32_t *arrived, *passed, n;
+  GROSR_DEVICE void operator()() const {
+    for (std::uint32_t i = 1; i <= n; ++i) {
+      simt::sync_block();
+      if (simt::thread_id() == 0) {
+        if (word(*arrived).fetch_add(1, simt::acq_rel) + 1 == i * simt::grid_size())
+          word(*passed).store(i, simt::release);
+        else
+          spin(*passed, i, "the other blocks");
+      }
+      simt::sync_block();
+    }
+  }
+};
+
+}  // namespace
+
+figure hop(const device& d, unsigned n) {
+  constexpr std::size_t line = 32;
+  simt::buffer<std::uint32_t> words(d, simt::space::device, 3 * line);
+  std::uint32_t* at = words.data();
+  const auto run = [&](std::uint32_t rounds) {
+    return timed([&] { simt::run(d, {2, 32}, hop_kernel{at, at + line, at + 2 * line, rounds}); });
+  };
+  run(1);
+  const std::vector<std::uint32_t> zero(2 * line);
+  words.copy_from(zero);
+  const double little = run(n / 10);
+  words.copy_from(zero);
+  const double much = run(n + n / 10);
+  std::vector<std::uint32_t> got(3 * line);
+  words.copy_to(got);
+  figure f{(much - little) / n, ""};  // without the launch
+  if (got[0] != n + n / 10 || got[line] != n + n / 10) f.wrong = "hops were lost";
+  if (d.is_cuda() && got[2 * line] == got[2 * line + 1]) f.wrong = "both blocks were on one SM";
+  return f;
+}
+
+figure grid_barrier(const device& d, unsigned n) {
+  simt::buffer<std::uint32_t> words(d, simt::space::device, 64);
+  const unsigned blocks = d.properties().sms;
+  const auto run = [&](std::uint32_t rounds) {
+    words.copy_from(std::vector<std::uint32_t>(64));
+    return timed([&] {
+      simt::run(d, {blocks, 32}, barrier_kernel{words.data(), words.data() + 32, rounds});
+    });
+  };
+  run(1);
+  const double little = run(n / 10), much = run(n + n / 10);
+  std::vector<std::uint32_t> got(64);
+  words.copy_to(got);
+  figure f{(much - little) / n, ""};
+  if (got[0] != (n + n / 10) * blocks || got[32] != n + n / 10) f.wrong = "a block ran ahead";
+  return f;
+}
+
+}  // namespace grosr::tool::limits

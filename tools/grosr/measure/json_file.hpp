@@ -1,0 +1,30 @@
+// A JSON document that is wholly there or not at all.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace grosr::tool {
+
+/// Takes the place of `path` when write() is called, by way of a temporary file beside it. "-" is
+/// standard output; "" writes nothing. What is no regular file is written to directly.
+class json_file {
+ public:
+  /// Makes the temporary file, so that a path that cannot be written is known before work starts.
+  /// Throws usage_error.
+  explicit json_file(std::string path);
+  ~json_file();
+  json_file(json_file&& other) noexcept;
+  json_file(const json_file&) = delete;
+
+  bool wanted() const { return !path_.empty(); }
+  bool to_stdout() const { return path_ == "-"; }
+
+  /// Throws std::runtime_error when the document cannot be written, e.g. because the disk is full.
+  void write(const nlohmann::ordered_json& document);
+
+ private:
+  std::string path_, target_, temporary_;
+};
+
+}  // namespace grosr::tool

@@ -1,0 +1,51 @@
+// What a command found out: printed line by line as it comes, and kept for the JSON document.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "grosr/simt/device.hpp"
+#include "measure/json_file.hpp"
+#include "measure/row.hpp"
+
+namespace grosr::tool {
+
+/// The document: {"bench", "commit", "device", "device_description", "compiler", "driver", "date",
+/// "limits": {key: number}, "rows": [{"name", "valid", values..., "limits", "baselines", "targets",
+/// "notes"}]}, and "interrupted" or "error" where it ended early.
+class report {
+ public:
+  enum class style { full, one_line_a_row };
+
+  /// Prints the heading. `title` is the bench's name, or "tour".
+  report(std::string title, const device& where, json_file file, style how = style::full);
+  ~report();
+  report(const report&) = delete;
+
+  /// A physical limit, measured in this run. The key's last word is its unit.
+  void limit(const std::string& key, double number);
+
+  /// A finished row. Targets are judged on GPUs only.
+  void add(const row& r);
+
+  /// A line of text that the reader should know.
+  void remark(const std::string& text);
+
+  void interrupted();
+  void failed(const std::string& why);
+
+  /// Writes the document; returns the exit code: 0, or 1 when a row was not valid.
+  int finish();
+
+ private:
+  void print(const std::string& text) const;
+
+  device where_;
+  json_file file_;
+  style style_;
+  std::unique_ptr<nlohmann::ordered_json> document_;
+  unsigned rows_ = 0, invalid_ = 0;
+};
+
+}  // namespace grosr::tool

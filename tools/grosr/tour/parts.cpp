@@ -1,0 +1,15 @@
+#include "tour/parts.hpp"
+
+namespace grosr::tool {
+
+const std::vector<tour_part>& tour_parts() {
+  static const std::vector<tour_part> all{
+      {"words", "counts the words of every text file: a task a file starts a task a chunk",
+       tour_words},
+      {"spawn", "a binary tree of tasks that start tasks", tour_spawn},
+      {"latency", "one task from the host and back", tour_latency},
+  };
+  return all;
+}
+
+}  // namespace grosr::tool

@@ -1,0 +1,42 @@
+// The tasks of experiments A and B: the smallest useful ones, 16 bytes each.
+#pragma once
+
+#include <cstdint>
+
+#include "work/any_runtime.hpp"
+
+namespace grosr::tool {
+
+/// Experiment B: results[index] = 2 * value.
+struct store {
+  static constexpr unsigned number = 0;
+  std::uint32_t* results;
+  std::uint32_t index, value;
+  GROSR_DEVICE void operator()(auto&) const { results[index] = 2 * value; }
+};
+
+/// Experiment A, second stage: data[index] += 1.
+struct second_stage {
+  static constexpr unsigned number = 1;
+  std::uint32_t* data;
+  std::uint32_t index, reserved;
+  GROSR_DEVICE void operator()(auto&) const { data[index] += 1; }
+};
+
+/// Experiment A, first stage: data[index] = 2 * index, then starts the second.
+struct first_stage {
+  static constexpr unsigned number = 2;
+  std::uint32_t* data;
+  std::uint32_t index, reserved;
+  GROSR_DEVICE void operator()(auto& context) const {
+    data[index] = 2 * index;
+    context.spawn(second_stage{data, index, 0});
+  }
+};
+
+static_assert(sizeof(store) == 16 && sizeof(first_stage) == 16 && sizeof(second_stage) == 16);
+
+/// A runtime for those three.
+std::unique_ptr<any_runtime> make_basic_runtime(const device& d, const runtime_options& options);
+
+}  // namespace grosr::tool
