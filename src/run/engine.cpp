@@ -96,23 +96,26 @@ void engine::allocate() {
   view_.deque_capacity = options_.deque_capacity;
   view_.batch_bytes = batch_records * stride;
   view_.slab_bytes = slab_records * stride;
-  std::uint32_t slots = options_.slabs + options_.slots;
+  std::uint32_t slots = all_slots();
   view_.inline_depth = options_.inline_depth;
   view_.idle_us = static_cast<std::uint32_t>(
       std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
 
+  auto overflow_batches = static_cast<std::uint32_t>(
+      std::min<std::size_t>(options_.overflow_limit / view_.batch_bytes, 1u << 24));
   // What does not depend on the number of batches.
   std::size_t bitmap_words =
       std::size_t{priority_levels} * (view_.warp_bitmap_words + view_.block_bitmap_words);
   std::size_t deques = std::size_t{priority_levels} * all;
-  std::size_t fixed = 4 * 128 + bitmap_words * 4 + deques * 8 * (1 + options_.deque_capacity) +
+  std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
+  std::size_t fixed = 4 * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 + deques * 8 * (1 + options_.deque_capacity) +
                       ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
                       slots * sizeof(slot_info) +
                       workers * (sizeof(worker_stats) + sizeof(worker_save) + 8);
   // The pool: each batch also has a cell in the free ring and in every spill ring. Rings are powers
   // of two, so the largest pool is found by trying.
   auto ring_cells = [&](std::size_t batches) {
-    return std::bit_ceil(std::max<std::size_t>(batches + slots, 2));
+    return std::bit_ceil(std::max<std::size_t>(batches + overflow_batches + slots, 2));
   };
   auto total = [&](std::size_t batches) {
     return fixed + batches * view_.batch_bytes +
@@ -131,6 +134,7 @@ void engine::allocate() {
     (total(middle) <= options_.memory_limit ? low : high) = middle;
   }
   auto batches = static_cast<std::uint32_t>(low);
+  view_.pool_batches = batches;
   view_.pool_margin = std::clamp<std::uint32_t>(batches / 16, least_margin / 2, 1024);
   view_.stock_target = std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
   device_bytes_ = total(batches);
@@ -181,6 +185,11 @@ void engine::allocate() {
   device_array(saves_, view_.saves, workers);
   free_batches_ = {device_, std::bit_ceil(std::max(batches, 2u))};
   view_.free_batches = free_batches_.ref();
+  pinned_array(overflow_, view_.overflow,
+               std::max<std::size_t>(std::size_t{overflow_batches} * view_.batch_bytes, 1));
+  free_overflow_ = {device_, overflow_cells};
+  view_.free_overflow = free_overflow_.ref();
+  free_overflow_.fill(overflow_batches, [&](std::uint32_t i) { return batches + i; });
   // Every worker begins with a stock; the rest is in the ring.
   std::uint32_t stocked = workers * view_.stock_target;
   free_batches_.fill(batches - stocked, [&](std::uint32_t i) { return stocked + i; });

@@ -31,7 +31,8 @@ bool expired(const deadline& until) { return until && clock::now() >= *until; }
 std::uint32_t tasks_a_line(width w, std::size_t n) {
   if (w == width::lane) {
     std::size_t even = (n / 40 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
-    return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, 128, slab_records));
+    std::size_t most = n < 262'144 ? 256 : slab_records;
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, 128, most));
   }
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 4096, 1, 32));
 }
@@ -66,16 +67,25 @@ bool engine::wait_for(Ready&& ready, deadline until) {
   }
 }
 
-std::optional<std::uint32_t> engine::take_slot(bool slab, std::uint32_t& generation) {
-  // Slabs come first in the numbering. Most submissions find a slot among the first few of their
-  // kind: what lies there is still in the cache.
-  std::uint32_t base = slab ? 0 : options_.slabs, all = slab ? options_.slabs : options_.slots;
-  std::uint32_t near = std::min(all, slab ? near_slabs : near_slots);
-  auto& next = slab ? next_slab_ : next_slot_;
-  for (std::uint32_t tries = 0; tries < near + all; ++tries) {
+engine::slot_range engine::range_of(slot_kind k) const {
+  switch (k) {
+    case slot_kind::slab: return {0, options_.slabs, std::min(options_.slabs, near_slabs)};
+    case slot_kind::line:
+      return {options_.slabs, options_.slots, std::min(options_.slots, near_slots)};
+    default:
+      return {options_.slabs + options_.slots, options_.slots, std::min(options_.slots, near_slots)};
+  }
+}
+
+std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& generation) {
+  // Most submissions find a slot among the first few of their kind: what lies there is still in
+  // the cache.
+  slot_range r = range_of(k);
+  auto& next = next_slot_[static_cast<int>(k)];
+  for (std::uint32_t tries = 0; tries < r.near + r.count; ++tries) {
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
-    std::uint32_t s = base + at % (tries < near ? near : all);
-    __builtin_prefetch(&slot_words_[base + (at + 1) % near]);
+    std::uint32_t s = r.first + at % (tries < r.near ? r.near : r.count);
+    __builtin_prefetch(&slot_words_[r.first + (at + 1) % r.near]);
     // A1: pairs with R2 in worker::report(): the records were read, the results are there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
@@ -85,8 +95,12 @@ std::optional<std::uint32_t> engine::take_slot(bool slab, std::uint32_t& generat
     if (word & 1) {
       // Its ticket may still ask: failures outlive their slot.
       std::lock_guard lock(failed_lock_);
-      failed_[{s, mine}] = true;
-      if (failed_.size() > 65536) failed_.erase(failed_.begin());
+      failed_.insert({s, mine});
+      failed_order_.push_back({s, mine});
+      if (failed_order_.size() > 65536) {
+        failed_.erase(failed_order_.front());
+        failed_order_.pop_front();
+      }
     }
     generation = taken;
     return s;
@@ -94,11 +108,11 @@ std::optional<std::uint32_t> engine::take_slot(bool slab, std::uint32_t& generat
   return std::nullopt;
 }
 
-std::uint32_t engine::claim_slot(bool slab, std::uint32_t& generation, deadline until, bool attempt,
+std::uint32_t engine::claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt,
                                  bool& ok) {
-  std::optional<std::uint32_t> slot = take_slot(slab, generation);
+  std::optional<std::uint32_t> slot = take_slot(k, generation);
   if (!slot && !attempt)
-    wait_for([&] { return (slot = take_slot(slab, generation)).has_value(); }, until);
+    wait_for([&] { return (slot = take_slot(k, generation)).has_value(); }, until);
   ok = slot.has_value();
   return slot.value_or(0);
 }
@@ -129,7 +143,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
   bool ok = true;
   ticket_id ticket;
   if (lines > 1) {
-    ticket.slot = claim_slot(false, ticket.generation, until, attempt, ok);
+    ticket.slot = claim_slot(slot_kind::ticket, ticket.generation, until, attempt, ok);
     if (!ok) return std::nullopt;
     slot_types_[ticket.slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
   }
@@ -138,7 +152,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     auto count = static_cast<std::uint32_t>(std::min<std::size_t>(a_line, n - i * std::size_t{a_line}));
     bool in_line = count == 1 && t.how_wide != width::block;
     std::uint32_t generation = 0;
-    std::uint32_t slot = claim_slot(!in_line, generation, i == 0 ? until : deadline{}, attempt && i == 0, ok);
+    std::uint32_t slot = claim_slot(in_line ? slot_kind::line : slot_kind::slab, generation, i == 0 ? until : deadline{}, attempt && i == 0, ok);
     if (!ok) {
       // Nothing was sent yet: the ticket's slot is free again.
       if (lines > 1)

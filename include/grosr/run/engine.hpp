@@ -6,10 +6,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -80,8 +81,16 @@ class engine {
 
   void check_options() const;
   void allocate();
-  std::optional<std::uint32_t> take_slot(bool slab, std::uint32_t& generation);
-  std::uint32_t claim_slot(bool slab, std::uint32_t& generation, deadline until, bool attempt, bool& ok);
+  /// Slots for tasks in slabs, for tasks in lines, and for tickets of many lines. Each kind is a pool
+  /// of its own: who holds one of the last kind waits for the others.
+  enum class slot_kind { slab, line, ticket };
+  struct slot_range {
+    std::uint32_t first, count, near;
+  };
+  slot_range range_of(slot_kind k) const;
+  std::uint32_t all_slots() const { return options_.slabs + 2 * options_.slots; }
+  std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
+  std::uint32_t claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt, bool& ok);
   void write_line(unsigned level, const queue::line& content);
   void ensure_resident();
   bool outstanding() const;
@@ -108,13 +117,13 @@ class engine {
   std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
-  std::atomic<std::uint32_t> next_slot_{0}, next_slab_{0}, next_port_{0};
+  std::atomic<std::uint32_t> next_slot_[3] = {}, next_port_{0};
   std::atomic<std::uint64_t> submitted_{0};
 
   simt::buffer<std::uint32_t> words_;  // device: board, hints and leave, error count
   simt::buffer<queue::ingress_ref> port_refs_;
   simt::buffer<slot_info> slot_infos_;
-  simt::buffer<unsigned char> slabs_, pool_;
+  simt::buffer<unsigned char> slabs_, pool_, overflow_;
   simt::buffer<std::uint32_t> slot_words_, quiescent_, state_, running_host_, bitmaps_;
   simt::buffer<std::uint64_t> deque_words_, deque_entries_, running_;
   simt::buffer<worker_stats> stats_;
@@ -122,7 +131,7 @@ class engine {
   simt::buffer<error_record> errors_;
   simt::buffer<trace_event> trace_;
   simt::buffer<std::uint32_t> trace_counts_;
-  queue::ring<std::uint32_t> free_batches_;
+  queue::ring<std::uint32_t> free_batches_, free_overflow_;
   std::vector<queue::ring<std::uint64_t>> spill_;
 
   mutable std::mutex residency_lock_;
@@ -137,7 +146,8 @@ class engine {
   errc fault_code_ = errc::stopped;
   std::string fault_text_;
   mutable std::mutex failed_lock_;
-  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, bool> failed_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> failed_;   // slot and generation, the
+  std::deque<std::pair<std::uint32_t, std::uint32_t>> failed_order_;  // newest 65,536
 
   std::mutex monitor_lock_;
   std::condition_variable monitor_wake_;

@@ -142,7 +142,9 @@ struct view {
   std::uint32_t* state;            // pinned
   const std::uint32_t* control;    // pinned
   // Task memory.
-  unsigned char* pool;
+  unsigned char* pool;      ///< batches below pool_batches
+  unsigned char* overflow;  ///< pinned: the batches above, for when the pool is empty
+  queue::ring_ref<std::uint32_t> free_overflow;
   queue::ring_ref<std::uint32_t> free_batches;
   std::uint64_t* deque_words;    ///< [level][worker], block workers after warp workers
   std::uint64_t* deque_entries;  ///< [level][worker][capacity]
@@ -160,13 +162,17 @@ struct view {
   std::uint32_t* trace_counts;
 
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
-  std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, inline_depth;
+  std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches, inline_depth;
   std::uint32_t epoch, idle_us, trace_capacity;
 
   GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }
   GROSR_DEVICE queue::deque_ref deque(std::uint32_t level, std::uint32_t worker) const {
     std::uint64_t i = std::uint64_t{level} * all_workers() + worker;
     return {deque_words + i, deque_entries + i * deque_capacity, deque_capacity};
+  }
+  GROSR_DEVICE unsigned char* batch_at(std::uint32_t batch) const {
+    return batch < pool_batches ? pool + std::uint64_t{batch} * batch_bytes
+                                : overflow + std::uint64_t{batch - pool_batches} * batch_bytes;
   }
   GROSR_DEVICE std::uint32_t* bitmap(std::uint32_t level, bool block) const {
     return bitmaps + level * (warp_bitmap_words + block_bitmap_words) +

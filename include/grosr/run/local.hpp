@@ -207,6 +207,12 @@ GROSR_DEVICE inline std::uint32_t take_batch(const view& v, warp_local<Types>& w
   return w.stock[--w.stock_count];
 }
 
+/// One lane: a batch in host memory, or no_batch.
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_overflow(const view& v) {
+  std::uint32_t batch;
+  return v.free_overflow.try_pop_n(&batch, 1) == 1 ? batch : no_batch;
+}
+
 /// One lane: gives up the keeper's role, if this worker has it and room is there again, or it has
 /// nothing left to do.
 GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool idle) {
@@ -218,12 +224,16 @@ GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool 
 
 GROSR_DEVICE GROSR_NOINLINE inline void give_back(const view& v, const std::uint32_t* batches,
                                                   std::uint32_t n) {
-  v.free_batches.try_push_n(batches, n);
+  (*batches < v.pool_batches ? v.free_batches : v.free_overflow).try_push_n(batches, n);
 }
 
 /// One lane, lock held or nobody spawning: gives a pool batch back.
 template <unsigned Types>
 GROSR_DEVICE inline void free_batch(const view& v, warp_local<Types>& w, std::uint32_t batch) {
+  if (batch >= v.pool_batches) {
+    give_back(v, &batch, 1);
+    return;
+  }
   if (w.stock_count >= 2 * v.stock_target) {
     std::uint32_t n = v.stock_target;
     w.stock_count -= n;

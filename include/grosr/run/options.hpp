@@ -19,6 +19,9 @@ struct runtime_options {
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded.
   std::size_t memory_limit = std::size_t{256} << 20;
+  /// Pinned host memory for tasks that find that full, in bytes: wide ones, and those too deep to
+  /// run inside their parents.
+  std::size_t overflow_limit = std::size_t{16} << 20;
   unsigned inline_depth = 4;    ///< how deep children run inside their parents when memory is full
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};

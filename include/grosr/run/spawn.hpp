@@ -35,7 +35,8 @@ class spawner {
 
   template <class T>
   GROSR_DEVICE void spawn(const T& task, std::uint32_t level, bool uniform, std::uint32_t depth) {
-    if (place(task, level, uniform)) return;
+    uniform = uniform && depth == 0;
+    if (place(task, level, uniform, false)) return;
     if constexpr (width_of<T>() == width::lane) {
       if (depth < v_.inline_depth) {
         T copy = task;  // only the copy's address leaves this function
@@ -43,17 +44,18 @@ class spawner {
         return;
       }
     }
-    // Wider than a lane, or too deep: wait for room a while; then say that it was not run.
+    // Wider than a lane, or too deep: the overflow in host memory; then wait for room a while; then
+    // say that it was not run.
     std::uint64_t deadline = simt::clock_ns() + room_wait_ns;
     bool placed = false;
-    simt::wait_until([&] { return (placed = place(task, level, false)); }, deadline, nullptr,
+    simt::wait_until([&] { return (placed = place(task, level, false, true)); }, deadline, nullptr,
                      "room in task memory");
     if (!placed) reject(&b_, task);
   }
 
   template <class T>
   GROSR_DEVICE bool try_spawn(const T& task, std::uint32_t level, bool uniform) {
-    return place(task, level, uniform);
+    return place(task, level, uniform, false);
   }
 
   GROSR_DEVICE bool aborted() const { return v_.aborted(); }
@@ -108,12 +110,11 @@ class spawner {
   /// Lanes that are together put their tasks into the open batch of the type and level. False for
   /// the lanes for which there was no pool batch. `uniform`: all lanes have the same level.
   template <class T>
-  GROSR_DEVICE bool place(const T& task, std::uint32_t level, bool uniform) {
+  GROSR_DEVICE bool place(const T& task, std::uint32_t level, bool uniform, bool last_resort) {
     constexpr std::uint32_t type = types::template index_of<T>();
     constexpr std::uint32_t limit = batch_limit(width_of<T>());
     unsigned lane = simt::lane_id();
-    std::uint32_t pending = simt::active_mask();
-    if (!uniform) pending = simt::match_any(pending, level);
+    std::uint32_t pending = simt::active_mask_by(level << 8 | type, uniform);
     open_batch& open = w_.open[type * priority_levels + level];
     GROSR_NO_UNROLL
     for (;;) {
@@ -123,6 +124,7 @@ class spawner {
         lock(w_.deques.lock);
         if (open.batch == no_batch) {
           open.batch = take_batch(v_, w_, id_);
+          if (open.batch == no_batch && last_resort) open.batch = take_overflow(v_);
           open.count = 0;
         }
         if (open.batch != no_batch) {
@@ -139,7 +141,7 @@ class spawner {
       if (rank < n) {
         std::uint32_t batch = static_cast<std::uint32_t>(grant >> 32);
         std::uint32_t index = (static_cast<std::uint32_t>(grant) >> 16) + rank;
-        write_record(v_.pool + std::uint64_t{batch} * v_.batch_bytes + index * stride_of<T>, task);
+        write_record(v_.batch_at(batch) + index * stride_of<T>, task);
       }
       simt::sync_warp(pending);
       if (lane == leader) {

@@ -41,7 +41,7 @@ class worker : public spawner<Tasks...> {
 
   GROSR_DEVICE const unsigned char* batch_at(ref r) const {
     return r.slot() ? v_.slabs + std::uint64_t{r.where()} * v_.slab_bytes
-                    : v_.pool + std::uint64_t{r.where()} * v_.batch_bytes;
+                    : v_.batch_at(r.where());
   }
 
   /// Loads a task from its record.
@@ -184,25 +184,14 @@ class worker : public spawner<Tasks...> {
     }
   }
 
-  /// One lane: the first n records of `r` are loaded; puts the rest back, or frees the batch. A slab
-  /// that others wait for is put back in pieces: its refs are counted, so there may be many.
+  /// One lane: the first n records of `r` are loaded; puts the rest back, or frees the batch.
   GROSR_DEVICE void retire(ref r, std::uint32_t n) {
     if (inlined_) return;
     if (n == r.count()) {
       if (!r.slot()) free_batch(v_, w_, r.where());
       return;
     }
-    ref rest = r.rest(n);
-    if (r.slot() && !is_block_type(r.type()) &&
-        (simt::atomic_ref<std::uint32_t>(*v_.hints).load(simt::relaxed) & hungry_bit)) {
-      for (; rest.count() > n; rest = rest.rest(n)) push_any(rest.take(n), false);
-      push_any(rest, false);
-      lock(w_.deques.lock);
-      w_.spilled += publish_all(v_, w_.deques, id_, 0);
-      unlock(w_.deques.lock);
-    } else {
-      push_any(rest, false);
-    }
+    push_any(r.rest(n), false);
   }
 
   /// Whole warp: this worker's newest ref if it is a pool batch like `like`.

@@ -130,6 +130,20 @@ GROSR_DEVICE inline std::uint32_t active_mask(site where = site::here()) {
 #endif
 }
 
+/// Like active_mask(), of lanes that pass the same key. `uniform`: the caller knows that all lanes
+/// which can be at this call together have the same one.
+GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform,
+                                                 site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+  std::uint32_t mask = __activemask();
+  return uniform ? mask : __match_any_sync(mask, static_cast<unsigned long long>(key));
+#else
+  (void)uniform;
+  return host::match_any(host::active_mask(where), key, where);
+#endif
+}
+
 /// Waits for all lanes in `mask`; orders memory among them.
 GROSR_DEVICE inline void sync_warp(std::uint32_t mask = full_mask, site where = site::here()) {
 #if GROSR_ON_GPU
