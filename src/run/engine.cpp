@@ -21,8 +21,8 @@ std::string kibibytes(std::size_t bytes) {
 
 unsigned auto_blocks_per_sm(const device& d, const simt::kernel_fit& fit) {
   if (!d.is_cuda()) return 1;
-  // A quarter of every SM stays free for ordinary kernels.
-  return std::max(1u, fit.blocks_per_sm * 3 / 4);
+  // Room for one block on every SM stays free for ordinary kernels.
+  return std::max(1u, fit.blocks_per_sm - 1);
 }
 
 }  // namespace
@@ -264,14 +264,13 @@ void engine::stop(deadline until) {
   if (!finished) {
     runtime_stats s = stats();
     abort_kernel();
-    expected = life::stopping;
-    life_.compare_exchange_strong(expected, life::stopped);
     std::uint64_t known = s.submitted + s.spawned;
-    throw error(errc::timed_out,
-                "stop: the deadline passed with about " +
-                    std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
-                    std::to_string(known) +
-                    " tasks not run; they are dropped. Give stop() more time, or none to wait");
+    std::string text = "stop: the deadline passed with about " +
+                       std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
+                       std::to_string(known) +
+                       " tasks not run; they are dropped. Give stop() more time, or none to wait";
+    fail(errc::stopped, text);  // whoever still waits learns it
+    throw error(errc::timed_out, text);
   }
   park();
   write_trace();

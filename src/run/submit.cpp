@@ -13,7 +13,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t near_slabs = 48, near_slots = 1024;
+constexpr std::uint32_t near_slabs = 160, near_slots = 1024, near_tries = 16;
 using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
 
 void relax() {
@@ -82,9 +82,9 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
   // the cache.
   slot_range r = range_of(k);
   auto& next = next_slot_[static_cast<int>(k)];
-  for (std::uint32_t tries = 0; tries < r.near + r.count; ++tries) {
+  for (std::uint32_t tries = 0; tries < near_tries + r.count; ++tries) {
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
-    std::uint32_t s = r.first + at % (tries < r.near ? r.near : r.count);
+    std::uint32_t s = r.first + at % (tries < near_tries ? r.near : r.count);
     __builtin_prefetch(&slot_words_[r.first + (at + 1) % r.near]);
     // A1: pairs with R2 in worker::report(): the records were read, the results are there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);

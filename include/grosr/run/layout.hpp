@@ -49,7 +49,7 @@ struct ref {
 /// Records in a pool batch, and in a slot that has a slab. Slots below runtime_options::slabs have
 /// one; the others complete tickets, and tasks that travel inside their line.
 inline constexpr std::uint32_t batch_records = 32;
-inline constexpr std::uint32_t slab_records = 1024;
+inline constexpr std::uint32_t slab_records = 512;
 
 /// The record layout of ingress: the first 8 words of a line; 16 words of payload follow.
 struct line_header {

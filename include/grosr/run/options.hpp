@@ -11,11 +11,11 @@ namespace grosr {
 /// Options of a runtime. 0 means "choose for me" where it says so.
 struct runtime_options {
   unsigned sms = 0;             ///< multiprocessors to use; 0: all
-  unsigned blocks_per_sm = 0;   ///< blocks of 128 threads on each; 0: three quarters of what fits
+  unsigned blocks_per_sm = 0;   ///< blocks of 128 threads on each; 0: one less than fit
   unsigned ports_per_level = 0; ///< ingress rings a priority level; 0: 4 on GPUs, 1 on the host
   std::uint32_t lines = 1024;   ///< lines an ingress ring holds; a power of two, at least 8
   std::uint32_t slots = 16384;  ///< small submissions and tickets in flight
-  std::uint32_t slabs = 256;    ///< buffers of 1024 tasks for spans in flight, in pinned memory
+  std::uint32_t slabs = 512;    ///< buffers of 512 tasks for spans in flight, in pinned memory
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded.
   std::size_t memory_limit = std::size_t{256} << 20;
