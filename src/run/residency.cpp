@@ -39,28 +39,38 @@ void engine::launch_locked() {
 }
 
 void engine::park() {
-  std::unique_lock lock(residency_lock_);
-  if (launched_.load() == 0) return;
-  host_word(state_[32]).store(epoch_ << 2 | static_cast<std::uint32_t>(request::park),
-                              simt::release);
+  std::uint32_t epoch;
+  {
+    std::lock_guard lock(residency_lock_);
+    epoch = epoch_;
+    if (epoch == 0) return;
+    parked_by_user_ = true;
+    host_word(state_[32]).store(epoch << 2 | static_cast<std::uint32_t>(request::park),
+                                simt::release);
+  }
+  // Not under the lock: the kernel may take long to end, and submitters may bring it back.
   auto nap = std::chrono::microseconds(5);
-  for (;;) {
-    bool ended = false;
-    try {
-      ended = stream_->done();
-    } catch (const error& e) {
-      lock.unlock();
-      fail(errc::device_lost, e.what());
-      throw_fault();
-    }
-    if (ended) break;
+  while (launched_.load() == epoch && !stream_ended()) {
     throw_if_ended();
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, std::chrono::microseconds(1000));
   }
+  throw_if_ended();
+  std::lock_guard lock(residency_lock_);
   // The kernel may have ended on its own, without having seen the request.
-  host_word(state_[0]).store(epoch_ << 1 | 1u, simt::release);
-  parked_by_user_ = true;
+  if (epoch_ == epoch) host_word(state_[0]).store(epoch << 1 | 1u, simt::release);
+}
+
+// Whether every kernel launched has ended. A fault ends the runtime.
+bool engine::stream_ended() {
+  try {
+    return stream_->done();
+  } catch (const error& e) {
+    fail(errc::device_lost, device_.name() + " was lost: " + e.what() + ". In flight: " +
+                                running_now(false) +
+                                ". Nothing more can run on it in this process");
+    return true;
+  }
 }
 
 void engine::throw_fault() const {
@@ -141,21 +151,20 @@ void engine::monitor() {
     period = std::clamp(options_.watchdog / 8, std::chrono::milliseconds(5), period);
   while (!monitor_wake_.wait_for(lock, period, [&] { return monitor_stop_; })) {
     if (life_ == life::lost || life_ == life::stopped) continue;
+    bool ended = stream_ended();
+    if (life_ == life::lost) continue;
     try {
-      bool ended = stream_->done();
-      if (!outstanding() || parked_by_user_) {
+      if (!outstanding()) {
         progress_at_ = clock::now();
-      } else if (ended || !resident()) {
+      } else if (ended) {
         // Work is left and nobody is there: a submitter's resume is under way, or is made here.
-        ensure_resident();
+        if (!parked_by_user_) ensure_resident();
         progress_at_ = clock::now();
       } else {
         check_progress();
       }
     } catch (const error& e) {
-      fail(errc::device_lost, device_.name() + " was lost: " + e.what() +
-                                  ". In flight: " + running_now(false) +
-                                  ". Nothing more can run on it in this process");
+      fail(errc::device_lost, std::string("monitor: ") + e.what());
     }
   }
 }

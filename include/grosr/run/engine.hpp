@@ -96,6 +96,7 @@ class engine {
   bool outstanding() const;
   void launch_locked();
   void throw_if_ended() const;
+  bool stream_ended();
   [[noreturn]] void throw_fault() const;
   void monitor();
   void check_progress();

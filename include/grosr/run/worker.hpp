@@ -253,6 +253,8 @@ class worker : public spawner<Tasks...> {
                            std::uint32_t ticket_generation, std::uint32_t ticket_lines,
                            bool failed) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+    // What returned because it was told to abort has not been run.
+    if (run_cycles_ > long_run_cycles && v_.aborted()) return;
     bool last = false, any = false;
     if (ticket_lines > 1) {
       slot_info& t = v_.slots[ticket];

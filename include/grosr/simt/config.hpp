@@ -14,7 +14,7 @@
 #endif
 
 // Before a loop in a kernel that is not hot: keeps its body single, for the instruction cache.
-#if defined(__CUDACC__)
+#if defined(__CUDA_ARCH__)
 #define GROSR_NO_UNROLL _Pragma("unroll 1")
 #else
 #define GROSR_NO_UNROLL
