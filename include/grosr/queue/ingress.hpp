@@ -54,6 +54,13 @@ class ingress_ref {
            simt::atomic_ref<std::uint32_t>(control_->claimed).load(simt::relaxed);
   }
 
+  /// Whether nobody polls, and nobody did for `stale_ns`. Any lane.
+  GROSR_DEVICE bool overdue(std::uint32_t stale_ns) const {
+    std::uint64_t c = simt::atomic_ref<std::uint64_t>(control_->cursor).load(simt::relaxed);
+    return (c >> 63) == 0 &&
+           ((tick() - static_cast<std::uint32_t>(c >> 32)) & 0x7fffffffu) >= stale_ns / 1024;
+  }
+
   /// One lane tries to become the poller: succeeds when nobody is, and the last poll is at least
   /// `stale_ns` old. Gives what peek(), accept() and free_cursor() need.
   GROSR_DEVICE bool hold_cursor(std::uint32_t stale_ns, std::uint32_t& seen) const {

@@ -36,7 +36,10 @@ class scheduler : public worker<Tasks...> {
         if (leads()) offer();
         simt::sync_warp();
       }
-      if (turn % 16 == 0) poll_overdue(turn);
+      if (busy_ && this->run_cycles_ > base::long_run_cycles)
+        poll_all_overdue();
+      else if (turn % 16 == 0)
+        poll_overdue((id_ + turn / 16) % ports());
       ref r = find(turn);
       bool found = static_cast<bool>(r);
       if (found) base::run(r);
@@ -403,10 +406,23 @@ class scheduler : public worker<Tasks...> {
     return first ? lines::mine : lines::shared;
   }
 
-  /// Whole warp, busy: polls the port whose turn it is when nobody did for a while. It only lets
-  /// everybody see the lines: a hint tells when they are more urgent than what workers have.
-  GROSR_DEVICE void poll_overdue(unsigned turn) {
-    unsigned port = (id_ + turn / 16) % ports();
+  /// Whole warp, after a long run: polls every port that nobody polled for a while, and then knows
+  /// what is more urgent than its own.
+  GROSR_DEVICE void poll_all_overdue() {
+    unsigned lane = simt::lane_id();
+    std::uint32_t overdue = simt::ballot(
+        simt::full_mask, lane < ports() && v_.ports[lane].overdue(base::poll_stale_ns));
+    if (overdue == 0) return;
+    GROSR_NO_UNROLL
+    for (; overdue != 0; overdue &= overdue - 1) poll_overdue(simt::lowest_bit(overdue));
+    std::uint32_t now = 0;
+    if (leads()) now = static_cast<std::uint32_t>(look());
+    hints_ = simt::shuffle(simt::full_mask, now, 0);
+  }
+
+  /// Whole warp, busy: polls a port when nobody did for a while. It only lets everybody see the
+  /// lines: a hint tells when they are more urgent than what workers have.
+  GROSR_DEVICE void poll_overdue(unsigned port) {
     std::uint64_t got = 0;
     if (leads()) {
       std::uint32_t seen;

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Makes the README's table of results from recorded runs.
+
+usage: tools/results_table.py [--check] [FOLDER]
+
+Reads FOLDER/*.json (default: bench/results/latest), as `grosr bench NAME --json FILE` wrote them, and
+replaces what stands between the two result markers in README.md. With --check it changes nothing and
+exits 1 when the table is not the one that the files give.
+"""
+import json
+import pathlib
+import sys
+
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "spawn", "priority", "pair-of-programs", "soak"]
+
+
+def amount(key, value):
+    if value is None:
+        return "?"
+    for suffix, unit in (("_us", "us"), ("_ns", "ns"), ("_ms", "ms"), ("_percent", "%")):
+        if key.endswith(suffix):
+            return f"{value:,.2f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
+    if key.endswith("_per_s"):
+        for scale, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+            if abs(value) >= scale:
+                return f"{value / scale:.3g} {prefix}/s"
+        return f"{value:.3g} /s"
+    return f"{value:,.3g}" if isinstance(value, float) else f"{value:,}"
+
+
+def bound(target):
+    if "at_least" in target:
+        return "at least " + amount(target["key"], target["at_least"])
+    return "at most " + amount(target["key"], target["at_most"])
+
+
+def met(row, target):
+    value = row.get(target["key"])
+    if value is None:
+        return "?"
+    good = value >= target["at_least"] if "at_least" in target else value <= target["at_most"]
+    return "met" if good else "missed"
+
+
+def side(entry):
+    for key, value in entry.items():
+        if key not in ("what", "ratio") and isinstance(value, (int, float)):
+            ratio = entry.get("ratio")
+            return f"{entry['what']}: {amount(key, value)}" + (f" ({ratio:.3g}x)" if ratio else "")
+    return entry.get("what", "")
+
+
+def table(folder):
+    documents = {}
+    for file in sorted(folder.glob("*.json")):
+        document = json.loads(file.read_text())
+        documents[document["bench"]] = document
+    if not documents:
+        sys.exit(f"results_table: no recorded runs in {folder}; record them with "
+                 f"`grosr bench NAME --json {folder}/NAME.json`")
+    first = next(iter(documents.values()))
+    lines = [f"Recorded on {first['device_description']} ({first['date'][:10]}, driver "
+             f"{first['driver']}, {first['compiler']}, commit {first['commit']}); files in "
+             f"`{folder.as_posix()}/`.", "",
+             "| bench | measured | reached | target | beside it, same run |", "|---|---|---|---|---|"]
+    names = [n for n in ORDER if n in documents] + sorted(set(documents) - set(ORDER) - {"limits"})
+    for name in names:
+        for row in documents[name]["rows"]:
+            if not row.get("targets"):
+                continue
+            beside = "; ".join([side(b) for b in row.get("baselines", []) + row.get("limits", [])
+                                if isinstance(b, dict)])
+            for t in row["targets"]:
+                reached = amount(t["key"], row.get(t["key"])) if row["valid"] else "invalid"
+                lines.append(f"| `{name}` | {row['name']} | {reached} | {bound(t)}: {met(row, t)} "
+                             f"| {beside} |")
+    return "\n".join(lines)
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--check"]
+    if any(a in ("-h", "--help") for a in arguments):
+        print(__doc__)
+        return
+    folder = pathlib.Path(arguments[0] if arguments else "bench/results/latest")
+    readme = pathlib.Path("README.md")
+    text = readme.read_text()
+    if BEGIN not in text or END not in text:
+        sys.exit(f"results_table: README.md has no markers {BEGIN} and {END}")
+    head, rest = text.split(BEGIN)
+    tail = rest.split(END)[1]
+    new = f"{head}{BEGIN}\n{table(folder)}\n{END}{tail}"
+    if "--check" in sys.argv:
+        if new != text:
+            sys.exit(f"results_table: README.md's table is not the one of {folder}; run "
+                     f"tools/results_table.py")
+        return
+    readme.write_text(new)
+
+
+main()
