@@ -78,4 +78,11 @@ double ping_pong_limit(session& s) {
   return us.median();
 }
 
+double bus_limit(session& s) {
+  const std::size_t mb = 1 << 20;
+  const double gb_per_s = limits::lanes_load(s.where, s.sized(64 * mb, mb)).number;
+  s.out.limit("bus_loads_by_lanes_gb_per_s", gb_per_s);
+  return gb_per_s;
+}
+
 }  // namespace grosr::tool

@@ -43,6 +43,9 @@ void bench_pair_child(session& s);
 /// recorded among the limits. Microseconds, p50.
 double ping_pong_limit(session& s);
 
+/// The same for loads of pinned memory by lanes, in GB/s: what submitted tasks come through.
+double bus_limit(session& s);
+
 /// Index of the first wrong element, as text; empty if `got[i] == expected(i)` for all i.
 template <class Expected>
 std::string first_wrong(const std::vector<std::uint32_t>& got, Expected&& expected) {

@@ -57,7 +57,7 @@ baseline launch_pairs(const session& s, std::uint32_t n) {
   return b;
 }
 
-void many_pairs(session& s, std::uint32_t n) {
+void many_pairs(session& s, std::uint32_t n, double bus_gb_per_s) {
   const baseline base = launch_pairs(s, n);
   row launches("N = " + grouped(n) + ": two launches, two waits a pair");
   launches.set("pair_us", base.us_per_pair.median())
@@ -78,7 +78,7 @@ void many_pairs(session& s, std::uint32_t n) {
   const samples us = s.repeat("exp-a " + name, {2, 21, 5.0}, [&] {
     f.clear();
     const double once = timed([&] {
-      r->submit(tasks);
+      submit_in_pieces(*r, tasks);
       await(*r);
     });
     if (wrong.empty()) wrong = f.wrong(n);
@@ -89,6 +89,7 @@ void many_pairs(session& s, std::uint32_t n) {
   grosr.set("pair_us", us.median() / n)
       .rate(us, "pairs", n)
       .set("speedup_x", base.us_per_pair.median() * n / us.median())
+      .limit("the bus, 16 bytes a pair", "pairs_per_s", bus_gb_per_s * 1e9 / 16)
       .baseline("two launches, two waits", "pair_us", base.us_per_pair.median())
       .check(wrong.empty(), wrong);
   if (n == 50'000) grosr.at_least("speedup_x", 300, "less time a pair than launches");
@@ -121,12 +122,13 @@ void one_pair_in_flight(session& s, double ping_pong) {
 
 void bench_exp_a(session& s) {
   const double ping_pong = ping_pong_limit(s);
+  const double bus = bus_limit(s);
   one_pair_in_flight(s, ping_pong);
   std::vector<std::uint32_t> counts = s.gpu()
                                           ? std::vector<std::uint32_t>{100, 1'000, 10'000, 50'000}
                                           : std::vector<std::uint32_t>{100, 1'000};
   if (auto n = s.number(0)) counts = {static_cast<std::uint32_t>(*n)};
-  for (std::uint32_t n : counts) many_pairs(s, n);
+  for (std::uint32_t n : counts) many_pairs(s, n, bus);
 }
 
 }  // namespace grosr::tool

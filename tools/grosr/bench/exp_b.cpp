@@ -7,7 +7,7 @@
 namespace grosr::tool {
 namespace {
 
-void throughput(session& s, std::uint32_t n) {
+void throughput(session& s, std::uint32_t n, double bus_gb_per_s) {
   const std::string size = "N = " + grouped(n) + ": ";
   store_work work(s, n);
   const std::uint32_t launched = std::min(n, s.sized(50'000u, 300u));
@@ -21,6 +21,7 @@ void throughput(session& s, std::uint32_t n) {
   row grosr(size + "GROSR, submitted as one span");
   grosr.rate(span.us, "tasks", n)
       .check(span.wrong.empty(), span.wrong)
+      .limit("the bus, 16 bytes a task", "tasks_per_s", bus_gb_per_s * 1e9 / 16)
       .baseline("a launch and a wait a task", "tasks_per_s", sync.value("tasks_per_s"));
   const double goal = n == 1'000       ? 0.1e9
                       : n == 10'000    ? 0.5e9
@@ -43,12 +44,13 @@ void throughput(session& s, std::uint32_t n) {
 
 void bench_exp_b(session& s) {
   if (auto iterations = s.number(1)) s.repeats = static_cast<unsigned>(*iterations);
+  const double bus = bus_limit(s);
   std::vector<std::uint32_t> counts =
       s.gpu() ? std::vector<std::uint32_t>{1'000, 10'000, 50'000, 1'000'000}
               : std::vector<std::uint32_t>{1'000, 10'000};
   if (auto n = s.number(0)) counts = {static_cast<std::uint32_t>(*n)};
   s.out.remark("the clock runs from the submission to the last completion; tasks are built before");
-  for (std::uint32_t n : counts) throughput(s, n);
+  for (std::uint32_t n : counts) throughput(s, n, bus);
 }
 
 }  // namespace grosr::tool

@@ -7,7 +7,7 @@
 namespace grosr::tool {
 namespace {
 
-void compare(session& s, std::uint32_t n) {
+void compare(session& s, std::uint32_t n, double bus_gb_per_s) {
   store_work work(s, n);
   const std::string size = "N = " + grouped(n) + ": ";
   std::vector<std::pair<std::string, double>> rates;
@@ -27,7 +27,9 @@ void compare(session& s, std::uint32_t n) {
 
   const outcome o = work.submit_span();
   row grosr(size + "GROSR");
-  grosr.rate(o.us, "tasks", n).check(o.wrong.empty(), o.wrong);
+  grosr.rate(o.us, "tasks", n)
+      .check(o.wrong.empty(), o.wrong)
+      .limit("the bus, 16 bytes a task", "tasks_per_s", bus_gb_per_s * 1e9 / 16);
   for (const auto& [name, rate] : rates) grosr.baseline(name, "tasks_per_s", rate);
   s.out.add(grosr);
 }
@@ -36,11 +38,12 @@ void compare(session& s, std::uint32_t n) {
 
 void bench_exp_b_plus(session& s) {
   if (auto iterations = s.number(1)) s.repeats = static_cast<unsigned>(*iterations);
+  const double bus = bus_limit(s);
   std::vector<std::uint32_t> counts = s.gpu() ? std::vector<std::uint32_t>{1'000, 10'000, 50'000}
                                               : std::vector<std::uint32_t>{1'000};
   if (auto n = s.number(0)) counts = {static_cast<std::uint32_t>(*n)};
   s.out.remark("bulk is what to do where tasks are uniform, independent and known beforehand");
-  for (std::uint32_t n : counts) compare(s, n);
+  for (std::uint32_t n : counts) compare(s, n, bus);
 }
 
 }  // namespace grosr::tool

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "bench/benches.hpp"
-#include "cli/interrupt.hpp"
+#include "cli/progress.hpp"
 
 namespace grosr::tool {
 namespace {
@@ -39,7 +39,7 @@ outcome store_work::launch_each(std::uint32_t n, bool wait_each) {
     for (std::uint32_t i = 0; i < n; ++i) {
       kernels.store_one(results_.data(), i);
       if (wait_each) kernels.wait();
-      if (i % 256 == 0) interrupt::check();
+      if (i % 256 == 0) progress::pulse();
     }
     kernels.wait();
   });
@@ -74,9 +74,12 @@ outcome store_work::with_runtime(const std::string& what, bool as_span) {
   auto r = make_basic_runtime(s_.where, options);
   outcome o = measure(what, n_, {3, s_.sized(31u, 11u), 5.0}, [&] {
     if (as_span) {
-      await(*r, r->submit(tasks));
+      await(*r, submit_in_pieces(*r, tasks));
     } else {
-      for (const store& t : tasks) r->submit(t);
+      for (const store& t : tasks) {
+        r->submit(t);
+        progress::pulse();
+      }
       await(*r);
     }
   });

@@ -32,7 +32,13 @@ void print_table() {
   fmt::print("{:<8} {:<40} {:<8} {:>5} {:>10} {:>9} {:>9}\n", "device", "description", "arch",
              "SMs", "threads/SM", "memory", "free");
   for (const device& d : device::list()) {
-    const device_properties p = d.properties();
+    device_properties p;
+    try {
+      p = d.properties();
+    } catch (const error& e) {
+      fmt::print("{:<8} {}\n", d.name(), e.what());
+      continue;
+    }
     fmt::print("{:<8} {:<40.40} {:<8} {:>5} {:>10} {:>9} {:>9}\n", d.name(), p.description,
                p.architecture, p.sms, p.max_threads_per_sm,
                only_unit("bytes", static_cast<double>(p.memory)),

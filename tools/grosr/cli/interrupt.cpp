@@ -17,22 +17,31 @@
 namespace grosr::tool::interrupt {
 namespace {
 
-constexpr int grace_s = 3;
-std::atomic<bool> came{false};
+using clock = std::chrono::steady_clock;
+constexpr auto grace = std::chrono::seconds(3);
+constexpr auto echo = std::chrono::milliseconds(500);  // `timeout` and shells signal twice
 
-void say(std::string_view text) { [[maybe_unused]] auto n = write(2, text.data(), text.size()); }
+std::atomic<bool> came{false};
+std::atomic<const char*> leftover{nullptr};
+
+[[noreturn]] void cut_off(std::string_view why) {
+  if (const char* path = leftover.exchange(nullptr)) unlink(path);
+  [[maybe_unused]] auto n = write(STDERR_FILENO, why.data(), why.size());
+  _exit(exit_interrupted);
+}
 
 void watch(sigset_t signals) {
   int signal = 0;
   while (sigwait(&signals, &signal) != 0) {
   }
   came = true;
-  const timespec grace{grace_s, 0};
-  if (sigtimedwait(&signals, nullptr, &grace) < 0)
-    say("grosr: interrupted; the device's work did not stop within 3 s and is cut off\n");
-  else
-    say("grosr: interrupted twice; the device's work is cut off\n");
-  _exit(exit_interrupted);
+  const auto began = clock::now();
+  while (clock::now() - began < grace) {
+    const timespec step{0, 50'000'000};
+    if (sigtimedwait(&signals, nullptr, &step) >= 0 && clock::now() - began > echo)
+      cut_off("grosr: interrupted twice; the device's work is cut off\n");
+  }
+  cut_off("grosr: interrupted; the device's work did not stop within 3 s and is cut off\n");
 }
 
 }  // namespace
@@ -47,6 +56,8 @@ void install() {
   std::thread(watch, signals).detach();
 }
 
+void remove_when_cut_off(const char* path) { leftover = path; }
+
 bool requested() { return came.load(std::memory_order_relaxed); }
 
 void check() {
@@ -54,7 +65,6 @@ void check() {
 }
 
 void sleep_for_seconds(double seconds) {
-  using clock = std::chrono::steady_clock;
   const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(
                                       std::chrono::duration<double>(seconds));
   for (;;) {

@@ -17,6 +17,9 @@ void check();
 
 bool requested();
 
+/// A file to remove when the program is ended on the spot; null for none. The text must live on.
+void remove_when_cut_off(const char* path);
+
 /// Sleeps, but not past a signal; then check().
 void sleep_for_seconds(double seconds);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "cli/interrupt.hpp"
 
@@ -12,6 +13,7 @@ namespace grosr::tool {
 namespace {
 
 bool shown = false;
+progress* innermost = nullptr;
 
 bool on_terminal() {
   static const bool yes = isatty(STDERR_FILENO) == 1;
@@ -24,9 +26,20 @@ progress::progress(std::string what, std::uint64_t steps)
     : what_(std::move(what)),
       steps_(steps),
       began_(std::chrono::steady_clock::now()),
-      drawn_(began_) {}
+      drawn_(began_),
+      outer_(std::exchange(innermost, this)) {}
 
-progress::~progress() { clear(); }
+progress::~progress() {
+  innermost = outer_;
+  clear();
+}
+
+void progress::pulse() {
+  if (innermost != nullptr)
+    innermost->at(innermost->done_);
+  else
+    interrupt::check();
+}
 
 void progress::at(std::uint64_t done) {
   done_ = done;

@@ -7,7 +7,7 @@
 
 namespace grosr::tool {
 
-/// Lives as long as the work; one at a time shows. Not thread-safe.
+/// Lives as long as the work; the innermost one shows. Not thread-safe.
 class progress {
  public:
   explicit progress(std::string what, std::uint64_t steps = 0);
@@ -19,6 +19,9 @@ class progress {
   void at(std::uint64_t done);
   void next() { at(done_ + 1); }
 
+  /// Where something takes long in one piece: shows the time that passes, and notices Ctrl-C.
+  static void pulse();
+
   /// Removes the line, before something else is printed.
   static void clear();
 
@@ -27,6 +30,7 @@ class progress {
   std::string what_;
   std::uint64_t steps_, done_ = 0;
   std::chrono::steady_clock::time_point began_, drawn_;
+  progress* outer_;
 };
 
 }  // namespace grosr::tool

@@ -82,6 +82,7 @@ figure atomics(const device& d, unsigned group, std::uint32_t count, double lane
 }  // namespace
 
 figure memory_read(const device& d, std::size_t bytes) {
+  bytes = std::min(bytes, d.properties().memory_free / 4);
   const std::uint64_t pieces = bytes / sizeof(piece);
   simt::buffer<piece> memory(d, simt::space::device, pieces);
   simt::buffer<std::uint64_t> sum(d, simt::space::device, 1);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/errors.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/text.hpp"
 
 namespace grosr::tool {
@@ -43,6 +44,7 @@ json_file::json_file(std::string path) : path_(std::move(path)) {
     temporary_.clear();
     refuse(reason);
   }
+  interrupt::remove_when_cut_off(strdup(temporary_.c_str()));  // needed until the very end
 }
 
 json_file::json_file(json_file&& other) noexcept
@@ -73,6 +75,7 @@ void json_file::write(const nlohmann::ordered_json& document) {
         fmt::format("--json {}: cannot write the results there any more ({}); "
                     "free space or give another path",
                     one_line(path_), why()));
+  interrupt::remove_when_cut_off(nullptr);
   temporary_.clear();
 }
 

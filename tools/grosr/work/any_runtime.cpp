@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/interrupt.hpp"
 #include "cli/text.hpp"
 
 namespace grosr::tool {
@@ -15,11 +14,15 @@ std::chrono::nanoseconds slice(const device& d) {
 }  // namespace
 
 void await(any_runtime& r) {
-  while (!r.wait_all_for(slice(r.where()))) interrupt::check();
+  while (!r.wait_all_for(slice(r.where()))) progress::pulse();
 }
 
 void await(const any_runtime& r, const ticket& t) {
-  while (!t.wait_for(slice(r.where()))) interrupt::check();
+  while (!t.wait_for(slice(r.where()))) progress::pulse();
+}
+
+void await(const any_runtime& r, const std::vector<ticket>& all) {
+  for (const ticket& t : all) await(r, t);
 }
 
 runtime_stats settled_stats(any_runtime& r) {

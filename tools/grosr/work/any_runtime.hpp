@@ -2,10 +2,12 @@
 // without use them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
 
+#include "cli/progress.hpp"
 #include "grosr/run/runtime.hpp"
 
 namespace grosr::tool {
@@ -45,6 +47,21 @@ class any_runtime {
 /// host backend it sleeps, because the lanes need the processor.
 void await(any_runtime& r);
 void await(const any_runtime& r, const ticket& t);
+void await(const any_runtime& r, const std::vector<ticket>& all);
+
+/// One span and one ticket up to 1M tasks (16k on the host backend); what is more goes in pieces,
+/// so that Ctrl-C is noticed between them.
+template <class Task>
+std::vector<ticket> submit_in_pieces(any_runtime& r, const std::vector<Task>& all) {
+  const std::span<const Task> tasks(all);
+  const std::size_t piece = r.where().is_cuda() ? 1'000'000 : 16'384;
+  std::vector<ticket> tickets;
+  for (std::size_t at = 0; at < tasks.size(); at += piece) {
+    tickets.push_back(r.submit(tasks.subspan(at, std::min(piece, tasks.size() - at))));
+    progress::pulse();
+  }
+  return tickets;
+}
 
 /// Statistics that miss nothing: parks first.
 runtime_stats settled_stats(any_runtime& r);

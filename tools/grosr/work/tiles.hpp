@@ -8,7 +8,7 @@
 namespace grosr::tool {
 
 /// Low-priority background work for one worker: a warp is busy for `tile_ns`, adds 1 to `*tiles`
-/// (device memory), and starts itself again until `*stop` (pinned memory) is set.
+/// (device memory), and starts itself again until `*stop` (device memory) is set.
 struct tile {
   static constexpr unsigned number = 0;
   static constexpr grosr::width width = grosr::width::warp;

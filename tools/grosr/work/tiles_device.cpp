@@ -18,7 +18,7 @@ GROSR_DEVICE inline void be_busy(auto& context, std::uint32_t nanoseconds) {
 }
 
 GROSR_DEVICE inline bool told(const std::uint32_t* stop) {
-  using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+  using word = simt::atomic_ref<std::uint32_t>;
   return word(const_cast<std::uint32_t&>(*stop)).load(simt::relaxed) != 0;
 }
 

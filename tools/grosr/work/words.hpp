@@ -28,6 +28,9 @@ struct count_file {
   GROSR_DEVICE void operator()(auto& context) const;
 };
 
+/// As `before`: look for yourself, the byte in front is there.
+inline constexpr std::uint32_t look_in_front = 0x100;
+
 /// The same for at most chunk_bytes of it.
 struct count_chunk {
   static constexpr unsigned number = 1;

@@ -26,7 +26,7 @@ GROSR_DEVICE void count_file::operator()(auto& context) const {
   for (std::uint32_t at = 0; at < bytes; at += chunk_bytes) {
     const std::uint32_t left = bytes - at;
     context.spawn(count_chunk{text + at, words, left < chunk_bytes ? left : chunk_bytes, in_front});
-    if (left > chunk_bytes) in_front = text[at + chunk_bytes - 1];
+    in_front = look_in_front;
   }
 }
 
@@ -36,7 +36,8 @@ GROSR_DEVICE void count_chunk::operator()(auto& context) const {
   constexpr unsigned loads = 4, row = simt::warp_size * sizeof(simt::bus_word);
   const unsigned lane = context.rank();
   std::uint32_t found = 0;
-  std::uint32_t carry = is_space(static_cast<unsigned char>(before)) ? 0u : 1u;
+  const std::uint32_t in_front_of_all = before == look_in_front ? text[-1] : before;
+  std::uint32_t carry = is_space(static_cast<unsigned char>(in_front_of_all)) ? 0u : 1u;
   for (std::uint32_t at = 0; at < bytes; at += loads * row) {
     std::uint32_t bits[loads] = {};
     for (unsigned k = 0; k < loads; ++k) {
