@@ -1,0 +1,54 @@
+"""Ctrl-C during any command stops the device's work, keeps what was done, and exits with 130 soon."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from cli import CLI, check, finish
+
+SOON_S = 5
+# Commands that would run for minutes, and whether the signal comes after their first row.
+LONG = [
+    (["bench", "soak", "1000"], False),
+    (["bench", "spawn", "26"], False),
+    (["bench", "exp-a", "20M"], True),
+    (["bench", "exp-b", "20M"], True),
+    (["bench", "exp-b-plus", "900k", "100000"], False),
+    (["bench", "latency", "--repeats", "1M"], False),
+    (["bench", "priority", "100", "--repeats", "1M"], False),
+    (["bench", "pair-of-programs", "28"], False),
+]
+
+
+
+
+def interrupt(arguments, after_row):
+    with tempfile.TemporaryDirectory(prefix="grosr-interrupt-") as folder:
+        path = os.path.join(folder, "out.json")
+        program = subprocess.Popen([CLI, *arguments, "--device", "host:0", "--json", path], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        before = program.stdout.readline()
+        while after_row and not before.endswith(" repeats\n") and " min " not in before:
+            before = program.stdout.readline()
+        time.sleep(1.5)
+        began = time.monotonic()
+        program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=60)
+        took = time.monotonic() - began
+        check(program.returncode == 130, f"{arguments}: exit code {program.returncode}: {before}{out}{err}")
+        check(took < SOON_S, f"{arguments}: took {took:.1f} s to end")
+        check("interrupted: " in out, f"{arguments}: does not say that it was interrupted: {out!r}")
+        if check(os.listdir(folder) == ["out.json"], f"{arguments}: {os.listdir(folder)}, not out.json: {err}"):
+            with open(path, encoding="utf-8") as file:
+                document = json.load(file)
+            check(document["interrupted"] is True, f"{arguments}: the document does not say so")
+            check(not after_row or document["rows"], f"{arguments}: what was done is missing: {document}")
+
+
+for arguments, after_row in LONG:
+    interrupt(arguments, after_row)
+
+finish("interrupt")

@@ -1,0 +1,50 @@
+"""Every bench runs on host:0, finds its own results right, and writes the document it promises."""
+
+import json
+
+from cli import check, finish, run, run_json
+
+# By bench: arguments that make it short, and how many rows it has at least.
+SHORT = {
+    "limits": (["--repeats", "30"], 14),
+    "latency": (["--repeats", "10"], 6),
+    "exp-a": (["100", "--repeats", "3"], 3),
+    "exp-b": (["200", "3"], 3),
+    "exp-b-plus": (["200", "3"], 5),
+    "spawn": (["6", "--repeats", "2"], 3),
+    "priority": (["20", "--repeats", "10"], 4),
+    "soak": (["1"], 1),
+    "pair-of-programs": (["6"], 1),
+}
+FIELDS = ["bench", "commit", "device", "device_description", "compiler", "driver", "date", "limits", "rows"]
+
+
+def check_document(name, document, rows):
+    check(all(field in document for field in FIELDS), f"{name}: fields are {list(document)}")
+    check(document["bench"] == name and document["device"] == "host:0", f"{name}: {document}")
+    check(len(document["rows"]) >= rows, f"{name}: {len(document['rows'])} rows, not {rows}")
+    check("interrupted" not in document and "error" not in document, f"{name}: ended early")
+    for row in document["rows"]:
+        check(row["valid"] is True, f"{name}: {row}")
+        numbers = [v for v in row.values() if isinstance(v, (int, float)) and not isinstance(v, bool)]
+        check(numbers and all(v >= 0 for v in numbers), f"{name}: values of {row}")
+        for key in ("limits", "baselines"):
+            check(all(c["what"] and c["ratio"] > 0 for c in row.get(key, [])), f"{name}: {key} of {row}")
+        for target in row.get("targets", []):
+            check(target["key"] in row and "met" not in target, f"{name}: targets of {row}")
+
+
+listed = [line.split()[0] for line in run("bench", "--list")[1].splitlines() if line[2:3] != " "]
+check(sorted(listed) == sorted(SHORT), f"this test knows {sorted(SHORT)}, the program has {sorted(listed)}")
+
+for name, (arguments, rows) in SHORT.items():
+    code, document, out, err = run_json("bench", name, *arguments, "--device", "host:0")
+    if check(code == 0 and document is not None, f"{name}: exit code {code}: {out} {err}"):
+        check_document(name, document, rows)
+        for row in document["rows"]:
+            check(row["name"] in out, f"{name}: the text does not name {row['name']!r}")
+
+code, out, err = run("bench", "spawn", "3", "--repeats", "1", "--device", "host:0", "--json", "-")
+check(code == 0 and json.loads(out)["bench"] == "spawn" and "16-byte" in err, "--json - mixes text and document")
+
+finish("json")
