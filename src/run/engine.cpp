@@ -108,7 +108,7 @@ void engine::allocate() {
       std::size_t{priority_levels} * (view_.warp_bitmap_words + view_.block_bitmap_words);
   std::size_t deques = std::size_t{priority_levels} * all;
   std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
-  std::size_t fixed = 4 * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 + deques * 8 * (1 + options_.deque_capacity) +
+  std::size_t fixed = 5 * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 + deques * 8 * (1 + options_.deque_capacity) +
                       ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
                       slots * sizeof(slot_info) +
                       workers * (sizeof(worker_stats) + sizeof(worker_save) + 8);
@@ -139,11 +139,12 @@ void engine::allocate() {
   view_.stock_target = std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
   device_bytes_ = total(batches);
 
-  words_ = {device_, space::device, 4 * 32};  // a 128-byte line each
+  words_ = {device_, space::device, 5 * 32};  // a 128-byte line each
   view_.board = words_.data();
   view_.hints = words_.data() + 32;
   view_.error_count = words_.data() + 64;
   view_.keeper = words_.data() + 96;
+  view_.quiet_since = reinterpret_cast<std::uint64_t*>(words_.data() + 128);
   std::vector<queue::ingress_ref> refs;
   for (std::uint32_t i = 0; i < ports; ++i) {
     ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));

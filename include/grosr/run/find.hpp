@@ -123,9 +123,11 @@ class scheduler : public worker<Tasks...> {
       b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = 0;
       b_.next_meeting = 0;
       adopt(b_.deques, v_.workers + simt::block_id());
-      if (simt::block_id() == 0)
+      if (simt::block_id() == 0) {
+        quiet_now();
         simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state)
             .store(v_.epoch << 1, simt::release);
+      }
     }
     simt::sync_block();
   }
@@ -163,6 +165,18 @@ class scheduler : public worker<Tasks...> {
 
   // ---- the board ----
 
+  /// One lane: the runtime came to rest, or woke, now.
+  GROSR_DEVICE void quiet_now() const {
+    simt::atomic_ref<std::uint64_t>(*v_.quiet_since).store(simt::clock_ns(), simt::relaxed);
+  }
+
+  /// One lane: microseconds since then.
+  GROSR_DEVICE std::uint64_t quiet_for() const {
+    std::uint64_t since = simt::atomic_ref<std::uint64_t>(*v_.quiet_since).load(simt::relaxed);
+    std::uint64_t now = simt::clock_ns();
+    return now > since ? (now - since) / 1000 : 0;
+  }
+
   /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
   GROSR_DEVICE void activate() {
     if (active_) return;
@@ -194,6 +208,7 @@ class scheduler : public worker<Tasks...> {
         simt::sync_warp();
         if (leads()) {
           simt::fence<simt::scope::system>(simt::seq_cst);
+          quiet_now();
           done = board.compare_exchange(n, 0, simt::acq_rel);
         }
       } else if (leads()) {
@@ -554,7 +569,7 @@ class scheduler : public worker<Tasks...> {
 
   /// Whole warp, idle, cursor held: polls until a line comes or something interrupts.
   GROSR_DEVICE ref lead(unsigned port, std::uint32_t seen) {
-    std::uint64_t quiet_since = simt::clock_ns(), began = simt::cycle_count();
+    std::uint64_t began = simt::cycle_count();
     for (unsigned turn = 0;; ++turn) {
       // All loads of a round are under way together: the bus is the slowest of them.
       auto k = v_.ports[port].peek(seen);
@@ -572,12 +587,7 @@ class scheduler : public worker<Tasks...> {
       if (leads()) {
         if (port == 0) obey_control();
         stop = (now & (interrupts | all_hints)) != 0 ? 1 : 0;
-        if (port == 0 && v_.idle_us != 0) {
-          if (active != 0)
-            quiet_since = simt::clock_ns();
-          else if (simt::clock_ns() - quiet_since > std::uint64_t{v_.idle_us} * 1000)
-            stop |= 2;
-        }
+        if (port == 0 && v_.idle_us != 0 && active == 0 && quiet_for() > v_.idle_us) stop |= 2;
         if (simt::cycle_count() - began > scan_every_cycles) {
           began = simt::cycle_count();
           std::uint32_t found = scan_hints();
@@ -591,7 +601,7 @@ class scheduler : public worker<Tasks...> {
       stop = simt::shuffle(simt::full_mask, stop, 0);
       if (stop & 2) {
         if (park()) stop |= 1;
-        quiet_since = simt::clock_ns();
+        if (leads()) quiet_now();
       }
       if (stop & 1) {
         if (leads()) v_.ports[port].free_cursor(seen);

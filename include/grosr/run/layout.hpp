@@ -132,6 +132,7 @@ struct view {
   // Device memory, one line each.
   std::uint32_t* board;   ///< active workers, and refs in spill rings
   std::uint32_t* hints;   ///< hint bits; hints[1] is `leave`
+  std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* keeper;  ///< 1 + the worker that may use the pool's margin; 0: nobody
   // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
   queue::ingress_ref* ports;
