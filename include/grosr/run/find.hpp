@@ -9,7 +9,7 @@ namespace grosr::run {
 template <class... Tasks>
 class scheduler : public worker<Tasks...> {
   using base = worker<Tasks...>;
-  using base::active_, base::b_, base::id_, base::inlined_, base::leads, base::push_any, base::v_,
+  using base::activate, base::active_, base::b_, base::id_, base::inlined_, base::leads, base::push_any, base::v_,
       base::w_;
 
  public:
@@ -175,14 +175,6 @@ class scheduler : public worker<Tasks...> {
     std::uint64_t since = simt::atomic_ref<std::uint64_t>(*v_.quiet_since).load(simt::relaxed);
     std::uint64_t now = simt::clock_ns();
     return now > since ? (now - since) / 1000 : 0;
-  }
-
-  /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
-  GROSR_DEVICE void activate() {
-    if (active_) return;
-    active_ = true;
-    // Relaxed: whoever claims or steals next does so with a release.
-    if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_add(1, simt::relaxed);
   }
 
   /// Whole warp, with nothing in hand or deques, the block's included: stops being active; the

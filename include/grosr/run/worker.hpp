@@ -175,6 +175,8 @@ class worker : public spawner<Tasks...> {
                   .exchange(1, simt::relaxed) == 0)
         record_error(v_, type, status, &task, sizeof(T));
       flush(false);
+      // Only the warp that found the task was active for sure; what others spawned is theirs now.
+      if (simt::shuffle(simt::full_mask, w_.deques.nonempty, 0) != 0) activate();
       simt::sync_block();
       if (simt::warp_id() == 0) {
         bool failed = b_.task_failed != 0;
@@ -205,6 +207,14 @@ class worker : public spawner<Tasks...> {
       }
     }
     return {simt::shuffle(simt::full_mask, got, 0)};
+  }
+
+  /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
+  GROSR_DEVICE void activate() {
+    if (active_) return;
+    active_ = true;
+    // Relaxed: whoever claims or steals next does so with a release.
+    if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_add(1, simt::relaxed);
   }
 
   // ---- completion ----
