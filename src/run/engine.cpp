@@ -15,9 +15,7 @@ namespace {
 
 constexpr std::uint32_t least_margin = 128;  // batches; twice what one worker may need
 
-std::string kibibytes(std::size_t bytes) {
-  return std::to_string((bytes + 1023) / 1024) + " KiB";
-}
+std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
 unsigned auto_blocks_per_sm(const device& d, const simt::kernel_fit& fit) {
   if (!d.is_cuda()) return 1;
@@ -98,8 +96,8 @@ void engine::allocate() {
   view_.slab_bytes = slab_records * stride;
   std::uint32_t slots = all_slots();
   view_.inline_depth = options_.inline_depth;
-  view_.idle_us = static_cast<std::uint32_t>(
-      std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
+  view_.idle_us =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
 
   auto overflow_batches = static_cast<std::uint32_t>(
       std::min<std::size_t>(options_.overflow_limit / view_.batch_bytes, 1u << 24));
@@ -108,10 +106,11 @@ void engine::allocate() {
       std::size_t{priority_levels} * (view_.warp_bitmap_words + view_.block_bitmap_words);
   std::size_t deques = std::size_t{priority_levels} * all;
   std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
-  std::size_t fixed = 5 * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 + deques * 8 * (1 + options_.deque_capacity) +
-                      ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
-                      slots * sizeof(slot_info) +
-                      workers * (sizeof(worker_stats) + sizeof(worker_save) + 8);
+  std::size_t fixed =
+      5 * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
+      deques * 8 * (1 + options_.deque_capacity) +
+      ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
+      slots * sizeof(slot_info) + workers * (sizeof(worker_stats) + sizeof(worker_save) + 8);
   // The pool: each batch also has a cell in the free ring and in every spill ring. Rings are powers
   // of two, so the largest pool is found by trying.
   auto ring_cells = [&](std::size_t batches) {

@@ -45,8 +45,8 @@ void engine::park() {
     epoch = epoch_;
     if (epoch == 0) return;
     parked_by_user_ = true;
-    host_word(state_[32]).store(epoch << 2 | static_cast<std::uint32_t>(request::park),
-                                simt::release);
+    host_word(state_[32])
+        .store(epoch << 2 | static_cast<std::uint32_t>(request::park), simt::release);
   }
   // Not under the lock: the kernel may take long to end, and submitters may bring it back.
   auto nap = std::chrono::microseconds(5);
@@ -66,8 +66,8 @@ bool engine::stream_ended() {
   try {
     return stream_->done();
   } catch (const error& e) {
-    fail(errc::device_lost, device_.name() + " was lost: " + e.what() + ". In flight: " +
-                                running_now(false) +
+    fail(errc::device_lost, device_.name() + " was lost: " + e.what() +
+                                ". In flight: " + running_now(false) +
                                 ". Nothing more can run on it in this process");
     return true;
   }
@@ -126,8 +126,8 @@ std::string engine::running_now(bool from_device) const {
 void engine::abort_kernel() {
   std::lock_guard lock(residency_lock_);
   if (launched_.load() == 0) return;
-  host_word(state_[32]).store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort),
-                              simt::release);
+  host_word(state_[32])
+      .store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort), simt::release);
   std::uint32_t leave = leave_abort;
   auto give_up = clock::now() + std::chrono::seconds(1);
   try {

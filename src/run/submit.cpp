@@ -69,11 +69,13 @@ bool engine::wait_for(Ready&& ready, deadline until) {
 
 engine::slot_range engine::range_of(slot_kind k) const {
   switch (k) {
-    case slot_kind::slab: return {0, options_.slabs, std::min(options_.slabs, near_slabs)};
+    case slot_kind::slab:
+      return {0, options_.slabs, std::min(options_.slabs, near_slabs)};
     case slot_kind::line:
       return {options_.slabs, options_.slots, std::min(options_.slots, near_slots)};
     default:
-      return {options_.slabs + options_.slots, options_.slots, std::min(options_.slots, near_slots)};
+      return {options_.slabs + options_.slots, options_.slots,
+              std::min(options_.slots, near_slots)};
   }
 }
 
@@ -108,8 +110,8 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
   return std::nullopt;
 }
 
-std::uint32_t engine::claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt,
-                                 bool& ok) {
+std::uint32_t engine::claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
+                                 bool attempt, bool& ok) {
   std::optional<std::uint32_t> slot = take_slot(k, generation);
   if (!slot && !attempt)
     wait_for([&] { return (slot = take_slot(k, generation)).has_value(); }, until);
@@ -149,20 +151,29 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
   }
   auto* from = static_cast<const unsigned char*>(data);
   for (std::uint32_t i = 0; i < lines; ++i) {
-    auto count = static_cast<std::uint32_t>(std::min<std::size_t>(a_line, n - i * std::size_t{a_line}));
+    auto count =
+        static_cast<std::uint32_t>(std::min<std::size_t>(a_line, n - i * std::size_t{a_line}));
     bool in_line = count == 1 && t.how_wide != width::block;
     std::uint32_t generation = 0;
-    std::uint32_t slot = claim_slot(in_line ? slot_kind::line : slot_kind::slab, generation, i == 0 ? until : deadline{}, attempt && i == 0, ok);
+    std::uint32_t slot = claim_slot(in_line ? slot_kind::line : slot_kind::slab, generation,
+                                    i == 0 ? until : deadline{}, attempt && i == 0, ok);
     if (!ok) {
       // Nothing was sent yet: the ticket's slot is free again.
       if (lines > 1)
-        host_word(slot_words_[ticket.slot]).store(slot_word(ticket.generation, false), simt::release);
+        host_word(slot_words_[ticket.slot])
+            .store(slot_word(ticket.generation, false), simt::release);
       return std::nullopt;
     }
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
     if (lines == 1) ticket = {slot, generation};
-    line_header h{type | level << 8 | (in_line ? 1u << 16 : 0u), count, slot, ticket.slot, lines,
-                  generation, ticket.generation, 0};
+    line_header h{type | level << 8 | (in_line ? 1u << 16 : 0u),
+                  count,
+                  slot,
+                  ticket.slot,
+                  lines,
+                  generation,
+                  ticket.generation,
+                  0};
     queue::line content{};
     std::memcpy(content.word, &h, sizeof h);
     if (in_line) {

@@ -43,7 +43,8 @@ void write_perfetto(const std::string& file, const device& d, const std::vector<
     out << (first ? "" : ",\n");
     first = false;
     out << "{\"ph\":\"X\",\"pid\":" << e.sm << ",\"tid\":" << w
-        << ",\"name\":" << quoted(types[e.type].name) << ",\"ts\":" << microseconds(e.begin - origin)
+        << ",\"name\":" << quoted(types[e.type].name)
+        << ",\"ts\":" << microseconds(e.begin - origin)
         << ",\"dur\":" << microseconds(e.end - e.begin) << ",\"args\":{\"tasks\":" << e.count
         << "}},\n{\"ph\":\"C\",\"pid\":" << e.sm << ",\"name\":\"queue of worker " << w
         << "\",\"ts\":" << microseconds(e.end - origin) << ",\"args\":{\"batches\":" << e.depth
@@ -51,14 +52,15 @@ void write_perfetto(const std::string& file, const device& d, const std::vector<
   });
   each([&](std::size_t w, const trace_event& e) {
     if (!first && w % warps_per_block == 0)
-      out << ",\n{\"ph\":\"M\",\"pid\":" << e.sm << ",\"name\":\"process_name\",\"args\":{\"name\":\"SM "
-          << e.sm << "\"}}";
+      out << ",\n{\"ph\":\"M\",\"pid\":" << e.sm
+          << ",\"name\":\"process_name\",\"args\":{\"name\":\"SM " << e.sm << "\"}}";
   });
   out << "\n]}\n";
   out.close();
   if (!out)
-    throw std::system_error(errno, std::generic_category(),
-                            "trace: cannot write \"" + file + "\"; check the folder and its rights");
+    throw std::system_error(
+        errno, std::generic_category(),
+        "trace: cannot write \"" + file + "\"; check the folder and its rights");
 }
 
 }  // namespace grosr::run

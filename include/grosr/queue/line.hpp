@@ -18,8 +18,8 @@
 
 namespace grosr::queue {
 
-inline constexpr unsigned line_words = 8;      // bus words in a line
-inline constexpr unsigned line_content = 24;   // 32-bit words of content in a line
+inline constexpr unsigned line_words = 8;     // bus words in a line
+inline constexpr unsigned line_content = 24;  // 32-bit words of content in a line
 
 /// The content of a line: 96 bytes.
 struct line {
@@ -33,8 +33,8 @@ GROSR_DEVICE inline std::uint32_t lap_of(std::uint64_t number, std::uint32_t cap
 /// Writes a line from one thread (host, or one lane).
 GROSR_DEVICE inline void write_line(simt::bus_word* at, const line& content, std::uint32_t lap) {
   for (unsigned i = 0; i < line_words; ++i)
-    simt::bus_store(at + i, {{content.word[3 * i], content.word[3 * i + 1],
-                              content.word[3 * i + 2], lap}});
+    simt::bus_store(at + i,
+                    {{content.word[3 * i], content.word[3 * i + 1], content.word[3 * i + 2], lap}});
 }
 
 /// Reads a line from one thread: true when all words carry `lap`.

@@ -241,8 +241,8 @@ class ring {
   /// Throws error(invalid_option) unless `capacity` is a power of two from 2 to 2^30.
   ring(device d, std::uint32_t capacity)
       : device_(d),
-        control_((check_capacity(capacity, "queue"), simt::buffer<ring_control>(
-                                                         d, simt::space::device, 1))),
+        control_((check_capacity(capacity, "queue"),
+                  simt::buffer<ring_control>(d, simt::space::device, 1))),
         sequence_(d, simt::space::device, capacity),
         data_(d, simt::space::device, capacity) {}
 

@@ -14,7 +14,9 @@ template <class Spawner>
 class context {
  public:
   GROSR_DEVICE context(const Spawner& spawner, width w, std::uint32_t level, std::uint32_t depth)
-      : spawner_(spawner), width_(w), level_(static_cast<std::uint8_t>(level)),
+      : spawner_(spawner),
+        width_(w),
+        level_(static_cast<std::uint8_t>(level)),
         depth_(static_cast<std::uint8_t>(depth)) {}
 
   /// Starts a task of any of the runtime's types. Each lane that calls starts one. It is detached:
@@ -51,8 +53,7 @@ class context {
     return width_ == width::lane ? 0 : width_ == width::warp ? simt::lane_id() : simt::thread_id();
   }
   GROSR_DEVICE unsigned size() const {
-    return width_ == width::lane ? 1 : width_ == width::warp ? simt::warp_size
-                                                             : run::block_threads;
+    return width_ == width::lane ? 1 : width_ == width::warp ? simt::warp_size : run::block_threads;
   }
 
   /// Waits for the threads that run this task together; all of them must call it.

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -81,8 +81,8 @@ class engine {
 
   void check_options() const;
   void allocate();
-  /// Slots for tasks in slabs, for tasks in lines, and for tickets of many lines. Each kind is a pool
-  /// of its own: who holds one of the last kind waits for the others.
+  /// Slots for tasks in slabs, for tasks in lines, and for tickets of many lines. Each kind is a
+  /// pool of its own: who holds one of the last kind waits for the others.
   enum class slot_kind { slab, line, ticket };
   struct slot_range {
     std::uint32_t first, count, near;
@@ -90,7 +90,8 @@ class engine {
   slot_range range_of(slot_kind k) const;
   std::uint32_t all_slots() const { return options_.slabs + 2 * options_.slots; }
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
-  std::uint32_t claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt, bool& ok);
+  std::uint32_t claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt,
+                           bool& ok);
   void write_line(unsigned level, const queue::line& content);
   void ensure_resident();
   bool outstanding() const;
@@ -137,7 +138,7 @@ class engine {
 
   mutable std::mutex residency_lock_;
   std::unique_ptr<simt::stream> stream_, trap_stream_;
-  std::uint32_t epoch_ = 0;             // of the kernel launched last
+  std::uint32_t epoch_ = 0;  // of the kernel launched last
   std::atomic<std::uint32_t> launched_{0};
   std::atomic<bool> parked_by_user_{false};
   std::string trace_file_;
@@ -147,7 +148,7 @@ class engine {
   errc fault_code_ = errc::stopped;
   std::string fault_text_;
   mutable std::mutex failed_lock_;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> failed_;   // slot and generation, the
+  std::set<std::pair<std::uint32_t, std::uint32_t>> failed_;          // slot and generation, the
   std::deque<std::pair<std::uint32_t, std::uint32_t>> failed_order_;  // newest 65,536
 
   std::mutex monitor_lock_;

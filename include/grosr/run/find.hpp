@@ -9,8 +9,8 @@ namespace grosr::run {
 template <class... Tasks>
 class scheduler : public worker<Tasks...> {
   using base = worker<Tasks...>;
-  using base::activate, base::active_, base::b_, base::id_, base::inlined_, base::leads, base::push_any, base::v_,
-      base::w_;
+  using base::activate, base::active_, base::b_, base::id_, base::inlined_, base::leads,
+      base::push_any, base::v_, base::w_;
 
  public:
   using typename base::shared;
@@ -125,8 +125,8 @@ class scheduler : public worker<Tasks...> {
       adopt(b_.deques, v_.workers + simt::block_id());
       if (simt::block_id() == 0) {
         quiet_now();
-        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state)
-            .store(v_.epoch << 1, simt::release);
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
+                                                                              simt::release);
       }
     }
     simt::sync_block();
@@ -278,9 +278,8 @@ class scheduler : public worker<Tasks...> {
   GROSR_DEVICE ref elsewhere(std::uint32_t level, unsigned turn) {
     if (ref r = unspill(v_.spill[level])) return r;
     if (ref r = claim(level)) return r;
-    ref r = choose_victim(v_, level, false, id_, turn, [&](std::uint32_t victim) {
-      return steal(level, victim);
-    });
+    ref r = choose_victim(v_, level, false, id_, turn,
+                          [&](std::uint32_t victim) { return steal(level, victim); });
     if (r) return r;
     // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
     // between are looked for once more; deques are scanned every scan_every_ns anyway.
@@ -366,8 +365,8 @@ class scheduler : public worker<Tasks...> {
       std::uint32_t w2 = simt::shuffle(simt::full_mask, l.mine.w[2], from);
       if (lane < line_payload_bytes / 4)
         reinterpret_cast<std::uint32_t*>(w_.stage)[lane] = word % 3 == 0   ? w0
-                                                            : word % 3 == 1 ? w1
-                                                                            : w2;
+                                                           : word % 3 == 1 ? w1
+                                                                           : w2;
     }
     ref r = ref::make(h.slot, true, 0, h.count, type, level, true);
     if (leads()) {
@@ -394,7 +393,7 @@ class scheduler : public worker<Tasks...> {
   /// is first in its ring is for this warp.
   enum class lines { none, shared, mine };
   GROSR_DEVICE lines accept(unsigned port, std::uint32_t& seen, const queue::ingress_ref::peeked& k,
-                           bool take, bool keep, ref& got) {
+                            bool take, bool keep, ref& got) {
     const queue::ingress_ref& p = v_.ports[port];
     unsigned n = p.valid_lines(seen, k);
     if (n == 0) return lines::none;
@@ -407,8 +406,8 @@ class scheduler : public worker<Tasks...> {
     }
     if ((n > 1 || !first) && leads()) {
       // H1: after the cursor; pairs with the clearing in elsewhere(), which then looks at ports.
-      simt::atomic_ref<std::uint32_t>(*v_.hints)
-          .fetch_or(hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
+      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(
+          hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
     }
     return first ? lines::mine : lines::shared;
   }
@@ -433,7 +432,8 @@ class scheduler : public worker<Tasks...> {
     std::uint64_t got = 0;
     if (leads()) {
       std::uint32_t seen;
-      if (v_.ports[port].hold_cursor(base::poll_stale_ns, seen)) got = std::uint64_t{1} << 32 | seen;
+      if (v_.ports[port].hold_cursor(base::poll_stale_ns, seen))
+        got = std::uint64_t{1} << 32 | seen;
     }
     got = simt::shuffle(simt::full_mask, got, 0);
     if (got == 0) return;
@@ -463,8 +463,8 @@ class scheduler : public worker<Tasks...> {
   }
 
   GROSR_DEVICE void say_leaving() {
-    simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state)
-        .store(v_.epoch << 1 | 1u, simt::relaxed);
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1 | 1u,
+                                                                          simt::relaxed);
     simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
   }
 
@@ -615,8 +615,8 @@ class scheduler : public worker<Tasks...> {
     if (leads()) {
       if (!busy) busy = simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::acquire) != 0;
       if (busy)
-        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state)
-            .store(v_.epoch << 1, simt::relaxed);
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
+                                                                              simt::relaxed);
       else
         simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
     }
@@ -627,9 +627,9 @@ class scheduler : public worker<Tasks...> {
 
   /// One lane: asks the block's warps to meet at their next step.
   GROSR_DEVICE void ask_for_meeting(bool now) {
-    if (!now && simt::clock_ns() < simt::atomic_ref<std::uint64_t, simt::scope::block>(
-                                       b_.next_meeting)
-                                       .load(simt::relaxed))
+    if (!now &&
+        simt::clock_ns() < simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
+                               .load(simt::relaxed))
       return;
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).store(1, simt::relaxed);
   }
@@ -742,9 +742,9 @@ class scheduler : public worker<Tasks...> {
 
   std::uint32_t hints_ = 0;
   std::uint32_t rounds_ = 0;  // waits so far
-  bool busy_ = false;  // the last turn ran something
-  bool direct_ = false;  // the ref found came across the bus alone: nobody else needs to look
-  bool led_ = false;   // led its port before: its code is warm, so it is preferred
+  bool busy_ = false;         // the last turn ran something
+  bool direct_ = false;       // the ref found came across the bus alone: nobody else needs to look
+  bool led_ = false;          // led its port before: its code is warm, so it is preferred
 };
 
 /// The resident kernel.

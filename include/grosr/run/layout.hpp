@@ -13,7 +13,8 @@ namespace grosr::run {
 
 /// Names a batch: where its records lie, which of them are meant, and what they are. 0 is none.
 ///
-///   bits 0-27 where │ 28-38 first │ 39-49 count │ 50-54 type │ 55-57 level │ 61 slot │ 62 whole │ 63
+///   bits 0-27 where │ 28-38 first │ 39-49 count │ 50-54 type │ 55-57 level │ 61 slot │ 62 whole │
+///   63
 ///
 /// `where` is a pool batch, or a slot when the slot bit is set. `whole` marks a line's tasks that
 /// were never split: their end completes the line without counting. Bit 63 is always set.
@@ -53,12 +54,12 @@ inline constexpr std::uint32_t slab_records = 512;
 
 /// The record layout of ingress: the first 8 words of a line; 16 words of payload follow.
 struct line_header {
-  std::uint32_t kind;           ///< type | level << 8 | inlined << 16
-  std::uint32_t count;          ///< tasks
-  std::uint32_t slot;           ///< completes this line; holds the records unless inlined
-  std::uint32_t ticket;         ///< slot that completes the ticket; the same when it is one line
-  std::uint32_t ticket_lines;   ///< lines of the ticket
-  std::uint32_t generation;     ///< of the slot
+  std::uint32_t kind;          ///< type | level << 8 | inlined << 16
+  std::uint32_t count;         ///< tasks
+  std::uint32_t slot;          ///< completes this line; holds the records unless inlined
+  std::uint32_t ticket;        ///< slot that completes the ticket; the same when it is one line
+  std::uint32_t ticket_lines;  ///< lines of the ticket
+  std::uint32_t generation;    ///< of the slot
   std::uint32_t ticket_generation;
   std::uint32_t reserved;
 };
@@ -73,8 +74,8 @@ struct slot_info {
   std::uint32_t ticket_lines;
   std::uint32_t generation;
   std::uint32_t ticket_generation;
-  std::uint32_t done;        ///< tasks run; or, in a ticket's slot, lines done
-  std::uint32_t failed;      ///< tasks that returned an error
+  std::uint32_t done;    ///< tasks run; or, in a ticket's slot, lines done
+  std::uint32_t failed;  ///< tasks that returned an error
   std::uint32_t reserved;
 };
 
@@ -130,18 +131,18 @@ inline constexpr std::uint32_t hungry_bit = 1u << 16;
 /// Everything a kernel needs; passed by value, so that it lies in constant memory.
 struct view {
   // Device memory, one line each.
-  std::uint32_t* board;   ///< active workers, and refs in spill rings
-  std::uint32_t* hints;   ///< hint bits; hints[1] is `leave`
+  std::uint32_t* board;        ///< active workers, and refs in spill rings
+  std::uint32_t* hints;        ///< hint bits; hints[1] is `leave`
   std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
-  std::uint32_t* keeper;  ///< 1 + the worker that may use the pool's margin; 0: nobody
+  std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody
   // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
   queue::ingress_ref* ports;
   slot_info* slots;
-  const unsigned char* slabs;      // pinned
-  std::uint32_t* slot_words;       // pinned
-  std::uint32_t* quiescent;        // pinned, one a port
-  std::uint32_t* state;            // pinned
-  const std::uint32_t* control;    // pinned
+  const unsigned char* slabs;    // pinned
+  std::uint32_t* slot_words;     // pinned
+  std::uint32_t* quiescent;      // pinned, one a port
+  std::uint32_t* state;          // pinned
+  const std::uint32_t* control;  // pinned
   // Task memory.
   unsigned char* pool;      ///< batches below pool_batches
   unsigned char* overflow;  ///< pinned: the batches above, for when the pool is empty
@@ -150,7 +151,7 @@ struct view {
   std::uint64_t* deque_words;    ///< [level][worker], block workers after warp workers
   std::uint64_t* deque_entries;  ///< [level][worker][capacity]
   std::uint32_t* bitmaps;        ///< [level][bitmap_words], warps' words, then blocks'
-  queue::ring_ref<std::uint64_t> spill[priority_levels];       ///< for warps
+  queue::ring_ref<std::uint64_t> spill[priority_levels];        ///< for warps
   queue::ring_ref<std::uint64_t> block_spill[priority_levels];  ///< for blocks
   // Reports.
   worker_stats* stats;
@@ -159,11 +160,12 @@ struct view {
   std::uint32_t* running_host;  ///< pinned: type + 1, by worker; late by up to 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
-  trace_event* trace;           ///< null: off; [worker][trace_capacity]
+  trace_event* trace;  ///< null: off; [worker][trace_capacity]
   std::uint32_t* trace_counts;
 
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
-  std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches, inline_depth;
+  std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches,
+      inline_depth;
   std::uint32_t epoch, idle_us, trace_capacity;
 
   GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }

@@ -37,14 +37,14 @@ struct deque_local {
 template <unsigned Types>
 struct warp_local {
   deque_local deques;
-  std::uint64_t run_began;   ///< cycle_count when the batch that is running began
-  std::uint64_t open_mask;   ///< bit i: open[i] has a batch
+  std::uint64_t run_began;                   ///< cycle_count when the batch that is running began
+  std::uint64_t open_mask;                   ///< bit i: open[i] has a batch
   open_batch open[Types * priority_levels];  ///< type * priority_levels + level
   std::uint32_t stock_count;
   std::uint32_t stock[stock_capacity];
   std::uint32_t spawned, inlined, spilled, rejected, failed;  // since the last flush_stats
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run
-  line_header line;                                  ///< the line whose `whole` ref is running
+  line_header line;                              ///< the line whose `whole` ref is running
 };
 
 template <unsigned Types>
@@ -53,12 +53,12 @@ struct block_local {
   /// that every acquire empties.
   alignas(16) unsigned char view_bytes[sizeof(view)];
   warp_local<Types> warps[warps_per_block];
-  deque_local deques;        ///< of the block as a worker
-  std::uint32_t scout;       ///< 1 + the idle warp that looks out for the others; 0: none
-  std::uint32_t wake;        ///< changes when idle warps should look for work
-  std::uint32_t meeting;     ///< 0: none; else asked for
-  std::uint32_t arrived;     ///< warps at the meeting
-  std::uint32_t verdict;     ///< 1: leave
+  deque_local deques;          ///< of the block as a worker
+  std::uint32_t scout;         ///< 1 + the idle warp that looks out for the others; 0: none
+  std::uint32_t wake;          ///< changes when idle warps should look for work
+  std::uint32_t meeting;       ///< 0: none; else asked for
+  std::uint32_t arrived;       ///< warps at the meeting
+  std::uint32_t verdict;       ///< 1: leave
   std::uint64_t next_meeting;  ///< not before this (clock_ns), unless to leave
   std::uint64_t task_ref;
   std::uint32_t task_failed;
@@ -101,8 +101,9 @@ GROSR_DEVICE inline void set_bit(std::uint32_t& word, std::uint32_t bit) {
 /// One lane, lock held: lays the n oldest kept refs of a level where thieves find them. `index` is
 /// the worker's among all. Never fails: a full deque sends refs to the level's spill ring, which
 /// has a cell for every batch and slot there is. Returns how many were spilled.
-GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_local& d, std::uint32_t index,
-                                          std::uint32_t level, std::uint32_t n) {
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_local& d,
+                                                         std::uint32_t index, std::uint32_t level,
+                                                         std::uint32_t n) {
   queue::deque_ref deque = v.deque(level, index);
   bool block = index >= v.workers;
   std::uint32_t laid = 0, spilled = 0;
@@ -133,8 +134,9 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
 
 /// One lane, lock held or nobody spawning: publishes what is kept, but for the newest `but` refs
 /// of each level. Returns how many refs were spilled.
-GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_all(const view& v, deque_local& d, std::uint32_t index,
-                                              std::uint32_t but) {
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_all(const view& v, deque_local& d,
+                                                             std::uint32_t index,
+                                                             std::uint32_t but) {
   std::uint32_t spilled = 0;
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l)
@@ -146,8 +148,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_all(const view& v, dequ
 GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::uint32_t index,
                                            ref r) {
   std::uint32_t level = r.level(), spilled = 0;
-  if (d.kept[level] == keep_capacity)
-    spilled = publish(v, d, index, level, keep_capacity / 2);
+  if (d.kept[level] == keep_capacity) spilled = publish(v, d, index, level, keep_capacity / 2);
   d.keep[level][d.kept[level]++] = r.split().bits;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
       .store(d.nonempty | 1u << level, simt::relaxed);

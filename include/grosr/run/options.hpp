@@ -10,19 +10,19 @@ namespace grosr {
 
 /// Options of a runtime. 0 means "choose for me" where it says so.
 struct runtime_options {
-  unsigned sms = 0;             ///< multiprocessors to use; 0: all
-  unsigned blocks_per_sm = 0;   ///< blocks of 128 threads on each; 0: one less than fit
-  unsigned ports_per_level = 0; ///< ingress rings a priority level; 0: 4 on GPUs, 1 on the host
-  std::uint32_t lines = 1024;   ///< lines an ingress ring holds; a power of two, at least 8
-  std::uint32_t slots = 16384;  ///< small submissions and tickets in flight
-  std::uint32_t slabs = 512;    ///< buffers of 512 tasks for spans in flight, in pinned memory
+  unsigned sms = 0;              ///< multiprocessors to use; 0: all
+  unsigned blocks_per_sm = 0;    ///< blocks of 128 threads on each; 0: one less than fit
+  unsigned ports_per_level = 0;  ///< ingress rings a priority level; 0: 4 on GPUs, 1 on the host
+  std::uint32_t lines = 1024;    ///< lines an ingress ring holds; a power of two, at least 8
+  std::uint32_t slots = 16384;   ///< small submissions and tickets in flight
+  std::uint32_t slabs = 512;     ///< buffers of 512 tasks for spans in flight, in pinned memory
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded.
   std::size_t memory_limit = std::size_t{256} << 20;
   /// Pinned host memory for tasks that find that full, in bytes: wide ones, and those too deep to
   /// run inside their parents.
   std::size_t overflow_limit = std::size_t{16} << 20;
-  unsigned inline_depth = 4;    ///< how deep children run inside their parents when memory is full
+  unsigned inline_depth = 4;  ///< how deep children run inside their parents when memory is full
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};
   /// No task ended for so long while work is outstanding: the runtime aborts. 0: never.
@@ -33,15 +33,15 @@ struct runtime_options {
 
 /// Counters since the runtime began. Taken while it runs, they may lag by a few batches a worker.
 struct runtime_stats {
-  std::uint64_t submitted = 0;  ///< tasks accepted from the host
-  std::uint64_t tasks = 0;      ///< tasks run
-  std::uint64_t spawned = 0;    ///< tasks started by tasks
-  std::uint64_t batches = 0;    ///< runs of up to 32 tasks
-  std::uint64_t stolen = 0;     ///< batches taken from another worker
-  std::uint64_t inlined = 0;    ///< tasks run inside their parent: memory was full
-  std::uint64_t spilled = 0;    ///< batches that went to a spill ring: a deque was full
-  std::uint64_t failed = 0;     ///< tasks that returned an error
-  std::uint64_t rejected = 0;   ///< spawns that found no room in time and were not run
+  std::uint64_t submitted = 0;    ///< tasks accepted from the host
+  std::uint64_t tasks = 0;        ///< tasks run
+  std::uint64_t spawned = 0;      ///< tasks started by tasks
+  std::uint64_t batches = 0;      ///< runs of up to 32 tasks
+  std::uint64_t stolen = 0;       ///< batches taken from another worker
+  std::uint64_t inlined = 0;      ///< tasks run inside their parent: memory was full
+  std::uint64_t spilled = 0;      ///< batches that went to a spill ring: a deque was full
+  std::uint64_t failed = 0;       ///< tasks that returned an error
+  std::uint64_t rejected = 0;     ///< spawns that found no room in time and were not run
   std::uint64_t residencies = 0;  ///< how often the kernel was launched
   std::size_t memory = 0;         ///< device memory held for tasks and queues, bytes
   std::size_t host_memory = 0;    ///< pinned host memory held, bytes
@@ -51,8 +51,8 @@ struct runtime_stats {
 /// A task that returned an error.
 struct task_error {
   std::string type;
-  int code = 0;                     ///< negative errno
-  std::vector<std::byte> arguments; ///< the task's bytes
+  int code = 0;                      ///< negative errno
+  std::vector<std::byte> arguments;  ///< the task's bytes
 };
 
 }  // namespace grosr

@@ -71,7 +71,8 @@ class runtime {
     return submit(std::span<const Task>(&task, 1), p);
   }
 
-  /// Hands over many tasks of one type; one ticket for all of them. The array may be reused at once.
+  /// Hands over many tasks of one type; one ticket for all of them. The array may be reused at
+  /// once.
   template <class Task>
   ticket submit(std::span<const Task> tasks, priority p = priority::normal) {
     if (tasks.empty()) return {};
@@ -105,8 +106,8 @@ class runtime {
     return engine_->wait_all(std::chrono::steady_clock::now() + limit);
   }
 
-  /// Gives the device back until the next submit or wait; returns when the kernel has ended. Call it
-  /// before cudaFree and other calls that wait for the whole device.
+  /// Gives the device back until the next submit or wait; returns when the kernel has ended. Call
+  /// it before cudaFree and other calls that wait for the whole device.
   void park() { engine_->park(); }
   bool resident() const { return engine_->resident(); }
 

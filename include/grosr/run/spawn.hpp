@@ -28,7 +28,9 @@ class spawner {
   using context_type = context<spawner>;
 
   GROSR_DEVICE explicit spawner(shared& b)
-      : b_(b), v_(b.get_view()), w_(b.warps[simt::warp_id()]),
+      : b_(b),
+        v_(b.get_view()),
+        w_(b.warps[simt::warp_id()]),
         id_(simt::block_id() * warps_per_block + simt::warp_id()) {}
 
   // ---- called by tasks, through their context ----
@@ -40,7 +42,7 @@ class spawner {
     if constexpr (width_of<T>() == width::lane) {
       if (depth < v_.inline_depth) {
         T copy = task;  // only the copy's address leaves this function
-        simt::opaque(&run_inline<T>)(&b_, &copy, level, depth + 1);
+        simt::opaque (&run_inline<T>)(&b_, &copy, level, depth + 1);
         return;
       }
     }
@@ -82,7 +84,7 @@ class spawner {
  protected:
   static constexpr std::uint64_t room_wait_ns = 200'000'000;
   static constexpr std::uint32_t poll_stale_ns = 4096;
-  static constexpr std::uint64_t long_run_cycles = 20'000;   // about 10 us
+  static constexpr std::uint64_t long_run_cycles = 20'000;  // about 10 us
 
   GROSR_DEVICE static constexpr bool is_block_type(std::uint32_t type) {
     std::uint32_t blocks = 0, i = 0;

@@ -38,8 +38,9 @@ inline constexpr std::uint32_t stride_of = (sizeof(T) + 15) / 16 * 16;
 
 template <class T>
 constexpr bool check_task() {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "grosr: a task must be trivially copyable: no virtual functions, no owning members");
+  static_assert(
+      std::is_trivially_copyable_v<T>,
+      "grosr: a task must be trivially copyable: no virtual functions, no owning members");
   static_assert(sizeof(T) <= max_task_bytes,
                 "grosr: a task has at most 64 bytes: put larger data behind a pointer");
   static_assert(alignof(T) <= 16, "grosr: a task is aligned to at most 16 bytes");

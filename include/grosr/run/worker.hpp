@@ -14,9 +14,9 @@ class worker : public spawner<Tasks...> {
  protected:
   GROSR_DEVICE explicit worker(typename base::shared& b) : base(b) {}
 
-  using typename base::context_type, typename base::types;
   using base::b_, base::id_, base::invoke, base::is_block_type, base::leads, base::long_run_cycles,
       base::push_any, base::record_error, base::v_, base::w_, base::flush;
+  using typename base::context_type, typename base::types;
 
   static constexpr std::uint64_t tell_host_cycles = 32'768;  // about 16 us
   static constexpr std::uint32_t no_slot = 0xffffffffu;
@@ -40,8 +40,7 @@ class worker : public spawner<Tasks...> {
   }
 
   GROSR_DEVICE const unsigned char* batch_at(ref r) const {
-    return r.slot() ? v_.slabs + std::uint64_t{r.where()} * v_.slab_bytes
-                    : v_.batch_at(r.where());
+    return r.slot() ? v_.slabs + std::uint64_t{r.where()} * v_.slab_bytes : v_.batch_at(r.where());
   }
 
   /// Loads a task from its record.
@@ -61,7 +60,8 @@ class worker : public spawner<Tasks...> {
     auto* to = reinterpret_cast<piece*>(w_.stage) + lane;
     simt::bus_word in[pieces];
     for (unsigned i = 0; i < pieces; ++i)
-      if ((i * simt::warp_size + lane) * 16 < bytes) in[i] = simt::bus_load(from + i * simt::warp_size);
+      if ((i * simt::warp_size + lane) * 16 < bytes)
+        in[i] = simt::bus_load(from + i * simt::warp_size);
     for (unsigned i = 0; i < pieces; ++i)
       if ((i * simt::warp_size + lane) * 16 < bytes)
         to[i * simt::warp_size] = {{in[i].w[0], in[i].w[1], in[i].w[2], in[i].w[3]}};
@@ -132,8 +132,8 @@ class worker : public spawner<Tasks...> {
         break;
       }
     }
-    if (r.slot()) complete(now.whole() && done != total ? now.split() : now, done, failures,
-                           r.count() > done);
+    if (r.slot())
+      complete(now.whole() && done != total ? now.split() : now, done, failures, r.count() > done);
   }
 
   template <class T>
