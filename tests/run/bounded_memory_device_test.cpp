@@ -1,0 +1,156 @@
+// However little memory there is, nothing that is spawned is lost, and no more is taken.
+#include "run/least_memory.hpp"
+#include "run/tasks.hpp"
+
+namespace grosr::testing {
+namespace {
+
+GROSR_RUNTIME_SUITE(bounded_memory);
+
+template <class Runtime = test_runtime>
+runtime_options least_options(device d) {
+  runtime_options o;
+  o.slots = 16;
+  o.lines = 8;
+  o.deque_capacity = 16;
+  o.memory_limit = least_memory<Runtime>(d, o);
+  return o;
+}
+
+TEST_P(bounded_memory, at_its_least_is_what_the_error_says) {
+  runtime_options o = least_options(where());
+  ASSERT_NE(o.memory_limit, 0u);
+  EXPECT_LE(start(o)->stats().memory, o.memory_limit);
+  o.memory_limit -= 1024;
+  EXPECT_EQ(error_of([&] { start(o); }).code(), errc::invalid_option);
+}
+
+TEST_P(bounded_memory, is_never_exceeded) {
+  for (std::size_t mib : {4u, 16u, 100u}) {
+    runtime_options o;
+    o.memory_limit = mib << 20;
+    if (o.memory_limit < least_memory<test_runtime>(where(), o)) continue;
+    auto rt = start(o);
+    EXPECT_LE(rt->stats().memory, o.memory_limit);
+    EXPECT_GE(rt->stats().memory, o.memory_limit / 2);
+  }
+}
+
+TEST_P(bounded_memory, loses_nothing_of_trees) {
+  const runtime_options o = least_options(where());
+  auto rt = start(o);
+  auto leaves = make<std::uint32_t>(4);
+  rt->submit(tree{leaves.data(), 16});
+  rt->wait_all();
+  EXPECT_EQ(contents(leaves)[0], 65536u);
+  rt->submit(large_tree{leaves.data() + 1, 15, {}});
+  for (int i = 0; i < 8; ++i) rt->submit(tree{leaves.data() + 2, 12});
+  rt->wait_all();
+  EXPECT_EQ(contents(leaves), (std::vector<std::uint32_t>{65536, 32768, 8 * 4096, 0}));
+  rt->stop();
+  EXPECT_EQ(rt->stats().rejected, 0u);
+  EXPECT_LE(rt->stats().memory, o.memory_limit);
+}
+
+TEST_P(bounded_memory, loses_nothing_of_trees_of_warps_and_blocks) {
+  auto rt = start(least_options(where()));
+  auto leaves = make<std::uint32_t>(3);
+  rt->submit(warp_tree{leaves.data(), 12});
+  rt->wait_all();
+  EXPECT_EQ(contents(leaves)[0], 4096u);
+  rt->submit(block_tree{leaves.data() + 1, 10});
+  rt->wait_all();
+  EXPECT_EQ(contents(leaves)[1], 1024u);
+  rt->submit(mixed{leaves.data() + 2, 7});
+  rt->wait_all();
+  EXPECT_EQ(contents(leaves)[2], 2187u);
+  rt->stop();
+  EXPECT_EQ(rt->stats().rejected, 0u);
+}
+
+// One task starts more than there is room for.
+TEST_P(bounded_memory, loses_nothing_of_a_wide_fan) {
+  auto rt = start(least_options(where()));
+  constexpr std::uint32_t n = 50'000;
+  auto cells = make<std::uint32_t>(n);
+  rt->submit(fan_out{cells.data(), 0, n, 0});
+  rt->wait_all();
+  EXPECT_TRUE(all_are(cells, 1u));
+  rt->stop();
+  EXPECT_EQ(rt->stats().rejected, 0u);
+}
+
+TEST_P(bounded_memory, loses_nothing_of_many_fans) {
+  auto rt = start(least_options(where()));
+  constexpr std::uint32_t parents = 500, each = 100;
+  auto cells = make<std::uint32_t>(parents * each);
+  std::vector<fan_out> tasks;
+  for (std::uint32_t i = 0; i < parents; ++i)
+    tasks.push_back({cells.data(), i * each, each, i % 2});
+  rt->submit(tasks);
+  rt->wait_all();
+  EXPECT_TRUE(all_are(cells, 1u));
+  rt->stop();
+  EXPECT_EQ(rt->stats().rejected, 0u);
+}
+
+// Children wider than the parent cannot run inside it: they wait for room.
+struct wide_fan {
+  std::uint32_t* cells;
+  std::uint32_t count, blocks;
+  GROSR_DEVICE void operator()(auto& context) const {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (blocks)
+        context.spawn(block_mark{cells, i});
+      else
+        context.spawn(warp_mark{cells, i});
+    }
+  }
+};
+
+TEST_P(bounded_memory, loses_nothing_of_a_fan_of_wider_tasks) {
+  using fan_runtime = runtime<wide_fan, warp_mark, block_mark>;
+  fan_runtime rt(where(), least_options<fan_runtime>(where()));
+  constexpr std::uint32_t n = 8000;
+  auto cells = make<std::uint32_t>(n);
+  rt.submit(wide_fan{cells.data(), n, 0});
+  rt.wait_all();
+  EXPECT_TRUE(all_are(cells, 32u));
+  auto blocks = make<std::uint32_t>(2000);
+  rt.submit(wide_fan{blocks.data(), 2000, 1});
+  rt.wait_all();
+  EXPECT_TRUE(all_are(blocks, 128u));
+  rt.stop();
+  EXPECT_EQ(rt.stats().rejected, 0u);
+  EXPECT_EQ(rt.stats().failed, 0u);
+}
+
+struct counts_refusals {
+  std::uint32_t* cells;
+  std::uint32_t* refused;
+  std::uint32_t count;
+  GROSR_DEVICE void operator()(auto& context) const {
+    for (std::uint32_t i = 0; i < count; ++i)
+      if (!context.try_spawn(mark<16>{cells, i, {i * 31}})) add_one(refused);
+  }
+};
+
+TEST_P(bounded_memory, makes_try_spawn_say_so) {
+  using refusing_runtime = runtime<counts_refusals, mark<16>>;
+  refusing_runtime rt(where(), least_options<refusing_runtime>(where()));
+  constexpr std::uint32_t n = 200'000;
+  auto cells = make<std::uint32_t>(n);
+  auto refused = make<std::uint32_t>(1);
+  rt.submit(counts_refusals{cells.data(), refused.data(), n});
+  rt.wait_all();
+  std::uint64_t ran = 0;
+  for (std::uint32_t c : contents(cells)) {
+    ASSERT_LE(c, 1u);
+    ran += c;
+  }
+  EXPECT_EQ(ran + contents(refused)[0], n);
+  EXPECT_GE(ran, 1u);
+}
+
+}  // namespace
+}  // namespace grosr::testing

@@ -1,0 +1,85 @@
+"""A task that breaks a rule is refused by the compiler, in GROSR's own words."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = """
+#include <string>
+#include <vector>
+#include "grosr/run/runtime.hpp"
+struct good {
+  std::uint32_t* x;
+  void operator()(auto&) const { *x = 1; }
+};
+%s
+void use() {
+  %s
+}
+"""
+
+# what it is; declarations; code; the words that must be in an error, or None when it must compile
+CASES = [
+    ("a good task", "", "grosr::runtime<good> r; r.submit(good{}); r.submit(std::vector<good>(3));", None),
+    ("64 bytes", "struct big { char c[64]; void operator()(auto&) const {} };",
+     "grosr::runtime<big> r; r.submit(big{});", None),
+    ("65 bytes", "struct big { char c[65]; void operator()(auto&) const {} };",
+     "grosr::runtime<big> r;",
+     "grosr: a task has at most 64 bytes: put larger data behind a pointer"),
+    ("a string member", "struct s { std::string t; void operator()(auto&) const {} };",
+     "grosr::runtime<s> r;",
+     "grosr: a task must be trivially copyable: no virtual functions, no owning members"),
+    ("a virtual function", "struct s { int i; virtual void f(); void operator()(auto&) const {} };",
+     "grosr::runtime<good, s> r;",
+     "grosr: a task must be trivially copyable: no virtual functions, no owning members"),
+    ("an alignment of 32", "struct alignas(32) s { int i; void operator()(auto&) const {} };",
+     "grosr::runtime<s> r;", "grosr: a task is aligned to at most 16 bytes"),
+    ("no task types", "", "grosr::runtime<> r;", "grosr: a runtime needs at least one task type"),
+    ("17 task types", "template <int N> struct t { int i; void operator()(auto&) const {} };",
+     "grosr::runtime<%s> r;" % ", ".join("t<%d>" % i for i in range(17)),
+     "grosr: a runtime has at most 16 task types"),
+    ("16 task types", "template <int N> struct t { int i; void operator()(auto&) const {} };",
+     "grosr::runtime<%s> r;" % ", ".join("t<%d>" % i for i in range(16)), None),
+    ("submitting an unknown type", "struct other { int i; void operator()(auto&) const {} };",
+     "grosr::runtime<good> r; r.submit(other{});",
+     "grosr: this task type is not among the runtime's: add it to runtime<...>"),
+    ("submitting a span of an unknown type",
+     "struct other { int i; void operator()(auto&) const {} };",
+     "grosr::runtime<good> r; r.submit(std::vector<other>(2));",
+     "grosr: this task type is not among the runtime's: add it to runtime<...>"),
+    ("spawning an unknown type",
+     "struct other { int i; void operator()(auto&) const {} };"
+     "struct s { int i; void operator()(auto& c) const { c.spawn(other{}); } };",
+     "grosr::runtime<s> r;",
+     "grosr: this task type is not among the runtime's: add it to runtime<...>"),
+]
+
+
+def main():
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if not compiler:
+        sys.exit("task_rules_test: no C++ compiler found; set CXX")
+    failures = 0
+    for name, declarations, code, words in CASES:
+        run = subprocess.run(
+            [compiler, "-std=c++20", "-fsyntax-only", "-I", str(ROOT / "include"), "-x", "c++", "-"],
+            input=PROGRAM % (declarations, code), capture_output=True, text=True, timeout=120)
+        errors = re.findall(r"error: (.*)", run.stderr)
+        if words is None:
+            problem = "it does not compile:\n" + run.stderr if run.returncode else ""
+        elif run.returncode == 0:
+            problem = "it compiles"
+        elif not any(words in e for e in errors):
+            problem = "no error says \"%s\":\n%s" % (words, run.stderr)
+        else:
+            problem = ""
+        print("%-40s %s" % (name, problem or "ok"))
+        failures += bool(problem)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
