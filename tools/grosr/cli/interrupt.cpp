@@ -22,10 +22,11 @@ constexpr auto grace = std::chrono::seconds(3);
 constexpr auto echo = std::chrono::milliseconds(500);  // `timeout` and shells signal twice
 
 std::atomic<bool> came{false};
-std::atomic<const char*> leftover{nullptr};
+char leftover[4096] = "";  // a path, complete when the flag says so
+std::atomic<bool> has_leftover{false};
 
 [[noreturn]] void cut_off(std::string_view why) {
-  if (const char* path = leftover.exchange(nullptr)) unlink(path);
+  if (has_leftover.exchange(false)) unlink(leftover);
   [[maybe_unused]] auto n = write(STDERR_FILENO, why.data(), why.size());
   _exit(exit_interrupted);
 }
@@ -56,7 +57,12 @@ void install() {
   std::thread(watch, signals).detach();
 }
 
-void remove_when_cut_off(const char* path) { leftover = path; }
+void remove_when_cut_off(const std::string& path) {
+  has_leftover = false;
+  if (path.empty() || path.size() >= sizeof leftover) return;
+  std::memcpy(leftover, path.c_str(), path.size() + 1);
+  has_leftover = true;
+}
 
 bool requested() { return came.load(std::memory_order_relaxed); }
 

@@ -2,6 +2,8 @@
 // steps, and leaves by an exception that stops the device's work on the way out.
 #pragma once
 
+#include <string>
+
 namespace grosr::tool::interrupt {
 
 /// Thrown by check(). Deliberately no std::exception: no handler of errors takes it for one.
@@ -17,8 +19,8 @@ void check();
 
 bool requested();
 
-/// A file to remove when the program is ended on the spot; null for none. The text must live on.
-void remove_when_cut_off(const char* path);
+/// A file to remove when the program is ended on the spot; "" for none.
+void remove_when_cut_off(const std::string& path);
 
 /// Sleeps, but not past a signal; then check().
 void sleep_for_seconds(double seconds);

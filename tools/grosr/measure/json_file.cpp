@@ -44,7 +44,7 @@ json_file::json_file(std::string path) : path_(std::move(path)) {
     temporary_.clear();
     refuse(reason);
   }
-  interrupt::remove_when_cut_off(strdup(temporary_.c_str()));  // needed until the very end
+  interrupt::remove_when_cut_off(temporary_);
 }
 
 json_file::json_file(json_file&& other) noexcept
@@ -75,7 +75,7 @@ void json_file::write(const nlohmann::ordered_json& document) {
         fmt::format("--json {}: cannot write the results there any more ({}); "
                     "free space or give another path",
                     one_line(path_), why()));
-  interrupt::remove_when_cut_off(nullptr);
+  interrupt::remove_when_cut_off("");
   temporary_.clear();
 }
 
