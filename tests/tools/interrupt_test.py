@@ -31,12 +31,16 @@ def interrupt(arguments, after_row):
         program = subprocess.Popen([CLI, *arguments, "--device", "host:0", "--json", path], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         before = program.stdout.readline()
-        while after_row and not before.endswith(" repeats\n") and " min " not in before:
+        while after_row and before and " min " not in before:
             before = program.stdout.readline()
         time.sleep(1.5)
         began = time.monotonic()
         program.send_signal(signal.SIGINT)
-        out, err = program.communicate(timeout=60)
+        try:
+            out, err = program.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            out, err = program.communicate()
         took = time.monotonic() - began
         check(program.returncode == 130, f"{arguments}: exit code {program.returncode}: {before}{out}{err}")
         check(took < SOON_S, f"{arguments}: took {took:.1f} s to end")
