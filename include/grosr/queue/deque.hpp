@@ -69,7 +69,11 @@ class deque_ref {
     for (;;) {
       std::uint32_t top = static_cast<std::uint32_t>(expected);
       o.top_seen = top;
-      if (o.bottom == top) return 0;
+      if (o.bottom == top) {
+        // A2: who took the last entry was counted active before; pairs with the thief's release.
+        simt::fence(simt::acquire);
+        return 0;
+      }
       bool last = o.bottom - top == 1;
       std::uint64_t entry = atomic(entries_[(o.bottom - 1) & mask_]).load(simt::relaxed);
       std::uint64_t desired = last ? pack(o.bottom, top + 1) : pack(o.bottom - 1, top);

@@ -100,7 +100,8 @@ class runtime {
   }
 
   /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
-  /// left to run. Other threads may go on submitting.
+  /// left to run. Other threads may go on submitting; while they never let the device come to rest,
+  /// it goes on waiting.
   void wait_all() { engine_->wait_all({}); }
   bool wait_all_for(std::chrono::nanoseconds limit) {
     return engine_->wait_all(std::chrono::steady_clock::now() + limit);
