@@ -31,6 +31,7 @@ std::string count_leaves(forest& trees, simt::buffer<std::uint32_t>& words, std:
 }
 
 void grow(session& s, const species& k, double memory_gb_per_s) {
+  progress shown(k.name);
   simt::buffer<std::uint32_t> words(s.where, simt::space::device, forest::count_words);
   const runtime_options o = usual_options(s.where);
   forest trees(s.where, k.kind, o);

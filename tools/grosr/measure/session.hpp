@@ -43,8 +43,8 @@ struct session {
   template <class Once>
   samples repeat(const std::string& what, const plan& p, Once&& once) const {
     const unsigned wanted = repeats ? repeats : p.repeats;
-    for (unsigned i = 0; i < p.warmup; ++i) once();
     progress shown(what, wanted);
+    for (unsigned i = 0; i < p.warmup; ++i) once();
     const auto began = clock::now();
     std::vector<double> all;
     while (all.size() < wanted) {
