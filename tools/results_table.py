@@ -3,7 +3,7 @@
 
 usage: tools/results_table.py [--check] [FOLDER]
 
-Reads FOLDER/*.json (default: bench/results/latest), as `grosr bench NAME --json FILE` wrote them, and
+Reads FOLDER/*.json (default: bench/results/h100-2026-11-21), as `grosr bench NAME --json FILE` wrote them, and
 replaces what stands between the two result markers in README.md. With --check it changes nothing and
 exits 1 when the table is not the one that the files give.
 """
@@ -83,7 +83,7 @@ def main():
     if any(a in ("-h", "--help") for a in arguments):
         print(__doc__)
         return
-    folder = pathlib.Path(arguments[0] if arguments else "bench/results/latest")
+    folder = pathlib.Path(arguments[0] if arguments else "bench/results/h100-2026-11-21")
     readme = pathlib.Path("README.md")
     text = readme.read_text()
     if BEGIN not in text or END not in text:
