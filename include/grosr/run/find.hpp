@@ -193,6 +193,9 @@ class scheduler : public worker<Tasks...> {
       if (leads()) n = board.load(simt::acquire);
       n = simt::shuffle(simt::full_mask, n, 0);
       if (n == 1) {
+        // What all workers did, before the words that say so; pairs with engine::wait_all().
+        if (leads()) simt::fence<simt::scope::system>(simt::acq_rel);
+        simt::sync_warp();
         // Q3: published before the count drops, so that a later publisher writes later.
         if (lane < ports())
           simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[lane])
