@@ -139,7 +139,7 @@ void engine::allocate() {
   device_bytes_ = total(batches);
 
   words_ = {device_, space::device, 5 * 32};  // a 128-byte line each
-  view_.board = words_.data();
+  view_.board = reinterpret_cast<std::uint64_t*>(words_.data());
   view_.hints = words_.data() + 32;
   view_.error_count = words_.data() + 64;
   view_.keeper = words_.data() + 96;

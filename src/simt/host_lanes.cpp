@@ -149,6 +149,11 @@ void pause_thread(unsigned turn) {
 
 }  // namespace
 
+bool& passed_release_fence() {
+  static thread_local bool fenced = false;
+  return self != nullptr ? self->active->fenced : fenced;
+}
+
 const position& current() { return self != nullptr ? self->active->where : outside; }
 
 void sync_warp(std::uint32_t mask, site where) { collective(call::sync_warp, mask, 0, 0, where); }

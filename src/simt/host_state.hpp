@@ -59,6 +59,7 @@ struct lane {
   std::uint32_t mask = 0;
   unsigned source = 0;  // shuffle
   call in = call::poll;
+  bool fenced = false;  // see passed_release_fence()
 
   std::uint32_t bit() const { return 1u << where.lane; }
 };

@@ -182,34 +182,40 @@ class scheduler : public worker<Tasks...> {
   GROSR_DEVICE void rest() {
     if (!active_) return;
     unsigned lane = simt::lane_id();
-    simt::atomic_ref<std::uint32_t> board(*v_.board);
+    simt::atomic_ref<std::uint64_t> board(*v_.board);
     for (bool done = false; !done;) {
+      std::uint64_t before = 0, after = 0;
+      if (leads()) before = board.load(simt::acquire);
+      before = simt::shuffle(simt::full_mask, before, 0);
+      if (holders(before) != 1) {
+        // Most are not the last. Who finds that it was after all takes its count back.
+        if (leads()) {
+          done = holders(board.fetch_sub(1, simt::acq_rel)) != 1;
+          if (!done) board.fetch_add(activation, simt::acq_rel);
+        }
+        done = simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
+        continue;
+      }
       // Q1: lines claimed so far. Claimers were active before they claimed.
       std::uint32_t claimed = lane < ports() ? v_.ports[lane].claimed() : 0;
       simt::sync_warp();
-      // Q2: then the board. If this worker is the only one active, all those lines, and whatever
-      // their tasks spawned, are done: work lies only with active workers.
-      std::uint32_t n = 0;
-      if (leads()) n = board.load(simt::acquire);
-      n = simt::shuffle(simt::full_mask, n, 0);
-      if (n == 1) {
-        // What all workers did, before the words that say so; pairs with engine::wait_all().
-        if (leads()) simt::fence<simt::scope::system>(simt::acq_rel);
-        simt::sync_warp();
-        // Q3: published before the count drops, so that a later publisher writes later.
-        if (lane < ports())
-          simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[lane])
-              .store(claimed, simt::relaxed);
-        simt::sync_warp();
-        if (leads()) {
-          simt::fence<simt::scope::system>(simt::seq_cst);
-          quiet_now();
-          done = board.compare_exchange(n, 0, simt::acq_rel);
-        }
-      } else if (leads()) {
-        // Most are not the last. Who finds that it was after all takes its count back.
-        done = board.fetch_sub(1, simt::acq_rel) != 1;
-        if (!done) board.fetch_add(1, simt::acq_rel);
+      // Q2: the board again. The same word: nobody else was active meanwhile, so all those lines,
+      // and whatever their tasks spawned, are done: only who is active holds work.
+      if (leads()) after = board.load(simt::acquire);
+      if (simt::shuffle(simt::full_mask, after, 0) != before) continue;
+      // What all workers did, before the words that say so; pairs with engine::wait_all().
+      if (leads()) simt::fence<simt::scope::system>(simt::acq_rel);
+      simt::sync_warp();
+      // Q3: published before the count drops, so that a later publisher writes later.
+      if (lane < ports())
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[lane])
+            .store(claimed, simt::relaxed);
+      simt::sync_warp();
+      // Q4: fails when somebody became active since Q2: its lines are not in what was published.
+      if (leads()) {
+        simt::fence<simt::scope::system>(simt::seq_cst);
+        quiet_now();
+        done = board.compare_exchange(after, after - 1, simt::acq_rel);
       }
       done = simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
     }
@@ -307,7 +313,7 @@ class scheduler : public worker<Tasks...> {
     bits = simt::shuffle(simt::full_mask, bits, 0);
     if (bits == 0) return {};
     if (active_) {
-      if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_sub(1, simt::acq_rel);
+      if (leads()) simt::atomic_ref<std::uint64_t>(*v_.board).fetch_sub(1, simt::acq_rel);
     }
     active_ = true;
     return {bits};
@@ -572,7 +578,8 @@ class scheduler : public worker<Tasks...> {
       std::uint32_t active = 1;
       if (leads()) {
         now = look();
-        if (port == 0) active = simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::relaxed);
+        if (port == 0)
+          active = holders(simt::atomic_ref<std::uint64_t>(*v_.board).load(simt::relaxed));
       }
       ref got{};
       lines there = accept(port, seen, k, true, true, got);
@@ -616,7 +623,8 @@ class scheduler : public worker<Tasks...> {
     bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
     busy = simt::any(simt::full_mask, busy);
     if (leads()) {
-      if (!busy) busy = simt::atomic_ref<std::uint32_t>(*v_.board).load(simt::acquire) != 0;
+      if (!busy)
+        busy = holders(simt::atomic_ref<std::uint64_t>(*v_.board).load(simt::acquire)) != 0;
       if (busy)
         simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
                                                                               simt::relaxed);

@@ -120,6 +120,14 @@ enum class request : std::uint32_t { none = 0, park = 1, abort = 2 };
 // The device word `leave`: 0, the epoch that is to leave, or leave_abort.
 inline constexpr std::uint32_t leave_abort = 0xffffffffu;
 
+// The device word `board`: how often workers became active (wraps), and how many things hold work:
+// active workers, and refs in spill rings. The first half tells a publisher that nobody was active
+// in between (docs/scheduler.md, "Quiescence").
+inline constexpr std::uint64_t activation = (std::uint64_t{1} << 32) + 1;
+GROSR_DEVICE inline std::uint32_t holders(std::uint64_t board) {
+  return static_cast<std::uint32_t>(board);
+}
+
 // Bits of the device word `hints`: level l has work for warps: bit l; for blocks: bit 8 + l.
 GROSR_DEVICE inline std::uint32_t hint_bit(std::uint32_t level, bool block) {
   return 1u << (level + (block ? 8 : 0));
@@ -131,7 +139,7 @@ inline constexpr std::uint32_t hungry_bit = 1u << 16;
 /// Everything a kernel needs; passed by value, so that it lies in constant memory.
 struct view {
   // Device memory, one line each.
-  std::uint32_t* board;        ///< active workers, and refs in spill rings
+  std::uint64_t* board;        ///< activations << 32 | active workers and refs in spill rings
   std::uint32_t* hints;        ///< hint bits; hints[1] is `leave`
   std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody

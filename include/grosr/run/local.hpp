@@ -114,7 +114,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   GROSR_NO_UNROLL
   for (std::uint32_t i = laid; i < n; ++i, ++spilled) {
     // The ref in the ring holds an active count of its own, so that quiescence sees it.
-    simt::atomic_ref<std::uint32_t>(*v.board).fetch_add(1, simt::acq_rel);
+    simt::atomic_ref<std::uint64_t>(*v.board).fetch_add(1, simt::acq_rel);
     const auto& ring = block ? v.block_spill[level] : v.spill[level];
     simt::wait_until([&] { return ring.try_push_n(&d.keep[level][i], 1) == 1; }, simt::forever,
                      nullptr, "room in a spill ring");

@@ -114,6 +114,7 @@ class worker : public spawner<Tasks...> {
         }
       }
       begin_run(type, r.slot());
+      simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
       int status = 0;
       if (lane < n) {
         context_type c(*this, width::lane, level, 0);
@@ -145,6 +146,7 @@ class worker : public spawner<Tasks...> {
     simt::sync_warp();
     if (leads()) retire(r, 1);
     begin_run(type, r.slot());
+    simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
     context_type c(*this, width::warp, r.level(), 0);
     int status = invoke(task, c);
     simt::sync_warp();
@@ -166,7 +168,11 @@ class worker : public spawner<Tasks...> {
       constexpr std::uint32_t type = types::template index_of<T>();
       T task;
       __builtin_memcpy(&task, b_.record, sizeof(T));
-      if (simt::warp_id() == 0) begin_run(type, r.slot());
+      if (simt::warp_id() == 0)
+        begin_run(type, r.slot());
+      else if (leads())
+        w_.run_began = simt::cycle_count();
+      simt::sync_warp();
       context_type c(*this, width::block, r.level(), 0);
       int status = invoke(task, c);
       std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
@@ -214,7 +220,7 @@ class worker : public spawner<Tasks...> {
     if (active_) return;
     active_ = true;
     // Relaxed: whoever claims or steals next does so with a release.
-    if (leads()) simt::atomic_ref<std::uint32_t>(*v_.board).fetch_add(1, simt::relaxed);
+    if (leads()) simt::atomic_ref<std::uint64_t>(*v_.board).fetch_add(activation, simt::relaxed);
   }
 
   // ---- completion ----

@@ -58,7 +58,7 @@ class atomic_ref {
     ref().store(value, detail::cuda_order(o));
 #else
     host::schedule_point();
-    ref().store(value, o);
+    ref().store(value, after_fence(o));
 #endif
   }
 
@@ -119,6 +119,12 @@ class atomic_ref {
   }
 #else
   std::atomic_ref<T> ref() const { return std::atomic_ref<T>(*object_); }
+  static order after_fence(order o) {
+#if defined(__SANITIZE_THREAD__)
+    if (o == relaxed && host::passed_release_fence()) return release;
+#endif
+    return o;
+  }
 #endif
   T* object_;
 };
@@ -131,9 +137,10 @@ GROSR_DEVICE inline void fence(order o) {
 #else
   host::schedule_point();
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer knows no fences; to it, this is one that orders all fences with each other.
+  // ThreadSanitizer knows no fences; to it, this is one that orders all fences with each other,
+  // and later stores release.
   static std::uint32_t all_fences = 0;
-  (void)o;
+  if (o != acquire) host::passed_release_fence() = true;
   std::atomic_ref<std::uint32_t>(all_fences).fetch_add(1, acq_rel);
 #else
   std::atomic_thread_fence(o);
