@@ -12,9 +12,11 @@ ingress::ingress(device d, std::uint32_t capacity)
       mirror_(d, simt::space::device, std::size_t{capacity} * line_words),
       next_(d, simt::space::device, capacity),
       credit_(d, simt::space::pinned, 1) {
-  if (capacity < 8)
+  if (capacity < min_lines || capacity > max_lines)
     throw error(errc::invalid_option, "ingress lines: a capacity of " + std::to_string(capacity) +
-                                          " was asked for; the least is 8");
+                                          " was asked for; it must be from " +
+                                          std::to_string(min_lines) + " to " +
+                                          std::to_string(max_lines));
   std::vector<std::uint32_t> next(capacity);
   for (std::uint32_t i = 0; i < capacity; ++i) next[i] = i;
   next_.copy_from(next);

@@ -66,7 +66,10 @@ engine::~engine() {
 void engine::check_options() const {
   auto bad = [](const std::string& text) { throw error(errc::invalid_option, "runtime: " + text); };
   queue::check_capacity(options_.lines, "runtime: lines");
-  if (options_.lines < 8) bad("lines = " + std::to_string(options_.lines) + "; the least is 8");
+  if (options_.lines < queue::ingress::min_lines || options_.lines > queue::ingress::max_lines)
+    bad("lines = " + std::to_string(options_.lines) + "; must be from " +
+        std::to_string(queue::ingress::min_lines) + " to " +
+        std::to_string(queue::ingress::max_lines));
   if (options_.slots < 4 || options_.slots > (1u << 24))
     bad("slots = " + std::to_string(options_.slots) + "; must be from 4 to 16777216");
   if (options_.slabs < 2 || options_.slabs > (1u << 16))

@@ -119,9 +119,14 @@ std::uint32_t engine::claim_slot(slot_kind k, std::uint32_t& generation, deadlin
   return slot.value_or(0);
 }
 
-void engine::write_line(unsigned level, const queue::line& content) {
+// A thread's single lines go through one port: the worker that polls it is warm. `spread`: one of
+// many lines, which many workers should find.
+void engine::write_line(unsigned level, const queue::line& content, bool spread) {
+  static std::atomic<unsigned> threads{0};
+  static thread_local const unsigned home = threads.fetch_add(1, std::memory_order_relaxed);
   unsigned n = options_.ports_per_level;
-  unsigned at = level * n + next_port_.fetch_add(1, std::memory_order_relaxed) % n;
+  unsigned at = spread ? next_port_.fetch_add(1, std::memory_order_relaxed) : home;
+  at = level * n + at % n;
   queue::ingress& port = *ports_[at];
   auto write = [&] {
     std::lock_guard lock(port.lock());
@@ -166,7 +171,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     }
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
     if (lines == 1) ticket = {slot, generation};
-    line_header h{type | level << 8 | (in_line ? 1u << 16 : 0u),
+    line_header h{type | level << 8 | (in_line ? line_carries_task : 0u),
                   count,
                   slot,
                   ticket.slot,
@@ -187,7 +192,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
           std::memcpy(to + k * t.stride, from + std::size_t{k} * t.bytes, t.bytes);
     }
     from += std::size_t{count} * t.bytes;
-    write_line(level, content);
+    write_line(level, content, lines > 1);
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }

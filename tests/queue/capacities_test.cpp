@@ -43,7 +43,7 @@ TEST(capacity, of_a_ring_begins_at_2) { EXPECT_EQ(refusal<ring<std::uint64_t>>(2
 
 TEST(capacity, of_ingress_begins_at_8) {
   EXPECT_EQ(refusal<ingress>(8), "");
-  EXPECT_NE(refusal<ingress>(4).find("capacity of 4 was asked for; the least is 8"),
+  EXPECT_NE(refusal<ingress>(4).find("capacity of 4 was asked for; it must be from 8 to 8192"),
             std::string::npos);
 }
 

@@ -57,24 +57,23 @@ struct consume_lines {
   }
 
   GROSR_DEVICE bool poll(bool take) const {
-    std::uint64_t held = 0;
-    if (simt::lane_id() == 0) {
-      std::uint32_t seen;
-      if (lines.hold_cursor(0, seen)) held = std::uint64_t{1} << 32 | seen;
-    }
-    held = simt::shuffle(simt::full_mask, held, 0);
-    if (held == 0) return false;
-    const auto seen = static_cast<std::uint32_t>(held);
-    const ingress_ref::peeked k = lines.peek(seen);
-    const unsigned n = lines.valid_lines(seen, k);
+    poll_role role{};
+    bool held = simt::lane_id() == 0 && lines.take_role(0, role);
+    held = simt::shuffle(simt::full_mask, held ? 1u : 0u, 0) != 0;
+    if (!held) return false;
+    role = {simt::shuffle(simt::full_mask, role.seen, 0),
+            simt::shuffle(simt::full_mask, role.tick, 0)};
+    const std::uint32_t seen = role.seen;
+    const ingress_ref::peeked k = lines.peek(role);
+    const unsigned n = lines.valid_lines(role, k);
     if (n == 0) {
-      if (simt::lane_id() == 0) lines.free_cursor(seen);
+      if (simt::lane_id() == 0) lines.give_role(role);
       simt::sync_warp();
       return false;
     }
-    const bool first = take && lines.first_is_free(seen, k);
-    lines.accept(seen, n, first, false, k);
-    if (first) record(seen, {k.mine, 0});
+    const bool first = take && lines.first_is_free(k);
+    lines.accept(role, n, first, false, true, false, k);
+    if (first) record(seen, {k.mine});
     return true;
   }
 

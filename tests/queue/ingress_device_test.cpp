@@ -105,13 +105,14 @@ struct step {
   GROSR_DEVICE void operator()() const {
     std::uint32_t found = 77;
     if (what == poll) {
-      std::uint32_t seen = 0;
-      if (simt::lane_id() == 0) ring.hold_cursor(0, seen);
-      seen = simt::shuffle(simt::full_mask, seen, 0);
-      const ingress_ref::peeked k = ring.peek(seen);
-      found = ring.valid_lines(seen, k);
-      if (found != 0) seen = ring.accept(seen, found, false, true, k);
-      if (simt::lane_id() == 0) ring.free_cursor(seen);
+      poll_role role{};
+      if (simt::lane_id() == 0) ring.take_role(0, role);
+      role = {simt::shuffle(simt::full_mask, role.seen, 0),
+              simt::shuffle(simt::full_mask, role.tick, 0)};
+      const ingress_ref::peeked k = ring.peek(role);
+      found = ring.valid_lines(role, k);
+      if (found != 0) ring.accept(role, found, false, true, true, false, k);
+      if (simt::lane_id() == 0) ring.give_role(role);
     } else if (what == claim) {
       if (simt::lane_id() == 0 && !ring.claim(found)) found = 77;
     } else {
@@ -159,36 +160,37 @@ struct look {
   ingress_ref ring;
   std::uint32_t* out;
   GROSR_DEVICE void operator()() const {
-    std::uint32_t n = 0, seen = 77, number = 77;
+    std::uint32_t n = 0, number = 77;
     auto say = [&](bool b) {
       if (simt::lane_id() == 0) out[n] = b ? 1 : 0;
       ++n;
     };
     const bool leads = simt::lane_id() == 0;
-    say(ring.waiting());                      // 0: nobody polled
-    say(ring.unseen());                       // 1
-    say(leads && ring.claim(number));         // 0
-    say(leads && ring.hold_cursor(0, seen));  // 1
-    std::uint32_t other;
-    say(leads && ring.hold_cursor(0, other));  // 0: one holds it
-    seen = simt::shuffle(simt::full_mask, seen, 0);
-    const ingress_ref::peeked k = ring.peek(seen);
-    say(ring.valid_lines(seen, k) == 1);  // 1
-    say(ring.first_is_free(seen, k));     // 1
-    const std::uint32_t after = ring.accept(seen, 1, false, true, k);
-    say(seen == 0 && after == 1);              // 1
-    say(leads && ring.hold_cursor(0, other));  // 0: it was kept
-    const ingress_ref::peeked next = ring.peek(after);
-    say(ring.valid_lines(after, next) == 0);  // 1
-    if (leads) ring.free_cursor(after);
-    say(ring.waiting());                                  // 1
-    say(ring.unseen());                                   // 0
-    say(leads && ring.hold_cursor(2'000'000'000, seen));  // 0: polled just now
+    poll_role role{}, other{};
+    say(ring.waiting());                     // 0: nobody polled
+    say(ring.unseen());                      // 1
+    say(leads && ring.claim(number));        // 0
+    say(leads && ring.take_role(0, role));   // 1
+    say(leads && ring.take_role(0, other));  // 0: one holds it
+    role = {simt::shuffle(simt::full_mask, role.seen, 0),
+            simt::shuffle(simt::full_mask, role.tick, 0)};
+    const ingress_ref::peeked k = ring.peek(role);
+    say(role.seen == 0 && ring.valid_lines(role, k) == 1);  // 1
+    say(ring.first_is_free(k));                             // 1
+    ring.accept(role, 1, false, true, true, false, k);
+    say(role.seen == 1);                     // 1
+    say(leads && ring.take_role(0, other));  // 0: it was kept
+    const ingress_ref::peeked next = ring.peek(role);
+    say(ring.valid_lines(role, next) == 0);  // 1
+    if (leads) ring.give_role(role);
+    say(ring.waiting());                                // 1
+    say(ring.unseen());                                 // 0
+    say(leads && ring.take_role(2'000'000'000, role));  // 0: polled just now
     if (leads) {
-      say(ring.hold_cursor(0, seen));  // 1
-      ring.free_cursor(seen, true);
-      say(ring.hold_cursor(60'000'000, seen));  // 1: made to look overdue
-      ring.free_cursor(seen);
+      say(ring.take_role(0, role));  // 1
+      ring.give_role(role, true);
+      say(ring.take_role(60'000'000, role));  // 1: made to look overdue
+      ring.give_role(role);
       say(ring.claimed() == 0);                 // 1
       say(ring.claim(number));                  // 1
       say(number == 0 && ring.claimed() == 1);  // 1
@@ -197,6 +199,43 @@ struct look {
     }
   }
 };
+
+// The poller takes a line for itself, and becomes the poller again.
+struct take_and_return {
+  ingress_ref ring;
+  std::uint32_t* out;
+  GROSR_DEVICE void operator()() const {
+    const bool leads = simt::lane_id() == 0;
+    poll_role role{};
+    if (leads) ring.take_role(0, role);
+    role = {simt::shuffle(simt::full_mask, role.seen, 0),
+            simt::shuffle(simt::full_mask, role.tick, 0)};
+    const ingress_ref::peeked k = ring.peek(role);
+    ring.accept(role, 1, true, false, true, true, k);
+    if (!leads) return;
+    std::uint32_t number = 77;
+    out[0] = ring.claimed();
+    out[1] = ring.waiting() || ring.claim(number) ? 1 : 0;
+    out[2] = ring.retake_role(role) ? 1 : 0;
+    poll_role other{};
+    out[3] = ring.take_role(0, other) ? 1 : 0;
+    ring.give_role(role);
+    out[4] = ring.take_role(0, other) ? other.seen : 77;
+    ring.give_role(other, true);
+    out[5] = ring.retake_role(role) ? 1 : 0;  // somebody polled since
+  }
+};
+
+TEST_P(ingress_lines, are_taken_by_the_poller_who_then_polls_on) {
+  ingress ring(where(), 8);
+  {
+    std::lock_guard lock(ring.lock());
+    ring.write(content_of(0, 0));
+  }
+  auto out = make<std::uint32_t>(6);
+  run(1, 32, take_and_return{ring.ref(), out.data()});
+  EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{1, 0, 1, 0, 1, 0}));
+}
 
 TEST_P(ingress_lines, are_unseen_then_waiting_then_claimed) {
   ingress ring(where(), 8);

@@ -33,7 +33,7 @@ const std::vector<refused>& refusals() {
   static const std::vector<refused> all = {
       {"lines_0", [](auto& o) { o.lines = 0; }, {"lines", "capacity of 0", "power of two"}},
       {"lines_3", [](auto& o) { o.lines = 3; }, {"lines", "capacity of 3", "power of two"}},
-      {"lines_4", [](auto& o) { o.lines = 4; }, {"lines = 4", "least is 8"}},
+      {"lines_4", [](auto& o) { o.lines = 4; }, {"lines = 4", "from 8 to 8192"}},
       {"lines_1000", [](auto& o) { o.lines = 1000; }, {"lines", "capacity of 1000"}},
       {"lines_2_31",
        [](auto& o) { o.lines = 1u << 31; },

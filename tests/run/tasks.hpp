@@ -178,7 +178,7 @@ using test_runtime = runtime<mark<16>, mark<24>, mark<64>, warp_mark, block_mark
 /// Memory enough for a small test.
 inline runtime_options small_options() {
   runtime_options o;
-  o.memory_limit = std::size_t{16} << 20;
+  o.memory_limit = std::size_t{64} << 20;
   return o;
 }
 

@@ -3,10 +3,11 @@
 //   host writes lines ──bus──> a polling warp sees up to 4 at once, copies them to the mirror and
 //   advances `seen` ──> any warp claims the oldest seen line by moving `claimed`
 //
-//   cursor   held (1) │ last poll, 1024 ns units (31) │ seen (32)        device memory
-//   claimed  next line to hand out                                       device memory
+//   word     claimed (32) │ held (1) │ last poll, 1024 ns units (17) │ waiting (14)   device memory
+//            lines handed out; whether somebody polls; seen lines that nobody has claimed:
+//            `seen` = claimed + waiting
 //   mirror   copies of seen lines; next[i]: the line number that slot i takes next
-//   credit   `seen`, written back to the host every quarter ring         host memory
+//   credit   `seen`, written back to the host every quarter ring                      host memory
 //
 // Polling is a role, not a thread: whoever holds the cursor polls (leader and followers; Schmidt et
 // al., "Leader/Followers", 2000). All device calls are for whole converged warps.
@@ -26,20 +27,24 @@
 namespace grosr::queue {
 
 struct ingress_control {
-  alignas(128) std::uint64_t cursor;
-  alignas(128) std::uint32_t claimed;
+  alignas(128) std::uint64_t word;
+};
+
+/// What the poller knows while it holds the role.
+struct poll_role {
+  std::uint32_t seen;  ///< the line that is due next; the same in every lane of its warp
+  std::uint32_t tick;  ///< the last poll's, as the control word has it; lane 0 knows it
 };
 
 /// Lines that one poll can see.
 inline constexpr unsigned poll_window = simt::warp_size / line_words;
 
-/// A line in the registers of a warp: lane `base + k` holds bus word k.
+/// A line in the registers of a warp: lane k holds bus word k.
 struct held_line {
   simt::bus_word mine;
-  unsigned base;
 
   /// Content word i, in every lane.
-  GROSR_DEVICE std::uint32_t word(unsigned i) const { return line_word(mine, base, i); }
+  GROSR_DEVICE std::uint32_t word(unsigned i) const { return line_word(mine, 0, i); }
 };
 
 /// The device's view of an ingress ring; passed by value.
@@ -48,126 +53,131 @@ class ingress_ref {
   ingress_ref() = default;
 
   /// Whether a seen line waits to be claimed. Any lane.
-  GROSR_DEVICE bool waiting() const {
-    std::uint64_t c = simt::atomic_ref<std::uint64_t>(control_->cursor).load(simt::relaxed);
-    return static_cast<std::uint32_t>(c) !=
-           simt::atomic_ref<std::uint32_t>(control_->claimed).load(simt::relaxed);
-  }
+  GROSR_DEVICE bool waiting() const { return waiting_in(word().load(simt::relaxed)) != 0; }
 
   /// Whether nobody polls, and nobody did for `stale_ns`. Any lane.
   GROSR_DEVICE bool overdue(std::uint32_t stale_ns) const {
-    std::uint64_t c = simt::atomic_ref<std::uint64_t>(control_->cursor).load(simt::relaxed);
-    return (c >> 63) == 0 &&
-           ((tick() - static_cast<std::uint32_t>(c >> 32)) & 0x7fffffffu) >= stale_ns / 1024;
+    return free_since(word().load(simt::relaxed), stale_ns);
   }
 
   /// One lane tries to become the poller: succeeds when nobody is, and the last poll is at least
-  /// `stale_ns` old. Gives what peek(), accept() and free_cursor() need.
-  GROSR_DEVICE bool hold_cursor(std::uint32_t stale_ns, std::uint32_t& seen) const {
-    simt::atomic_ref<std::uint64_t> cursor(control_->cursor);
-    std::uint64_t c = cursor.load(simt::relaxed);
-    if (c >> 63) return false;
-    if (stale_ns != 0) {
-      std::uint32_t age = (tick() - static_cast<std::uint32_t>(c >> 32)) & 0x7fffffffu;
-      if (age < stale_ns / 1024) return false;
-    }
-    seen = static_cast<std::uint32_t>(c);
-    // A2: pairs with R2 in free_cursor().
-    return cursor.compare_exchange(c, c | held, simt::acquire);
+  /// `stale_ns` old.
+  GROSR_DEVICE bool take_role(std::uint32_t stale_ns, poll_role& role) const {
+    std::uint64_t w = word().load(simt::relaxed);
+    if (!free_since(w, stale_ns)) return false;
+    role = {seen_in(w), tick_in(w)};
+    // A2: pairs with R2 in give_role().
+    return word().compare_exchange(w, w | held, simt::acquire);
   }
 
-  /// One lane gives the role back; `seen` is what accept() left. `again`: lets the next poll look
-  /// overdue.
-  GROSR_DEVICE void free_cursor(std::uint32_t seen, bool again = false) const {
-    std::uint64_t polled = (tick() - (again ? 0x10000u : 0u)) & 0x7fffffffu;
-    simt::atomic_ref<std::uint64_t>(control_->cursor)
-        .store(polled << 32 | seen, simt::release);  // R2: pairs with A1, A2
+  /// One lane becomes the poller again, unless somebody else has looked meanwhile or more lines
+  /// came: `role` is what accept() left.
+  GROSR_DEVICE bool retake_role(const poll_role& role) const {
+    std::uint64_t w = pack(role.seen, role.tick);
+    return word().compare_exchange(w, w | held, simt::acquire);
+  }
+
+  /// One lane gives the role back. `again`: lets the next poll look overdue.
+  GROSR_DEVICE void give_role(const poll_role& role, bool again = false) const {
+    std::uint32_t now = (tick() - (again ? tick_mask / 2 : 0u)) & tick_mask;
+    word().fetch_add(changed_tick(role.tick, now) - held, simt::release);  // R2: pairs with A1, A2
   }
 
   /// What one look across the bus gives a lane.
   struct peeked {
-    simt::bus_word mine;    ///< word lane % 8 of line `seen` + lane / 8
-    std::uint32_t next;     ///< the line that this line's place in the mirror waits for
-    std::uint32_t claimed;  ///< lines claimed, at some moment before
+    simt::bus_word mine;  ///< word lane % 8 of line `seen` + lane / 8
+    std::uint32_t next;   ///< the line that this line's place in the mirror waits for
+    std::uint64_t word;   ///< the control word, at some moment before
+    std::uint32_t tick;   ///< about when it was
   };
 
-  /// The holder's whole warp loads what stands where the next lines are due. All loads are under
-  /// way together, and others may follow before valid_lines() waits for them.
-  GROSR_DEVICE peeked peek(std::uint32_t seen) const {
+  /// The poller's whole warp loads what stands where the next `window` lines are due, at most
+  /// poll_window: fewer are there sooner. All loads are under way together, and others may follow
+  /// before valid_lines() waits for them.
+  GROSR_DEVICE peeked peek(const poll_role& role, unsigned window = poll_window) const {
     unsigned lane = simt::lane_id();
-    std::uint32_t i = (seen + lane / line_words) & mask_;
-    peeked k;
-    k.mine = simt::bus_load(lines_ + std::size_t{i} * line_words + lane % line_words);
-    k.next = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::relaxed);
-    k.claimed = simt::atomic_ref<std::uint32_t>(control_->claimed).load(simt::relaxed);
+    std::uint32_t i = (role.seen + lane / line_words) & mask_;
+    peeked k{};
+    if (lane < window * line_words) {
+      k.mine = simt::bus_load(lines_ + std::size_t{i} * line_words + lane % line_words);
+      k.next = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::relaxed);
+    }
+    k.word = word().load(simt::relaxed);
+    k.tick = tick();
     return k;
   }
 
-  /// How many new lines peek() found at `seen`: 0 to 4. Whole warp.
-  GROSR_DEVICE unsigned valid_lines(std::uint32_t seen, const peeked& k) const {
-    std::uint32_t number = seen + simt::lane_id() / line_words;
+  /// How many new lines peek() found: 0 to 4. Whole warp.
+  GROSR_DEVICE unsigned valid_lines(const poll_role& role, const peeked& k) const {
+    std::uint32_t number = role.seen + simt::lane_id() / line_words;
     bool valid = k.mine.w[3] == lap_of(number, mask_ + 1) && k.next == number;
     std::uint32_t votes = simt::ballot(simt::full_mask, valid);
-    unsigned n = 0;
-    while (n < poll_window && (votes >> (n * line_words) & 0xffu) == 0xffu) ++n;
-    return n;
+    // A group of 8 lanes is all ones; the lowest group that is not ends the count.
+    std::uint32_t all = votes & votes >> 1;
+    all &= all >> 2;
+    all &= all >> 4;
+    std::uint32_t missing = ~all & 0x01010101u;
+    return missing == 0 ? poll_window : simt::lowest_bit(missing) / line_words;
   }
 
-  /// Whether no older line waits: then the holder may take line `seen` before others can see it.
-  /// Whole warp; stays true while the cursor is held.
-  GROSR_DEVICE bool first_is_free(std::uint32_t seen, const peeked& k) const {
-    return simt::shuffle(simt::full_mask, k.claimed, 0) == seen;
+  /// Whether no older line waits: then the poller may take the next line before others can see it.
+  /// Whole warp; stays true while the role is held.
+  GROSR_DEVICE bool first_is_free(const peeked& k) const {
+    return simt::shuffle(simt::full_mask, waiting_in(k.word), 0) == 0;
   }
 
-  /// The holder's warp takes in `count` lines: copies them to the mirror, all but the first when
-  /// `take_first`, and lets claimers have them. Returns the new `seen`. Frees the cursor unless
-  /// `keep`. An active count for the line taken must have been added before.
-  GROSR_DEVICE std::uint32_t accept(std::uint32_t seen, unsigned count, bool take_first, bool keep,
-                                    const peeked& k) const {
+  /// The poller's warp takes in `count` lines: copies them to the mirror, all but the first when
+  /// `take_first`, and lets claimers have them; gives the role back unless `keep`. `back_soon`: the
+  /// next poll is this warp's if it comes within 4 us or so; else it looks overdue at once.
+  /// `counted`: the warp was active before peek(), so nobody needs to be shown that first.
+  GROSR_DEVICE void accept(poll_role& role, unsigned count, bool take_first, bool keep,
+                           bool back_soon, bool counted, const peeked& k) const {
     unsigned lane = simt::lane_id(), mine = lane / line_words;
-    std::uint32_t i = (seen + mine) & mask_;
-    if (mine < count && !(take_first && mine == 0)) {
+    std::uint32_t i = (role.seen + mine) & mask_;
+    bool copies = count > (take_first ? 1u : 0u);
+    if (copies && mine < count && !(take_first && mine == 0)) {
       simt::fence(simt::acquire);  // A3: pairs with R3: the last reader of the place has finished
       mirror_[std::size_t{i} * line_words + lane % line_words] = k.mine;
     }
-    simt::sync_warp();
-    std::uint32_t after = seen + count, quarter = (mask_ + 1) / 4;
+    if (copies) simt::sync_warp();
+    std::uint32_t seen = role.seen, after = seen + count, quarter = (mask_ + 1) / 4;
+    std::uint32_t now = keep ? role.tick : (k.tick + (back_soon ? 4u : tick_mask / 2)) & tick_mask;
     if (lane == 0) {
       if (take_first)
         simt::atomic_ref<std::uint32_t>(next_[i]).store(seen + mask_ + 1, simt::relaxed);
-      // R2, R4: one release for the active count, the mirror and both words that follow.
-      simt::fence(simt::release);
-      if (take_first)
-        simt::atomic_ref<std::uint32_t>(control_->claimed).store(seen + 1, simt::relaxed);
-      std::uint64_t state = keep ? held : std::uint64_t{tick()} << 32;
-      simt::atomic_ref<std::uint64_t>(control_->cursor).store(state | after, simt::relaxed);
+      std::uint64_t change = changed_tick(role.tick, now) - (keep ? 0 : held) +
+                             (take_first ? std::uint64_t{count - 1} + one_claimed : count);
+      // R2, R4: the mirror and the active count, before the lines can be claimed or count as such.
+      if (copies || !counted) simt::fence(simt::release);
+      word().fetch_add(change, simt::relaxed);
       if ((after & ~(quarter - 1)) != (seen & ~(quarter - 1)))
         simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit_).store(after, simt::relaxed);
     }
-    return after;
+    role = {after, now};
   }
 
   /// One lane claims the oldest seen line: true and its number, or false when there is none.
   GROSR_DEVICE bool claim(std::uint32_t& number) const {
-    simt::atomic_ref<std::uint32_t> claimed(control_->claimed);
-    // A1: pairs with R2: the mirror holds everything below `seen`.
-    std::uint64_t c = simt::atomic_ref<std::uint64_t>(control_->cursor).load(simt::acquire);
-    number = claimed.load(simt::relaxed);
-    // `claimed` may be ahead of the cursor read here, when the holder took a line for itself.
-    while (static_cast<std::int32_t>(static_cast<std::uint32_t>(c) - number) > 0)
-      if (claimed.compare_exchange(number, number + 1, simt::acq_rel)) return true;  // R4
+    // A1: pairs with R2: the mirror holds every line below `seen`.
+    std::uint64_t w = word().load(simt::acquire);
+    while (waiting_in(w) != 0)
+      if (word().compare_exchange(w, w + one_claimed - 1, simt::acq_rel)) {  // R4
+        number = claimed_in(w);
+        return true;
+      }
     return false;
   }
 
-  /// How many lines were ever claimed. What claimers did before they claimed is visible after.
-  GROSR_DEVICE std::uint32_t claimed() const {
-    return simt::atomic_ref<std::uint32_t>(control_->claimed).load(simt::acquire);  // A4
+  /// How many lines were ever claimed. What claimers did before they claimed is visible after; with
+  /// `o` relaxed, after an acquire fence.
+  GROSR_DEVICE std::uint32_t claimed(simt::order o = simt::acquire) const {
+    return claimed_in(word().load(o));  // A4: pairs with R4
   }
 
   /// The warp reads the line it claimed, and frees its place in the mirror.
   GROSR_DEVICE held_line read_mirror(std::uint32_t number) const {
     unsigned lane = simt::lane_id();
-    held_line l{{}, 0};
+    held_line l{};
     std::uint32_t i = number & mask_;
     if (lane < line_words) l.mine = mirror_[std::size_t{i} * line_words + lane];
     simt::sync_warp();
@@ -177,8 +187,7 @@ class ingress_ref {
 
   /// One lane: whether the host has written the line that comes next, though nobody polled it.
   GROSR_DEVICE bool unseen() const {
-    std::uint64_t c = simt::atomic_ref<std::uint64_t>(control_->cursor).load(simt::acquire);
-    auto number = static_cast<std::uint32_t>(c);
+    std::uint32_t number = seen_in(word().load(simt::acquire));
     line content;
     return read_line(lines_ + std::size_t{number & mask_} * line_words, content,
                      lap_of(number, mask_ + 1));
@@ -186,10 +195,41 @@ class ingress_ref {
 
  private:
   friend class ingress;
-  static constexpr std::uint64_t held = std::uint64_t{1} << 63;
+  static constexpr unsigned waiting_bits = 14;
+  static constexpr std::uint32_t tick_mask = 0x1ffff;
+  static constexpr std::uint64_t held = std::uint64_t{1} << 31;
+  static constexpr std::uint64_t one_claimed = std::uint64_t{1} << 32;
 
+  GROSR_DEVICE simt::atomic_ref<std::uint64_t> word() const {
+    return simt::atomic_ref<std::uint64_t>(control_->word);
+  }
+  GROSR_DEVICE static std::uint32_t claimed_in(std::uint64_t w) {
+    return static_cast<std::uint32_t>(w >> 32);
+  }
+  GROSR_DEVICE static std::uint32_t waiting_in(std::uint64_t w) {
+    return static_cast<std::uint32_t>(w) & ((1u << waiting_bits) - 1);
+  }
+  GROSR_DEVICE static std::uint32_t seen_in(std::uint64_t w) {
+    return claimed_in(w) + waiting_in(w);
+  }
+  GROSR_DEVICE static std::uint32_t tick_in(std::uint64_t w) {
+    return static_cast<std::uint32_t>(w) >> waiting_bits & tick_mask;
+  }
+  /// The word when nobody polls and nothing waits.
+  GROSR_DEVICE static std::uint64_t pack(std::uint32_t claimed, std::uint32_t tick) {
+    return std::uint64_t{claimed} << 32 | tick << waiting_bits;
+  }
+  /// What to add to the word: only the poller changes the tick, so it knows the old one.
+  GROSR_DEVICE static std::uint64_t changed_tick(std::uint32_t from, std::uint32_t to) {
+    return (std::uint64_t{to} - from) << waiting_bits;
+  }
   GROSR_DEVICE static std::uint32_t tick() {
-    return static_cast<std::uint32_t>(simt::clock_ns() >> 10) & 0x7fffffffu;
+    return static_cast<std::uint32_t>(simt::clock_ns() >> 10);
+  }
+  GROSR_DEVICE static bool free_since(std::uint64_t w, std::uint32_t stale_ns) {
+    // A tick in the next few microseconds is no old one.
+    std::uint32_t age = (tick() - tick_in(w)) & tick_mask;
+    return (w & held) == 0 && age >= stale_ns / 1024 && age < tick_mask - 8;
   }
 
   GROSR_DEVICE void next_line(std::uint32_t number) const {
@@ -208,7 +248,10 @@ class ingress_ref {
 /// Owner of an ingress ring, and its producer side. Not movable: refs point into it.
 class ingress {
  public:
-  /// Throws error(invalid_option) unless `capacity` (lines) is a power of two and at least 8.
+  static constexpr std::uint32_t min_lines = 8, max_lines = 8192;
+
+  /// Throws error(invalid_option) unless `capacity` (lines) is a power of two from min_lines to
+  /// max_lines.
   ingress(device d, std::uint32_t capacity);
 
   ingress_ref ref() const;

@@ -92,7 +92,7 @@ class engine {
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
   std::uint32_t claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt,
                            bool& ok);
-  void write_line(unsigned level, const queue::line& content);
+  void write_line(unsigned level, const queue::line& content, bool spread);
   void ensure_resident();
   bool outstanding() const;
   void launch_locked();

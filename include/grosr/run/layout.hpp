@@ -54,16 +54,17 @@ inline constexpr std::uint32_t slab_records = 512;
 
 /// The record layout of ingress: the first 8 words of a line; 16 words of payload follow.
 struct line_header {
-  std::uint32_t kind;          ///< type | level << 8 | inlined << 16
-  std::uint32_t count;         ///< tasks
-  std::uint32_t slot;          ///< completes this line; holds the records unless inlined
-  std::uint32_t ticket;        ///< slot that completes the ticket; the same when it is one line
+  std::uint32_t kind;    ///< type | level << 8 | line_carries_task
+  std::uint32_t count;   ///< tasks
+  std::uint32_t slot;    ///< completes this line; holds the records that the line does not carry
+  std::uint32_t ticket;  ///< slot that completes the ticket; the same when it is one line
   std::uint32_t ticket_lines;  ///< lines of the ticket
   std::uint32_t generation;    ///< of the slot
   std::uint32_t ticket_generation;
   std::uint32_t reserved;
 };
 static_assert(sizeof(line_header) == 8 * sizeof(std::uint32_t));
+inline constexpr std::uint32_t line_carries_task = 1u << 16;  // bit of line_header::kind
 inline constexpr unsigned line_payload_word = 8;
 inline constexpr unsigned line_payload_bytes = 64;
 

@@ -42,7 +42,16 @@ struct warp_local {
   open_batch open[Types * priority_levels];  ///< type * priority_levels + level
   std::uint32_t stock_count;
   std::uint32_t stock[stock_capacity];
+  // What else a worker remembers between runs. Lane 0 writes it, between runs but for those that
+  // tasks count in. Here and not in registers, because the hot loop needs those.
   std::uint32_t spawned, inlined, spilled, rejected, failed;  // since the last flush_stats
+  std::uint32_t tasks, batches, stolen;                       // likewise
+  std::uint64_t runs, trace_began;
+  std::uint64_t host_told;  ///< when (cycle_count) the host was told what runs here
+  std::uint32_t host_type;  ///< what it was told: type + 1, or 0
+  std::uint32_t port;       ///< the port that this worker polls, or polled last
+  queue::poll_role role;    ///< in it
+  std::uint64_t alone;      ///< the board as long as no other worker became active after this one
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run
   line_header line;                              ///< the line whose `whole` ref is running
 };
@@ -76,11 +85,19 @@ struct block_local {
   }
 };
 
-/// A lock among the lanes of a block.
+/// Whether the lock was free: it is the caller's then.
+GROSR_DEVICE inline bool try_lock(std::uint32_t& word) {
+  return simt::atomic_ref<std::uint32_t, simt::scope::block>(word).exchange(1, simt::acquire) == 0;
+}
+
+GROSR_DEVICE GROSR_NOINLINE inline void wait_for_lock(std::uint32_t* word) {
+  simt::wait_until([&] { return try_lock(*word); }, simt::forever, nullptr, "another lane's spawn");
+}
+
+/// A lock among the lanes of a block. The waiting is not inlined: a loop would break up the warp
+/// even where it is not taken.
 GROSR_DEVICE inline void lock(std::uint32_t& word) {
-  simt::atomic_ref<std::uint32_t, simt::scope::block> l(word);
-  simt::wait_until([&] { return l.exchange(1, simt::acquire) == 0; }, simt::forever, nullptr,
-                   "another lane's spawn");
+  if (!try_lock(word)) wait_for_lock(&word);
 }
 
 GROSR_DEVICE inline void unlock(std::uint32_t& word) {

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "grosr/run/engine.hpp"
-#include "grosr/run/find.hpp"
 #include "grosr/run/options.hpp"
+#include "grosr/run/resident.hpp"
 
 namespace grosr {
 

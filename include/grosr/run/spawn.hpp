@@ -41,8 +41,7 @@ class spawner {
     if (place(task, level, uniform, false)) return;
     if constexpr (width_of<T>() == width::lane) {
       if (depth < v_.inline_depth) {
-        T copy = task;  // only the copy's address leaves this function
-        simt::opaque (&run_inline<T>)(&b_, &copy, level, depth + 1);
+        simt::opaque (&run_inline<T>)(&b_, task, level, depth + 1);
         return;
       }
     }
@@ -71,11 +70,11 @@ class spawner {
     if (v_.leave() != 0) return true;
     for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
       const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level];
-      std::uint32_t seen;
-      if (!port.hold_cursor(poll_stale_ns, seen)) continue;
+      queue::poll_role role{};
+      if (!port.take_role(poll_stale_ns, role)) continue;
       bool there = port.unseen();
       // Left for a worker that runs converged: it polls at once when the last poll looks old.
-      port.free_cursor(seen, there);
+      port.give_role(role, there);
       if (there) return true;
     }
     return false;
@@ -156,6 +155,7 @@ class spawner {
         }
         unlock(w_.deques.lock);
       }
+      if (pending == simt::full_mask) simt::sync_warp();
       if (rank < n) return true;
       if (n == 0) return false;
       // The n lowest lanes of the mask are served.
@@ -195,17 +195,19 @@ class spawner {
   /// block's tasks at once.
   GROSR_DEVICE void flush(bool publish_blocks) {
     simt::sync_warp();
-    if (leads()) {
-      for (std::uint64_t rest = w_.open_mask; rest != 0; rest &= rest - 1) {
-        std::uint32_t i = simt::lowest_bit64(rest), type = i / priority_levels;
-        open_batch& open = w_.open[i];
-        if (open.batch == no_batch) continue;
+    // A loop of the whole warp, for only one lane's would break it up.
+    std::uint64_t rest = simt::shuffle(simt::full_mask, w_.open_mask, 0);
+    GROSR_NO_UNROLL
+    for (; rest != 0; rest &= rest - 1) {
+      std::uint32_t i = simt::lowest_bit64(rest), type = i / priority_levels;
+      open_batch& open = w_.open[i];
+      if (leads() && open.batch != no_batch) {
         push_any(ref::make(open.batch, false, 0, open.count, type, i % priority_levels, false),
                  false);
         open.batch = no_batch;
       }
-      w_.open_mask = 0;
     }
+    if (leads()) w_.open_mask = 0;
     if (leads() && publish_blocks && nonempty(b_.deques) != 0) {
       lock(b_.deques.lock);
       w_.spilled += publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
@@ -215,11 +217,10 @@ class spawner {
   }
 
   template <class T>
-  GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, const T* spawned,
-                                                     std::uint32_t level, std::uint32_t depth) {
+  GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, T task, std::uint32_t level,
+                                                     std::uint32_t depth) {
     using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
     spawner self(*block);
-    T task = *spawned;
     count(self.w_.inlined).fetch_add(1, simt::relaxed);
     context_type c(self, width::lane, level, depth);
     int status = invoke(task, c);

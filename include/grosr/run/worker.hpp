@@ -1,21 +1,21 @@
-// A worker: one warp that runs batches of tasks, and with its block's other warps block tasks.
-// Finding work is in find.hpp; taking what tasks spawn, in spawn.hpp.
+// A worker: one warp that runs batches of tasks, and with its block's other warps block tasks; and
+// says when they are complete. Finding work is in find.hpp; taking what tasks spawn, in spawn.hpp.
 #pragma once
 
+#include "grosr/run/board.hpp"
 #include "grosr/run/context.hpp"
-#include "grosr/run/spawn.hpp"
 
 namespace grosr::run {
 
 template <class... Tasks>
-class worker : public spawner<Tasks...> {
-  using base = spawner<Tasks...>;
+class worker : public member<Tasks...> {
+  using base = member<Tasks...>;
 
  protected:
   GROSR_DEVICE explicit worker(typename base::shared& b) : base(b) {}
 
-  using base::b_, base::id_, base::invoke, base::is_block_type, base::leads, base::long_run_cycles,
-      base::push_any, base::record_error, base::v_, base::w_, base::flush;
+  using base::activate, base::b_, base::flush, base::id_, base::invoke, base::is_block_type,
+      base::leads, base::long_run_cycles, base::push_any, base::record_error, base::v_, base::w_;
   using typename base::context_type, typename base::types;
 
   static constexpr std::uint64_t tell_host_cycles = 32'768;  // about 16 us
@@ -28,8 +28,6 @@ class worker : public spawner<Tasks...> {
   GROSR_DEVICE void run(ref r) {
     if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) settle();
     ((r.type() == types::template index_of<Tasks>() ? (run_typed<Tasks>(r), 0) : 0), ...);
-    inlined_ = false;
-    flush(true);
   }
 
   template <class T>
@@ -73,51 +71,35 @@ class worker : public spawner<Tasks...> {
     constexpr std::uint32_t type = types::template index_of<T>(), stride = stride_of<T>;
     constexpr std::uint32_t most = stage_bytes / stride / simt::warp_size * simt::warp_size;
     unsigned lane = simt::lane_id();
-    std::uint32_t level = r.level();
-    std::uint32_t limit = r.slot() ? most : simt::warp_size;
-    ref now = r.count() > limit ? r.take(limit) : r;
-    const unsigned char* at = w_.stage + lane * stride;
-    std::uint32_t total = now.count();
-    ref added[3] = {};
-    unsigned adds = 0;
+    ref now = r.slot() && r.count() > most ? r.take(most) : r;
+    std::uint32_t total = 0;
+    T task;
     if (r.slot()) {
-      if (!inlined_) fetch(now, total * stride, stride);
+      total = now.count();
+      fetch(now, total * stride, stride);
+      if (leads()) retire(r, total);
     } else {
-      at = batch_at(now) + (now.first() + lane) * stride;
-      // Fill up from the newest refs of this worker's own, while they are of the same kind.
+      // Fill up from this worker's newest refs while they are of the same kind.
       GROSR_NO_UNROLL
-      while (total < simt::warp_size && adds < 3) {
-        ref more = pop_same(now);
-        if (!more) break;
-        std::uint32_t room = simt::warp_size - total;
-        std::uint32_t n = more.count() > room ? room : more.count();
-        if (lane >= total && lane < total + n)
-          at = batch_at(more) + (more.first() + lane - total) * stride;
+      for (ref part = r; part; part = total < simt::warp_size ? pop_same(r) : ref{}) {
+        std::uint32_t room = simt::warp_size - total, n = part.count() < room ? part.count() : room;
+        if (lane - total < n)
+          read_record(batch_at(part) + (part.first() + lane - total) * stride, task);
+        simt::sync_warp();  // the records are in registers: the batch may be split or freed
+        if (leads()) retire(part, n);
         total += n;
-        added[adds++] = more;
       }
     }
     std::uint32_t done = 0, failures = 0;
     GROSR_NO_UNROLL
     for (;;) {
       std::uint32_t n = total - done < simt::warp_size ? total - done : simt::warp_size;
-      T task;
-      if (lane < n) read_record(at + done * stride, task);
-      simt::sync_warp();  // every record is in registers: batches may be split or freed
-      if (done == 0 && leads()) {
-        retire(r, now.count());
-        std::uint32_t left = simt::warp_size - now.count();
-        for (unsigned i = 0; i < adds; ++i) {
-          std::uint32_t part = added[i].count() > left ? left : added[i].count();
-          left -= part;
-          retire(added[i], part);
-        }
-      }
+      if (r.slot() && lane < n) read_record(w_.stage + (done + lane) * stride, task);
       begin_run(type, r.slot());
       simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
       int status = 0;
       if (lane < n) {
-        context_type c(*this, width::lane, level, 0);
+        context_type c(*this, width::lane, r.level(), 0);
         status = invoke(task, c);
         if (status != 0) record_error(v_, type, status, &task, sizeof(T));
       }
@@ -129,7 +111,6 @@ class worker : public spawner<Tasks...> {
       if (done == total) break;
       if (run_cycles_ > long_run_cycles) {  // others may want the rest, or something more urgent
         if (leads()) push_any(now.rest(done), false);
-        simt::sync_warp();
         break;
       }
     }
@@ -141,7 +122,7 @@ class worker : public spawner<Tasks...> {
   GROSR_DEVICE void run_warp(ref r) {
     constexpr std::uint32_t type = types::template index_of<T>();
     T task;
-    if (r.slot() && !inlined_) fetch(r.take(1), stride_of<T>, stride_of<T>);
+    if (r.slot()) fetch(r.take(1), stride_of<T>, stride_of<T>);
     read_record(r.slot() ? w_.stage : batch_at(r) + r.first() * stride_of<T>, task);
     simt::sync_warp();
     if (leads()) retire(r, 1);
@@ -155,6 +136,53 @@ class worker : public spawner<Tasks...> {
       record_error(v_, type, status, &task, sizeof(T));
     end_run(type, 1, bad ? 1 : 0);
     if (r.slot()) complete(r.take(1), 1, bad ? 1 : 0, r.count() > 1);
+  }
+
+  /// Whole warp, active: runs the task of a line that carries it (lane and warp types), and says
+  /// that it is complete.
+  GROSR_DEVICE void run_line(const line_header& h, const queue::held_line& l) {
+    settle();
+    std::uint32_t type = h.kind & 0xff;
+    ((type == types::template index_of<Tasks>() ? (run_line_typed<Tasks>(h, l), 0) : 0), ...);
+  }
+
+  template <class T>
+  GROSR_DEVICE void run_line_typed(const line_header& h, const queue::held_line& l) {
+    if constexpr (width_of<T>() != width::block) {
+      constexpr std::uint32_t type = types::template index_of<T>();
+      constexpr unsigned words = stride_of<T> / 4;
+      std::uint32_t payload[words];
+      for (unsigned i = 0; i < words; ++i) payload[i] = l.word(line_payload_word + i);
+      T task;
+      __builtin_memcpy(&task, payload, sizeof(T));
+      // For quiescence: while this worker is alone nobody else claims, so it is not too early.
+      std::uint32_t claimed = base::lines_claimed(simt::relaxed);
+      begin_run(type, true);
+      simt::sync_warp();
+      int status = 0;
+      if (width_of<T>() == width::warp || leads()) {
+        context_type c(*this, width_of<T>(), h.kind >> 8 & 0xff, 0);
+        status = invoke(task, c);
+      }
+      simt::sync_warp();
+      std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
+      if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
+        record_error(v_, type, status, &task, sizeof(T));
+      end_run(type, 1, bad ? 1 : 0);
+      std::uint32_t end = leads() ? end_line(h.ticket, h.ticket_lines, bad != 0) : 0;
+      simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
+      std::uint64_t board = leads() ? base::board().load(simt::relaxed) : 0;
+      if (leads()) say_complete(h.slot, h.generation, h.ticket, h.ticket_generation, bad != 0, end);
+      line_left_nothing_ = hands_empty();
+      if (line_left_nothing_) base::tell_alone(claimed, board);
+    }
+  }
+
+  /// Whole warp, between runs: whether nothing is left of what this worker took or was given.
+  GROSR_DEVICE bool hands_empty() {
+    bool some =
+        leads() && (w_.open_mask != 0 || nonempty(w_.deques) != 0 || nonempty(b_.deques) != 0);
+    return simt::shuffle(simt::full_mask, some ? 1u : 0u, 0) == 0;
   }
 
   /// Whole block: runs the block task that warp 0 laid into block-shared memory.
@@ -194,7 +222,6 @@ class worker : public spawner<Tasks...> {
 
   /// One lane: the first n records of `r` are loaded; puts the rest back, or frees the batch.
   GROSR_DEVICE void retire(ref r, std::uint32_t n) {
-    if (inlined_) return;
     if (n == r.count()) {
       if (!r.slot()) free_batch(v_, w_, r.where());
       return;
@@ -213,14 +240,6 @@ class worker : public spawner<Tasks...> {
       }
     }
     return {simt::shuffle(simt::full_mask, got, 0)};
-  }
-
-  /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
-  GROSR_DEVICE void activate() {
-    if (active_) return;
-    active_ = true;
-    // Relaxed: whoever claims or steals next does so with a release.
-    if (leads()) simt::atomic_ref<std::uint64_t>(*v_.board).fetch_add(activation, simt::relaxed);
   }
 
   // ---- completion ----
@@ -268,27 +287,42 @@ class worker : public spawner<Tasks...> {
   GROSR_DEVICE void report(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
                            std::uint32_t ticket_generation, std::uint32_t ticket_lines,
                            bool failed) {
+    std::uint32_t end = end_line(ticket, ticket_lines, failed);
+    simt::fence<simt::scope::system>(simt::acq_rel);  // R2
+    say_complete(slot, generation, ticket, ticket_generation, failed, end);
+  }
+
+  /// What say_complete() says of a ticket.
+  static constexpr std::uint32_t ticket_goes_on = 0, ticket_done = 1, ticket_failed = 3;
+
+  /// One lane, a line's tasks are run: counts it for a ticket of several lines. Whether the ticket
+  /// ended with it: one of the above.
+  GROSR_DEVICE std::uint32_t end_line(std::uint32_t ticket, std::uint32_t ticket_lines,
+                                      bool failed) {
+    if (ticket_lines <= 1) return ticket_goes_on;
+    slot_info& t = v_.slots[ticket];
+    simt::atomic_ref<std::uint32_t> done(t.done), bad(t.failed);
+    if (failed) bad.fetch_add(1, simt::relaxed);
+    simt::fence<simt::scope::system>(simt::acq_rel);  // R1 again, for this line
+    if (done.fetch_add(1, simt::relaxed) + 1 != ticket_lines) return ticket_goes_on;
+    simt::fence(simt::acquire);  // A2: pairs with R1 of the other lines
+    bool any = bad.load(simt::relaxed) != 0;
+    done.store(0, simt::relaxed);
+    bad.store(0, simt::relaxed);
+    return any ? ticket_failed : ticket_done;
+  }
+
+  /// One lane, after R2: one release for both words: results are there, the slab was read, counters
+  /// are reset. Pairs with the acquires in engine::done() and engine::take_slot().
+  GROSR_DEVICE void say_complete(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
+                                 std::uint32_t ticket_generation, bool failed,
+                                 std::uint32_t ticket_end) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
     // What returned because it was told to abort has not been run.
     if (run_cycles_ > long_run_cycles && v_.aborted()) return;
-    bool last = false, any = false;
-    if (ticket_lines > 1) {
-      slot_info& t = v_.slots[ticket];
-      simt::atomic_ref<std::uint32_t> done(t.done), bad(t.failed);
-      if (failed) bad.fetch_add(1, simt::relaxed);
-      simt::fence<simt::scope::system>(simt::acq_rel);  // R1 again, for this line
-      last = done.fetch_add(1, simt::relaxed) + 1 == ticket_lines;
-      if (last) {
-        simt::fence(simt::acquire);  // A2: pairs with R1 of the other lines
-        any = bad.load(simt::relaxed) != 0;
-        done.store(0, simt::relaxed);
-        bad.store(0, simt::relaxed);
-      }
-    }
-    // R2: one release for both words: results are there, the slab was read, counters are reset.
-    // Pairs with the acquires in engine::done() and engine::take_slot().
-    simt::fence<simt::scope::system>(simt::acq_rel);
-    if (last) word(v_.slot_words[ticket]).store(slot_word(ticket_generation, any), simt::relaxed);
+    if (ticket_end != ticket_goes_on)
+      word(v_.slot_words[ticket])
+          .store(slot_word(ticket_generation, ticket_end == ticket_failed), simt::relaxed);
     word(v_.slot_words[slot]).store(slot_word(generation, failed), simt::relaxed);
   }
 
@@ -297,18 +331,18 @@ class worker : public spawner<Tasks...> {
   GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot) {
     if (!leads()) return;
     w_.run_began = simt::cycle_count();
-    if (v_.trace != nullptr) trace_began_ = simt::clock_ns();
+    if (v_.trace != nullptr) w_.trace_began = simt::clock_ns();
     simt::atomic_ref<std::uint64_t>(v_.running[id_])
-        .store(std::uint64_t{type + 1} << 56 | ++runs_, simt::relaxed);
+        .store(std::uint64_t{type + 1} << 56 | ++w_.runs, simt::relaxed);
     // What lies in slots the host knows itself.
-    if (!from_slot && type + 1 != host_type_) tell_host(type + 1);
+    if (!from_slot && type + 1 != w_.host_type) tell_host(type + 1);
   }
 
   /// One lane: lets the host know what runs here, but not too often.
   GROSR_DEVICE void tell_host(std::uint32_t type) {
-    if (w_.run_began - host_told_ < tell_host_cycles) return;
-    host_type_ = type;
-    host_told_ = w_.run_began;
+    if (w_.run_began - w_.host_told < tell_host_cycles) return;
+    w_.host_type = type;
+    w_.host_told = w_.run_began;
     simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
         .store(type, simt::relaxed);
   }
@@ -316,16 +350,16 @@ class worker : public spawner<Tasks...> {
   GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed) {
     run_cycles_ = simt::shuffle(simt::full_mask, simt::cycle_count() - w_.run_began, 0);
     if (!leads()) return;
-    tasks_ += count;
-    failed_ += failed;
-    ++batches_;
+    w_.tasks += count;
+    w_.failed += failed;
+    ++w_.batches;
     if (v_.trace != nullptr) {
       std::uint32_t n = v_.trace_counts[id_]++;
       std::uint32_t depth = 0;
       for (unsigned l = 0; l < priority_levels; ++l)
         depth += w_.deques.owner[l].bottom - w_.deques.owner[l].top_seen;
       v_.trace[std::uint64_t{id_} * v_.trace_capacity + n % v_.trace_capacity] = {
-          trace_began_, simt::clock_ns(), type, count, depth, simt::sm_id()};
+          w_.trace_began, simt::clock_ns(), type, count, depth, simt::sm_id()};
     }
   }
 
@@ -333,8 +367,8 @@ class worker : public spawner<Tasks...> {
   GROSR_DEVICE void end_of_work() {
     simt::atomic_ref<std::uint64_t>(v_.running[id_]).store(0, simt::relaxed);
     yield_keeper(v_, id_, true);
-    if (host_type_ != 0) tell_host(0);
-    if (batches_ != 0) flush_stats();
+    if (w_.host_type != 0) tell_host(0);
+    if (w_.batches != 0) flush_stats();
   }
 
   /// One lane: writes the counters where the host can copy them from.
@@ -344,24 +378,20 @@ class worker : public spawner<Tasks...> {
       simt::atomic_ref<std::uint64_t> t(to);
       t.store(t.load(simt::relaxed) + value, simt::relaxed);
     };
-    put(s.tasks, tasks_ + w_.inlined);
+    put(s.tasks, w_.tasks + w_.inlined);
     put(s.spawned, w_.spawned + w_.inlined);
-    put(s.batches, batches_);
-    put(s.stolen, stolen_);
+    put(s.batches, w_.batches);
+    put(s.stolen, w_.stolen);
     put(s.inlined, w_.inlined);
     put(s.spilled, w_.spilled);
-    put(s.failed, failed_ + w_.failed);
+    put(s.failed, w_.failed);
     put(s.rejected, w_.rejected);
-    tasks_ = batches_ = stolen_ = failed_ = 0;
-    w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = 0;
+    w_.tasks = w_.batches = w_.stolen = w_.failed = 0;
+    w_.spawned = w_.inlined = w_.spilled = w_.rejected = 0;
   }
 
-  bool active_ = false;   // this worker is counted in the board
-  bool inlined_ = false;  // the ref being run lies in w_.record
-  std::uint32_t tasks_ = 0, batches_ = 0, stolen_ = 0, failed_ = 0;  // lane 0 counts
-  std::uint64_t runs_ = 0, trace_began_ = 0, host_told_ = 0;
-  std::uint64_t run_cycles_ = 0;  // length of the last run
-  std::uint32_t host_type_ = 0;
+  bool line_left_nothing_ = false;  // the last run was a line's task and left nothing in hand
+  std::uint64_t run_cycles_ = 0;    // length of the last run
   std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
 };
 

@@ -119,12 +119,24 @@ GROSR_DEVICE inline unsigned rank_in(std::uint32_t mask, unsigned lane) {
   return popcount(mask & ((1u << lane) - 1u));
 }
 
+#if GROSR_ON_GPU
+namespace detail {
+/// The same mask, in a register of which the assembler does not believe that it is equal in all
+/// lanes. What __activemask() returns it does believe that of, also after lanes of two such masks
+/// met again; it then drops the waiting from collectives (seen with CUDA 13.0 on sm_90), and lanes
+/// hang.
+__device__ inline std::uint32_t per_lane(std::uint32_t mask) {
+  return __shfl_sync(mask, mask, static_cast<int>(lane_id()));
+}
+}  // namespace detail
+#endif
+
 /// Some set of lanes that contains the caller and whose members all are at this call. Lanes that
 /// diverged may get different masks; nothing promises the largest one.
 GROSR_DEVICE inline std::uint32_t active_mask(site where = site::here()) {
 #if GROSR_ON_GPU
   (void)where;
-  return __activemask();
+  return detail::per_lane(__activemask());
 #else
   return host::active_mask(where);
 #endif
@@ -136,7 +148,7 @@ GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform
                                                  site where = site::here()) {
 #if GROSR_ON_GPU
   (void)where;
-  std::uint32_t mask = __activemask();
+  std::uint32_t mask = detail::per_lane(__activemask());
   return uniform ? mask : __match_any_sync(mask, static_cast<unsigned long long>(key));
 #else
   (void)uniform;
@@ -145,12 +157,27 @@ GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform
 }
 
 /// Waits for all lanes in `mask`; orders memory among them.
-GROSR_DEVICE inline void sync_warp(std::uint32_t mask = full_mask, site where = site::here()) {
+GROSR_DEVICE inline void sync_warp(std::uint32_t mask, site where = site::here()) {
 #if GROSR_ON_GPU
   (void)where;
   __syncwarp(mask);
 #else
   host::sync_warp(mask, where);
+#endif
+}
+
+/// The same for the whole warp, whose lanes run together again from here on. Lanes that wait where
+/// they should meet are let go when another one yields, which every loop may do, and nothing but
+/// this brings them together again: until then a GPU runs everything once for each group.
+GROSR_DEVICE inline void sync_warp(site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+  __syncwarp();
+  // An aligned instruction, whose result is not needed: for it the assembler really converges.
+  std::uint32_t unused;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(unused) : "r"(0u) : "memory");
+#else
+  host::sync_warp(full_mask, where);
 #endif
 }
 

@@ -1,0 +1,130 @@
+// Meetings: how a block's warps come together to run block tasks, or to leave.
+#pragma once
+
+#include "grosr/run/find.hpp"
+
+namespace grosr::run {
+
+template <class... Tasks>
+class meeter : public finder<Tasks...> {
+  using base = finder<Tasks...>;
+
+ protected:
+  using base::activate, base::b_, base::clear_hint, base::leads, base::must_leave, base::steal,
+      base::unspill, base::v_;
+
+  GROSR_DEVICE explicit meeter(typename base::shared& b) : base(b) {}
+
+  /// Whole warp: goes to the meeting. True when the block leaves. When a warp does not come in
+  /// time the meeting is called off, and everybody goes back to work.
+  GROSR_DEVICE bool meet() {
+    simt::atomic_ref<std::uint32_t, simt::scope::block> meeting(b_.meeting), arrived(b_.arrived);
+    bool held = true;
+    if (leads()) {
+      arrived.fetch_add(1, simt::acq_rel);
+      std::uint64_t deadline = simt::clock_ns() + meeting_patience_ns;
+      for (unsigned turn = 0;; ++turn) {
+        std::uint32_t n = arrived.load(simt::acquire);
+        if (n == warps_per_block) break;
+        bool off = meeting.load(simt::relaxed) == 0;
+        if ((off || (simt::clock_ns() > deadline && !must_leave())) &&
+            arrived.compare_exchange(n, n - 1, simt::acq_rel)) {
+          simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
+              .store(simt::clock_ns() + meeting_pause_ns, simt::relaxed);
+          meeting.store(0, simt::relaxed);
+          held = false;
+          break;
+        }
+        simt::pause(turn < 3 ? turn : 3, "the block's other warps");
+      }
+    }
+    if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
+    simt::sync_block();
+    for (unsigned streak = 0;; ++streak) {
+      if (simt::warp_id() == 0) {
+        ref r = streak < block_streak ? find_block(streak) : ref{};
+        if (leads()) {
+          b_.task_ref = r.bits;
+          b_.task_failed = 0;
+          b_.verdict = must_leave() && !r ? 1 : 0;
+          if (!r) b_.meeting = b_.arrived = 0;
+        }
+      }
+      simt::sync_block();
+      ref r{b_.task_ref};
+      if (!r) break;
+      base::run_block(r);
+      simt::sync_block();
+    }
+    bool leaving = b_.verdict != 0;
+    simt::sync_block();
+    return leaving;
+  }
+
+  /// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
+  GROSR_DEVICE ref find_block(unsigned streak) {
+    std::uint32_t hints = 0;
+    if (leads())
+      hints = must_leave() ? 0
+                           : simt::atomic_ref<std::uint32_t>(*v_.hints).load(simt::relaxed) |
+                                 nonempty(b_.deques) << 8 | std::uint32_t{1} << 31;
+    hints = simt::shuffle(simt::full_mask, hints, 0);
+    if (hints >> 31 == 0) return {};
+    std::uint32_t self = v_.workers + simt::block_id();
+    GROSR_NO_UNROLL
+    for (unsigned k = 0; k < priority_levels; ++k) {
+      std::uint32_t level = priority_levels - 1 - k;
+      ref r{};
+      if (leads()) r = pop_ref(v_, b_.deques, self, level);
+      r = {simt::shuffle(simt::full_mask, r.bits, 0)};
+      if (!r && (hints & hint_bit(level, true))) {
+        r = unspill(v_.block_spill[level]);
+        if (!r)
+          r = choose_victim(v_, level, true, simt::block_id(), streak, [&](std::uint32_t victim) {
+            return steal(level, v_.workers + victim);
+          });
+        if (!r && leads()) clear_hint(hint_bit(level, true));
+      }
+      if (r) {
+        activate();
+        load_block_task(r);
+        return r;
+      }
+      // Warps have something more urgent than what blocks could still find.
+      if (hints & hint_bit(level, false)) return {};
+    }
+    return {};
+  }
+
+  GROSR_DEVICE void load_block_task(ref r) {
+    unsigned lane = simt::lane_id();
+    const unsigned char* at = base::batch_at(r);
+    std::uint32_t stride = stride_at(r.type());
+    if (lane < stride / 16) {
+      auto* from = at + r.first() * stride + lane * 16;
+      piece p;
+      if (r.slot()) {
+        simt::bus_word b = simt::bus_load(reinterpret_cast<const simt::bus_word*>(from));
+        for (unsigned k = 0; k < 4; ++k) p.w[k] = b.w[k];
+      } else {
+        p = *reinterpret_cast<const piece*>(from);
+      }
+      reinterpret_cast<piece*>(b_.record)[lane] = p;
+    }
+    simt::sync_warp();
+    if (leads()) base::retire(r, 1);
+  }
+
+  GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type) {
+    std::uint32_t i = 0, stride = 16;
+    ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
+    return stride;
+  }
+
+ private:
+  static constexpr std::uint64_t meeting_patience_ns = 100'000;
+  static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
+  static constexpr unsigned block_streak = 32;
+};
+
+}  // namespace grosr::run

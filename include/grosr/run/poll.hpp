@@ -1,0 +1,269 @@
+// Polling: how lines come from the host into the device, and how an idle worker waits for them.
+// docs/scheduler.md, "Poll" and "Park and resume".
+#pragma once
+
+#include "grosr/run/worker.hpp"
+
+namespace grosr::run {
+
+template <class... Tasks>
+class poller : public worker<Tasks...> {
+  using base = worker<Tasks...>;
+
+ protected:
+  using base::activate, base::active_, base::b_, base::id_, base::leads, base::ports,
+      base::push_any, base::v_, base::w_;
+
+  GROSR_DEVICE explicit poller(typename base::shared& b) : base(b) {}
+
+  static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
+  static constexpr std::uint32_t all_hints = 0x0f0fu;
+  static constexpr unsigned linger_polls = 8;  // about 8 us
+  // Bits of look() above the hints.
+  static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t meeting_called = std::uint64_t{1} << 33;
+  static constexpr std::uint64_t interrupts = leave_now | meeting_called;
+
+  /// With fewer blocks than ports, each block's poller goes round several.
+  GROSR_DEVICE bool roams() const { return v_.blocks < ports(); }
+
+  GROSR_DEVICE bool says_leave(std::uint64_t hints_and_leave) const {
+    auto leave = static_cast<std::uint32_t>(hints_and_leave >> 32);
+    return leave == v_.epoch || leave == leave_abort;
+  }
+
+  GROSR_DEVICE bool must_leave() const { return says_leave(v_.hints_and_leave()); }
+
+  /// One lane: the hints, and whether to leave or to meet.
+  GROSR_DEVICE std::uint64_t look() const {
+    std::uint64_t both = v_.hints_and_leave();
+    std::uint64_t now = both & 0xffffffffu;
+    if (says_leave(both)) now |= leave_now;
+    if (simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0)
+      now |= meeting_called;
+    return now;
+  }
+
+  /// Whole warp, active: deals with a line. A task that it carries is run, and a block task goes to
+  /// the block; else returns the ref that this warp must run.
+  GROSR_DEVICE ref open_line(const queue::held_line& l) {
+    line_header h;
+    h.kind = l.word(0);
+    h.count = l.word(1);
+    h.slot = l.word(2);
+    h.ticket = l.word(3);
+    h.ticket_lines = l.word(4);
+    h.generation = l.word(5);
+    h.ticket_generation = l.word(6);
+    if (h.kind & line_carries_task) {
+      base::run_line(h, l);
+      return {};
+    }
+    std::uint32_t type = h.kind & 0xff, level = h.kind >> 8 & 0xff;
+    ref r = ref::make(h.slot, true, 0, h.count, type, level, true);
+    if (leads()) {
+      w_.line = h;
+      if (h.count > 1 || base::is_block_type(type)) {
+        slot_info& s = v_.slots[h.slot];
+        s.total = h.count;
+        s.ticket = h.ticket;
+        s.ticket_lines = h.ticket_lines;
+        s.generation = h.generation;
+        s.ticket_generation = h.ticket_generation;
+      }
+      if (base::is_block_type(type)) push_any(r, false);
+    }
+    simt::sync_warp();
+    return base::is_block_type(type) ? ref{} : r;
+  }
+
+  // ---- taking lines in ----
+
+  /// Whole warp, polling, with what peek() gave: takes in the lines that are there. `keep`: the
+  /// role is kept while all of them are shared. `take`: a line that is first in its ring is for
+  /// this warp: it is in `line_` then, and the role is given back.
+  enum class lines { none, shared, mine };
+  GROSR_DEVICE lines accept(unsigned port, queue::poll_role& role,
+                            const queue::ingress_ref::peeked& k, bool take, bool keep) {
+    const queue::ingress_ref& p = v_.ports[port];
+    unsigned n = p.valid_lines(role, k);
+    if (n == 0) return lines::none;
+    bool first = take && p.first_is_free(k), counted = active_;
+    if (first) activate();
+    // A single short task is done before anybody else could be there. What it takes longer for is
+    // not known before, but others look when nobody polled for poll_stale_ns.
+    bool single = first && n == 1 && (queue::held_line{k.mine}.word(0) & line_carries_task) != 0;
+    p.accept(role, n, first, keep && !first, single, counted, k);
+    back_ = single;
+    if ((n > 1 || !first) && leads()) {
+      // H1: after the port's word; pairs with the clearing in elsewhere(), which then looks at
+      // ports.
+      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(
+          hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
+    }
+    if (!first) return lines::shared;
+    shared_lines_ = n > 1;
+    line_ = {k.mine};
+    has_line_ = true;
+    return lines::mine;
+  }
+
+  /// Whole warp, busy: polls those of the ports in `which` that nobody polled for a while. It only
+  /// lets everybody see the lines: hints tell when they are more urgent than what workers have.
+  GROSR_DEVICE void poll_overdue(std::uint32_t which) {
+    unsigned lane = simt::lane_id();
+    bool due = (which >> lane & 1) != 0 && v_.ports[lane].overdue(base::poll_stale_ns);
+    std::uint32_t all = simt::ballot(simt::full_mask, due);
+    GROSR_NO_UNROLL
+    for (; all != 0; all &= all - 1) {
+      unsigned port = simt::lowest_bit(all);
+      queue::poll_role role{};
+      if (!share_role(leads() && v_.ports[port].take_role(base::poll_stale_ns, role), role))
+        continue;
+      auto k = v_.ports[port].peek(role);
+      if (accept(port, role, k, false, false) == lines::none && leads()) {
+        if (port == 0) obey_control();
+        v_.ports[port].give_role(role);
+      }
+      simt::sync_warp();
+    }
+  }
+
+  /// Whole warp: what lane 0 got, in every lane.
+  GROSR_DEVICE static bool share_role(bool got, queue::poll_role& role) {
+    role.seen = simt::shuffle(simt::full_mask, role.seen, 0);
+    role.tick = simt::shuffle(simt::full_mask, role.tick, 0);
+    return simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0;
+  }
+
+  /// One lane, port 0 held: does what the host asks for.
+  GROSR_DEVICE void obey_control() {
+    std::uint32_t c = simt::atomic_ref<std::uint32_t, simt::scope::system>(
+                          const_cast<std::uint32_t&>(*v_.control))
+                          .load(simt::relaxed);
+    if (c >> 2 != v_.epoch) return;
+    simt::atomic_ref<std::uint32_t> leave(v_.hints[1]);
+    if (static_cast<request>(c & 3) == request::park) {
+      say_leaving();
+      leave.store(v_.epoch, simt::release);
+    } else if (static_cast<request>(c & 3) == request::abort) {
+      leave.store(leave_abort, simt::release);
+    }
+  }
+
+  GROSR_DEVICE void say_leaving() {
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1 | 1u,
+                                                                          simt::relaxed);
+    simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
+  }
+
+  // ---- leading ----
+
+  /// Whole warp, polling w_.port in w_.role, hands and deques empty: polls until it has a line,
+  /// something interrupts (both: the role is given back), or its count on the board should drop.
+  enum class led { line, interrupted, lingered };
+  GROSR_DEVICE led lead() {
+    std::uint64_t began = simt::cycle_count();
+    simt::sync_warp();
+    const unsigned port = w_.port;
+    queue::poll_role role = w_.role;
+    led verdict;
+    for (unsigned turn = 0;; ++turn) {
+      // All loads of a round are under way together: the bus is the slowest of them. After a single
+      // task another one is likely.
+      auto k = v_.ports[port].peek(role, active_ ? 1 : queue::poll_window);
+      std::uint64_t now = 0, board = 0;
+      if (leads()) {
+        now = look();
+        if (active_ || port == 0) board = base::board().load(simt::relaxed);
+      }
+      lines there = accept(port, role, k, true, true);
+      verdict = led::line;
+      if (there == lines::mine) break;
+      if (there == lines::shared) continue;  // lines come in groups: go on handing them out
+      std::uint32_t stop = 0;
+      if (leads()) {
+        if (port == 0) obey_control();
+        stop = (now & (interrupts | all_hints)) != 0 ? 1 : 0;
+        if (port == 0 && v_.idle_us != 0 && holders(board) == 0 && base::quiet_for() > v_.idle_us)
+          stop |= 2;
+        if (active_ && (board != w_.alone || turn >= linger_polls)) stop |= 4;
+        if (simt::cycle_count() - began > scan_every_cycles) {
+          began = simt::cycle_count();
+          std::uint32_t found = scan_hints();
+          if (found) {
+            simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+            stop |= 1;
+          }
+        }
+      }
+      if (roams() && turn >= 3) stop |= 1;
+      stop = simt::shuffle(simt::full_mask, stop, 0);
+      verdict = led::lingered;
+      if (stop & 4) break;
+      if (stop & 2) {
+        if (park()) stop |= 1;
+        if (leads()) base::quiet_now();
+      }
+      if (stop & 1) {
+        if (leads()) v_.ports[port].give_role(role);
+        verdict = led::interrupted;
+        break;
+      }
+      simt::pause_if_host(turn, "lines from the host");
+    }
+    if (leads()) w_.role = role;
+    simt::sync_warp();
+    return verdict;
+  }
+
+  /// Whole warp, between runs: whether nothing is left of what this worker took or was given.
+  GROSR_DEVICE bool hands_empty() {
+    std::uint32_t some = 0;
+    if (leads()) some = w_.deques.nonempty | nonempty(b_.deques);
+    return simt::shuffle(simt::full_mask, some, 0) == 0;
+  }
+
+  /// Levels whose bitmaps are not empty, as hint bits. One lane.
+  GROSR_DEVICE std::uint32_t scan_hints() const {
+    // One word a wait, not all: over the workers of a device every word is looked at often.
+    std::uint32_t hints = 0;
+    GROSR_NO_UNROLL
+    for (unsigned l = 0; l < priority_levels; ++l) {
+      std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.warp_bitmap_words];
+      std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.block_bitmap_words];
+      if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint_bit(l, false);
+      if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint_bit(l, true);
+      if (v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level].waiting())
+        hints |= hint_bit(l, false);
+    }
+    return hints;
+  }
+
+  /// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
+  GROSR_DEVICE bool park() {
+    unsigned lane = simt::lane_id();
+    if (leads()) say_leaving();
+    simt::sync_warp();
+    // Lines first, the board last: a worker that takes a line is active before it does.
+    bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
+    busy = simt::any(simt::full_mask, busy);
+    if (leads()) {
+      if (!busy)
+        busy = holders(simt::atomic_ref<std::uint64_t>(*v_.board).load(simt::acquire)) != 0;
+      if (busy)
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
+                                                                              simt::relaxed);
+      else
+        simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
+    }
+    return simt::shuffle(simt::full_mask, busy ? 1u : 0u, 0) == 0;
+  }
+
+  queue::held_line line_{};  // the line that this worker took and has not opened yet
+  bool has_line_ = false;
+  bool back_ = false;          // nobody polled w_.port since this worker took a line, perhaps
+  bool shared_lines_ = false;  // there were lines for others besides
+};
+
+}  // namespace grosr::run

@@ -1,0 +1,257 @@
+// The resident kernel: a worker's life from arriving to leaving.
+#pragma once
+
+#include "grosr/run/meet.hpp"
+
+namespace grosr::run {
+
+template <class... Tasks>
+class scheduler : public meeter<Tasks...> {
+  using base = meeter<Tasks...>;
+  using base::active_, base::b_, base::has_line_, base::hints_, base::id_, base::leads, base::look,
+      base::ports, base::v_, base::w_;
+
+ public:
+  using typename base::shared;
+
+  GROSR_DEVICE explicit scheduler(shared& b) : base(b) {}
+
+  /// Whole warp: returns when the runtime parks or aborts.
+  GROSR_DEVICE void loop() {
+    arrive();
+    for (unsigned turn = 1;; ++turn) {
+      has_line_ = base::shared_lines_ = this->line_left_nothing_ = false;
+      ref r{};
+      if (!quick_) {
+        // A look at what can interrupt. After short runs every fourth turn is soon enough.
+        bool ran_long = busy_ && this->run_cycles_ > base::long_run_cycles;
+        if (ran_long)
+          base::poll_overdue(~0u >> (32 - ports()));
+        else if (turn % 16 == 0)
+          base::poll_overdue(1u << (id_ + turn / 16) % ports());
+        if (!busy_ || this->run_cycles_ > look_cycles || turn % 4 == 0) {
+          std::uint64_t now = 0;
+          if (leads()) now = look();
+          now = simt::shuffle(simt::full_mask, now, 0);
+          hints_ = static_cast<std::uint32_t>(now);
+          if (now & base::interrupts) {
+            base::settle();
+            if ((now & base::leave_now) && leads()) base::ask_for_meeting(true);
+            if (base::meet()) break;
+            continue;
+          }
+          if (leads()) base::offer();
+          simt::sync_warp();
+        }
+        r = base::find(turn);
+      }
+      bool waited = !r && !has_line_;
+      if (waited) wait();
+      simt::sync_warp();
+      bool line = has_line_;
+      if (line) r = base::open_line(base::line_);
+      if (r) base::run(r);
+      bool found = line || r;
+      // One task that left nothing: the next line may be on its way.
+      quick_ = this->line_left_nothing_ && waited && !base::shared_lines_;
+      if (found && !this->line_left_nothing_) {
+        simt::sync_warp();
+        bool spawned = leads() && (w_.open_mask != 0 || nonempty(b_.deques) != 0);
+        if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) base::flush(true);
+      }
+      // Who had nothing and now has work: the others should look too, unless a line came alone.
+      if (found && !busy_ && (!waited || base::shared_lines_)) wake_others();
+      busy_ = found;
+      if (turn % 64 == 0 && leads()) {
+        base::flush_stats();
+        yield_keeper(v_, id_, false);
+      }
+    }
+    depart();
+  }
+
+ private:
+  static constexpr std::uint64_t look_cycles = 4096;  // about 2 us
+  static constexpr unsigned keen_blocks = 96;         // whose scouts do not nap
+
+  /// Whole warp: lets the block's other warps look for work.
+  GROSR_DEVICE void wake_others() {
+    if (!leads()) return;
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
+    base::clear_hint(hungry_bit);  // those who still wait say so again
+  }
+
+  // ---- coming and going ----
+
+  GROSR_DEVICE void arrive() {
+    if (simt::lane_id() == 0) {
+      w_.deques = {};
+      w_.open_mask = 0;
+      w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = 0;
+      w_.tasks = w_.batches = w_.stolen = 0;
+      w_.runs = w_.host_told = w_.alone = 0;
+      w_.host_type = 0;
+      w_.port = simt::block_id();
+      for (auto& o : w_.open) o.batch = no_batch;
+      adopt(w_.deques, id_);
+      active_ = v_.saves[id_].active != 0;
+      w_.stock_count = v_.saves[id_].stock_count;
+    }
+    if (simt::lane_id() < stock_capacity)
+      w_.stock[simt::lane_id()] = v_.saves[id_].stock[simt::lane_id()];
+    active_ = simt::shuffle(simt::full_mask, active_ ? 1u : 0u, 0) != 0;
+    if (simt::thread_id() == 0) {
+      b_.deques = {};
+      b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = 0;
+      b_.next_meeting = 0;
+      adopt(b_.deques, v_.workers + simt::block_id());
+      if (simt::block_id() == 0) {
+        base::quiet_now();
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
+                                                                              simt::release);
+      }
+    }
+    simt::sync_block();
+  }
+
+  GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const {
+    GROSR_NO_UNROLL
+    for (unsigned l = 0; l < priority_levels; ++l) {
+      d.owner[l] = v_.deque(l, index).adopt();
+      bool block = index >= v_.workers;
+      std::uint32_t i = block ? index - v_.workers : index;
+      simt::atomic_ref<std::uint32_t> word(v_.bitmap(l, block)[i / 32]);
+      if (d.owner[l].bottom != d.owner[l].top_seen) {
+        d.nonempty |= 1u << l;
+        d.marked |= 1u << l;
+        word.fetch_or(1u << i % 32, simt::relaxed);
+        set_bit(*v_.hints, hint_bit(l, block));
+      } else {
+        word.fetch_and(~(1u << i % 32), simt::relaxed);
+      }
+    }
+  }
+
+  GROSR_DEVICE void depart() {
+    simt::sync_warp();
+    if (!leads()) return;
+    publish_all(v_, w_.deques, id_, 0);
+    if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
+    yield_keeper(v_, id_, true);
+    worker_save& save = v_.saves[id_];
+    save.active = active_ ? 1 : 0;
+    save.stock_count = w_.stock_count;
+    for (std::uint32_t i = 0; i < w_.stock_count; ++i) save.stock[i] = w_.stock[i];
+    base::flush_stats();
+  }
+
+  // ---- waiting ----
+
+  /// Whole warp without work: waits until there may be some, or has taken a line (`has_line_`).
+  GROSR_DEVICE void wait() {
+    // The block's deque counts as this worker's: it rests only when that is empty too.
+    std::uint32_t block_work = 0;
+    if (leads() && (block_work = nonempty(b_.deques)) != 0) base::ask_for_meeting(false);
+    if (simt::shuffle(simt::full_mask, block_work, 0) != 0) {
+      simt::pause(3, "the block's meeting");
+      return;
+    }
+    base::settle();
+    // Alone on the board it says that all is done, and keeps its count for a while if it polls: the
+    // next line then needs no fence.
+    if (active_ && !base::told_ && !quick_) {
+      std::uint32_t claimed = base::lines_claimed(simt::relaxed);
+      simt::fence<simt::scope::system>(simt::acq_rel);
+      base::tell_alone(claimed, leads() ? base::board().load(simt::relaxed) : 0);
+    }
+    bool holds = false, scout = false;
+    if (base::back_) {
+      bool again = leads() && v_.ports[w_.port].retake_role(w_.role);
+      holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
+      base::back_ = false;
+    }
+    bool linger = holds && base::told_;
+    for (;;) {
+      if (active_ && !linger) {
+        base::rest();
+        if (leads()) base::end_of_work();
+        simt::sync_warp();
+      }
+      if (!holds) {
+        if (watch(scout) == watched::work) break;
+        holds = true;
+      }
+      if (base::lead() != base::led::lingered) break;
+      linger = false;
+    }
+    if (leads() && scout)
+      simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.scout).store(0, simt::relaxed);
+    simt::sync_warp();
+  }
+
+  /// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there
+  /// may be work or it has the role of polling w_.port; the others sleep until it wakes them.
+  enum class watched : std::uint32_t { nothing, work, role };
+  GROSR_DEVICE watched watch(bool& scout) {
+    using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+    // With fewer blocks than ports each scout goes round several.
+    if (leads()) w_.port = (w_.port + v_.blocks) % ports();
+    std::uint32_t self = simt::warp_id() + 1, wake = 0;
+    std::uint64_t began = simt::cycle_count();
+    watched verdict = watched::nothing;
+    const bool keen = simt::block_id() < keen_blocks;
+    if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
+    for (unsigned turn = 0;; ++turn) {
+      if (leads()) {
+        if (!scout) {
+          std::uint32_t free = 0;
+          scout = shared_word(b_.scout).load(simt::relaxed) == 0 &&
+                  shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
+        }
+        if (scout) {
+          std::uint64_t now = look();
+          // Not all at once, so that little work does not wake everybody: the keen ones, and an
+          // eighth of the others at each look.
+          bool mine = keen || (id_ / warps_per_block + turn) % 8 == 0;
+          bool long_ago = simt::cycle_count() - began > base::scan_every_cycles;
+          if ((now & base::interrupts) || ((now & base::all_hints) && mine))
+            verdict = watched::work;
+          else if (v_.ports[w_.port].take_role(base::poll_stale_ns, w_.role))
+            verdict = watched::role;
+          else if (long_ago || (base::roams() && turn > 0))
+            verdict = watched::work;
+          else if ((now & hungry_bit) == 0)
+            simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hungry_bit, simt::relaxed);
+          // Hints are only hints: after a long wait look at more.
+          std::uint32_t found = long_ago ? base::scan_hints() : 0;
+          if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+        } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
+                   shared_word(b_.meeting).load(simt::relaxed) != 0) {
+          verdict = watched::work;
+        }
+      }
+      auto all = static_cast<watched>(
+          simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0));
+      if (all != watched::nothing) return all;
+      simt::pause(keen ? 0 : turn < 4 ? turn : 6, "work");
+    }
+  }
+
+  bool busy_ = false;   // the last turn ran something
+  bool quick_ = false;  // the last turn ran one task from the port it polled, and all is done
+};
+
+/// The kernel.
+template <class... Tasks>
+struct resident {
+  view v;
+
+  GROSR_DEVICE void operator()() const {
+    using engine = scheduler<Tasks...>;
+    auto& b = simt::block_shared<typename engine::shared>();
+    b.set_view(v);
+    engine(b).loop();
+  }
+};
+
+}  // namespace grosr::run
