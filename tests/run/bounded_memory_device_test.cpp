@@ -39,7 +39,7 @@ TEST_P(bounded_memory, is_never_exceeded) {
 TEST_P(bounded_memory, loses_nothing_of_trees) {
   const runtime_options o = least_options(where());
   auto rt = start(o);
-  auto leaves = make<std::uint32_t>(4);
+  auto& leaves = keep<std::uint32_t>(4);
   rt->submit(tree{leaves.data(), 16});
   rt->wait_all();
   EXPECT_EQ(contents(leaves)[0], 65536u);
@@ -54,7 +54,7 @@ TEST_P(bounded_memory, loses_nothing_of_trees) {
 
 TEST_P(bounded_memory, loses_nothing_of_trees_of_warps_and_blocks) {
   auto rt = start(least_options(where()));
-  auto leaves = make<std::uint32_t>(3);
+  auto& leaves = keep<std::uint32_t>(3);
   rt->submit(warp_tree{leaves.data(), 12});
   rt->wait_all();
   EXPECT_EQ(contents(leaves)[0], 4096u);
@@ -72,7 +72,7 @@ TEST_P(bounded_memory, loses_nothing_of_trees_of_warps_and_blocks) {
 TEST_P(bounded_memory, loses_nothing_of_a_wide_fan) {
   auto rt = start(least_options(where()));
   constexpr std::uint32_t n = 50'000;
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   rt->submit(fan_out{cells.data(), 0, n, 0});
   rt->wait_all();
   EXPECT_TRUE(all_are(cells, 1u));
@@ -83,7 +83,7 @@ TEST_P(bounded_memory, loses_nothing_of_a_wide_fan) {
 TEST_P(bounded_memory, loses_nothing_of_many_fans) {
   auto rt = start(least_options(where()));
   constexpr std::uint32_t parents = 500, each = 100;
-  auto cells = make<std::uint32_t>(parents * each);
+  auto& cells = keep<std::uint32_t>(parents * each);
   std::vector<fan_out> tasks;
   for (std::uint32_t i = 0; i < parents; ++i)
     tasks.push_back({cells.data(), i * each, each, i % 2});
@@ -112,11 +112,11 @@ TEST_P(bounded_memory, loses_nothing_of_a_fan_of_wider_tasks) {
   using fan_runtime = runtime<wide_fan, warp_mark, block_mark>;
   fan_runtime rt(where(), least_options<fan_runtime>(where()));
   constexpr std::uint32_t n = 8000;
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   rt.submit(wide_fan{cells.data(), n, 0});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
-  auto blocks = make<std::uint32_t>(2000);
+  auto& blocks = keep<std::uint32_t>(2000);
   rt.submit(wide_fan{blocks.data(), 2000, 1});
   rt.wait_all();
   EXPECT_TRUE(all_are(blocks, 128u));
@@ -139,8 +139,8 @@ TEST_P(bounded_memory, makes_try_spawn_say_so) {
   using refusing_runtime = runtime<counts_refusals, mark<16>>;
   refusing_runtime rt(where(), least_options<refusing_runtime>(where()));
   constexpr std::uint32_t n = 200'000;
-  auto cells = make<std::uint32_t>(n);
-  auto refused = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(n);
+  auto& refused = keep<std::uint32_t>(1);
   rt.submit(counts_refusals{cells.data(), refused.data(), n});
   rt.wait_all();
   std::uint64_t ran = 0;
