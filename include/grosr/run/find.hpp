@@ -203,9 +203,9 @@ class scheduler : public worker<Tasks...> {
       // and whatever their tasks spawned, are done: only who is active holds work.
       if (leads()) after = board.load(simt::acquire);
       if (simt::shuffle(simt::full_mask, after, 0) != before) continue;
-      // What all workers did, before the words that say so; pairs with engine::wait_all().
-      if (leads()) simt::fence<simt::scope::system>(simt::acq_rel);
-      simt::sync_warp();
+      // What all workers did, before the words that say so; pairs with engine::wait_all(). Every
+      // lane that stores one: a fence orders only what its own lane stores.
+      simt::fence<simt::scope::system>(simt::acq_rel);
       // Q3: published before the count drops, so that a later publisher writes later.
       if (lane < ports())
         simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[lane])
