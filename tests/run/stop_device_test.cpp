@@ -60,7 +60,7 @@ TEST_P(stopping, twice_is_harmless) {
   EXPECT_EQ(contents(leaves)[0], 32u);
 }
 
-TEST_P(stopping, DISABLED_from_two_threads_waits_in_both) {
+TEST_P(stopping, from_two_threads_waits_in_both) {
   auto rt = start();
   auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
   auto& passed = keep<std::uint32_t>(1, simt::space::pinned);
