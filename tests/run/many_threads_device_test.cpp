@@ -65,15 +65,16 @@ TEST_P(many_threads, submit_long_spans_with_a_slot_each) {
   o.watchdog = 3s;
   auto rt = start(o);
   constexpr std::uint32_t length = 600;
+  const auto times = static_cast<std::uint32_t>(scaled(100, 20));
   auto& cells = keep<std::uint32_t>(4 * length);
   in_threads(4, [&](unsigned t) {
     std::vector<mark<16>> tasks;
     for (std::uint32_t i = 0; i < length; ++i)
       tasks.push_back(mark<16>::make(cells.data(), t * length + i));
-    for (std::uint32_t again = 0; again < 100; ++again) rt->submit(tasks);
+    for (std::uint32_t again = 0; again < times; ++again) rt->submit(tasks);
   });
   rt->wait_all();
-  EXPECT_TRUE(all_are(cells, 100u));
+  EXPECT_TRUE(all_are(cells, times));
 }
 
 TEST_P(many_threads, wait_for_their_own) {

@@ -86,7 +86,7 @@ TEST_P(parking, loses_nothing_around_the_time_out) {
     if (i % 16 == 0) rt->submit(tree{leaves.data(), 4});
     ASSERT_TRUE(t.wait_for(20s)) << "submission " << i;
     ASSERT_EQ(cell.load(simt::acquire), i);
-    std::this_thread::sleep_for(std::chrono::microseconds(scramble(i) % 2500));
+    std::this_thread::sleep_for(std::chrono::microseconds(scramble(i) % 2500 * slowdown));
   }
   rt->wait_all();
   EXPECT_EQ(contents(leaves)[0], n / 16 * 16);
@@ -114,12 +114,13 @@ TEST_P(parking, loses_nothing_of_several_threads) {
 TEST_P(parking, when_asked_for_leaves_work_for_later) {
   auto rt = start();
   auto& leaves = keep<std::uint32_t>(1);
+  const std::uint32_t depth = scaled_depth(15, 10);
   for (std::uint32_t round = 1; round <= 4; ++round) {
-    rt->submit(tree{leaves.data(), 15});
+    rt->submit(tree{leaves.data(), depth});
     rt->park();
     EXPECT_FALSE(rt->resident());
     rt->wait_all();
-    EXPECT_EQ(contents(leaves)[0], round << 15);
+    EXPECT_EQ(contents(leaves)[0], round << depth);
   }
 }
 

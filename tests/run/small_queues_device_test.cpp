@@ -19,12 +19,15 @@ runtime_options smallest() {
 TEST_P(small_queues, run_trees) {
   auto rt = start(smallest());
   auto& leaves = keep<std::uint32_t>(4);
-  rt->submit(tree{leaves.data(), 14});
-  rt->submit(warp_tree{leaves.data() + 1, 10});
-  rt->submit(block_tree{leaves.data() + 2, 8});
-  rt->submit(mixed{leaves.data() + 3, 7});
+  const std::uint32_t depth = scaled_depth(14, 11);
+  const bool deep = scale() >= 1;
+  rt->submit(tree{leaves.data(), depth});
+  rt->submit(warp_tree{leaves.data() + 1, depth - 4});
+  rt->submit(block_tree{leaves.data() + 2, depth - 6});
+  rt->submit(mixed{leaves.data() + 3, deep ? 7u : 6u});
   rt->wait_all();
-  EXPECT_EQ(contents(leaves), (std::vector<std::uint32_t>{1u << 14, 1024, 256, 2187}));
+  EXPECT_EQ(contents(leaves), (std::vector<std::uint32_t>{1u << depth, 1u << (depth - 4),
+                                                          1u << (depth - 6), deep ? 2187u : 729u}));
   rt->stop();
   EXPECT_EQ(rt->stats().rejected, 0u);
 }

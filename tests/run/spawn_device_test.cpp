@@ -12,10 +12,12 @@ GROSR_RUNTIME_SUITE(spawn);
 TEST_P(spawn, runs_binary_trees) {
   auto rt = start();
   auto& leaves = keep<std::uint32_t>(16);
-  for (std::uint32_t depth = 0; depth < 16; ++depth) rt->submit(tree{leaves.data() + depth, depth});
+  const std::uint32_t deepest = scaled_depth(15, 12);
+  for (std::uint32_t depth = 0; depth <= deepest; ++depth)
+    rt->submit(tree{leaves.data() + depth, depth});
   rt->wait_all();
   const auto all = contents(leaves);
-  for (std::uint32_t depth = 0; depth < 16; ++depth) EXPECT_EQ(all[depth], 1u << depth);
+  for (std::uint32_t depth = 0; depth <= deepest; ++depth) EXPECT_EQ(all[depth], 1u << depth);
 }
 
 TEST_P(spawn, runs_trees_of_every_width) {

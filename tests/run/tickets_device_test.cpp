@@ -103,7 +103,7 @@ TEST_P(tickets, outlive_their_slots) {
   }
 }
 
-// The newest failures are the ones that somebody still asks for.
+// The newest failures are the ones that somebody still asks for; 65,536 are remembered.
 TEST_P(tickets, say_that_they_failed_after_very_many_failures) {
   runtime_options o = small_options();
   o.slots = 256;
@@ -112,7 +112,7 @@ TEST_P(tickets, say_that_they_failed_after_very_many_failures) {
   mark<16> bad = mark<16>::make(cells.data(), 0);
   bad.check[0] = 99;
   std::vector<ticket> last;
-  constexpr std::uint32_t n = 70'000;
+  const auto n = static_cast<std::uint32_t>(scaled(70'000, 2000));
   for (std::uint32_t i = 0; i < n; ++i) {
     const ticket t = rt->submit(bad);
     if (i >= n - 1000) last.push_back(t);
