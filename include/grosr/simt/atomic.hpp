@@ -38,9 +38,10 @@ GROSR_DEVICE constexpr cuda::memory_order cuda_order(order o) {
 #endif
 
 #if !GROSR_ON_GPU
-/// Fences for ThreadSanitizer, which knows none. As C++ defines them: after a release fence every
-/// write of the lane releases, and an acquire fence acquires from what the lane read before it.
-/// Nothing is done in other builds.
+/// Fences for ThreadSanitizer, which knows none: after a release fence every write of the lane
+/// releases, and an acquire fence acquires from what the lane read before it. As C++ has it, but
+/// that what the lane does between the fence and the write is released too. Nothing in other
+/// builds.
 namespace fence_model {
 inline void read([[maybe_unused]] void* object) {
 #if defined(__SANITIZE_THREAD__)
