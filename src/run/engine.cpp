@@ -252,33 +252,45 @@ std::vector<task_error> engine::errors() const {
 }
 
 void engine::stop(deadline until) {
-  auto expected = life::running;
-  if (!life_.compare_exchange_strong(expected, life::stopping)) {
-    if (expected == life::lost) throw_fault();
-    return;
-  }
-  bool finished = false;
-  try {
-    finished = wait_all(until);
-  } catch (...) {
+  auto before = life::running;
+  life_.compare_exchange_strong(before, life::stopping);
+  if (before == life::lost) throw_fault();
+  if (before == life::stopped) return;
+  do {
+    bool finished = false;
+    try {
+      finished = wait_all(until);
+    } catch (...) {
+      write_trace();
+      throw;
+    }
+    if (!finished) {
+      runtime_stats s = stats();
+      abort_kernel();
+      std::uint64_t known = s.submitted + s.spawned;
+      std::string text = "stop: the deadline passed with about " +
+                         std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
+                         std::to_string(known) +
+                         " tasks not run; they are dropped. Give stop() more time, or none to wait";
+      fail(errc::stopped, text);  // whoever still waits learns it
+      throw error(errc::timed_out, text);
+    }
+    std::lock_guard lock(stop_lock_);  // of several threads that stop, the first leaves the device
+    if (life_ == life::stopped) return;
+    park();
     write_trace();
-    throw;
-  }
-  if (!finished) {
-    runtime_stats s = stats();
-    abort_kernel();
-    std::uint64_t known = s.submitted + s.spawned;
-    std::string text = "stop: the deadline passed with about " +
-                       std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
-                       std::to_string(known) +
-                       " tasks not run; they are dropped. Give stop() more time, or none to wait";
-    fail(errc::stopped, text);  // whoever still waits learns it
-    throw error(errc::timed_out, text);
-  }
-  park();
-  write_trace();
-  expected = life::stopping;
-  life_.compare_exchange_strong(expected, life::stopped);
+    before = life::stopping;
+    life_.compare_exchange_strong(before, life::stopped);
+  } while (goes_on_after_stop());
+}
+
+// Whether lines came after a stop() had looked at them, from a submitter who began before: then
+// another round of stopping is due.
+bool engine::goes_on_after_stop() {
+  simt::fence<simt::scope::system>(simt::seq_cst);  // P3: `stopped` before the lines; pairs with P2
+  auto before = life::stopped;
+  return life_ == life::stopped && outstanding() &&
+         life_.compare_exchange_strong(before, life::stopping);
 }
 
 void engine::write_trace() {

@@ -119,23 +119,31 @@ std::uint32_t engine::claim_slot(slot_kind k, std::uint32_t& generation, deadlin
   return slot.value_or(0);
 }
 
-// A thread's single lines go through one port: the worker that polls it is warm. `spread`: one of
-// many lines, which many workers should find.
-void engine::write_line(unsigned level, const queue::line& content, bool spread) {
+// A thread's single lines go through one port while it has room: the worker that polls it is warm.
+// `spread`: one of many lines, which many workers should find.
+bool engine::write_line(unsigned level, const queue::line& content, bool spread, deadline until,
+                        bool attempt) {
   static std::atomic<unsigned> threads{0};
   static thread_local const unsigned home = threads.fetch_add(1, std::memory_order_relaxed);
   unsigned n = options_.ports_per_level;
-  unsigned at = spread ? next_port_.fetch_add(1, std::memory_order_relaxed) : home;
-  at = level * n + at % n;
-  queue::ingress& port = *ports_[at];
+  unsigned first = spread ? next_port_.fetch_add(1, std::memory_order_relaxed) : home;
   auto write = [&] {
-    std::lock_guard lock(port.lock());
-    if (!port.has_room()) return false;
-    port.write(content);
-    written_[at].fetch_add(1, std::memory_order_release);
-    return true;
+    for (unsigned tries = 0; tries < n; ++tries) {
+      unsigned at = level * n + (first + tries) % n;
+      queue::ingress& port = *ports_[at];
+      std::lock_guard lock(port.lock());
+      if (!port.has_room()) continue;
+      port.write(content);
+      written_[at].fetch_add(1, std::memory_order_release);
+      return true;
+    }
+    return false;
   };
-  if (!write()) wait_for(write, {});
+  return write() || (!attempt && wait_for(write, until));
+}
+
+void engine::give_slot_back(std::uint32_t slot, std::uint32_t generation) {
+  host_word(slot_words_[slot]).store(slot_word(generation, false), simt::release);
 }
 
 std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
@@ -159,14 +167,14 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     auto count =
         static_cast<std::uint32_t>(std::min<std::size_t>(a_line, n - i * std::size_t{a_line}));
     bool in_line = count == 1 && t.how_wide != width::block;
+    // The first line may be refused; then the rest follows, however long it takes.
+    deadline line_until = i == 0 ? until : deadline{};
+    bool line_attempt = attempt && i == 0;
     std::uint32_t generation = 0;
     std::uint32_t slot = claim_slot(in_line ? slot_kind::line : slot_kind::slab, generation,
-                                    i == 0 ? until : deadline{}, attempt && i == 0, ok);
+                                    line_until, line_attempt, ok);
     if (!ok) {
-      // Nothing was sent yet: the ticket's slot is free again.
-      if (lines > 1)
-        host_word(slot_words_[ticket.slot])
-            .store(slot_word(ticket.generation, false), simt::release);
+      if (lines > 1) give_slot_back(ticket.slot, ticket.generation);
       return std::nullopt;
     }
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
@@ -192,13 +200,19 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
           std::memcpy(to + k * t.stride, from + std::size_t{k} * t.bytes, t.bytes);
     }
     from += std::size_t{count} * t.bytes;
-    write_line(level, content, lines > 1);
+    if (!write_line(level, content, lines > 1, line_until, line_attempt)) {
+      give_slot_back(slot, generation);
+      if (lines > 1) give_slot_back(ticket.slot, ticket.generation);
+      return std::nullopt;
+    }
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }
-  // P2: the lines before the look at `state`; pairs with P1 in scheduler::say_leaving().
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // P2: the lines before the looks at `state` and `life_`; pairs with P1 in
+  // scheduler::say_leaving(), and with P3.
+  simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();
+  if (life_ == life::stopped && goes_on_after_stop()) stop({});
   return ticket;
 }
 

@@ -93,8 +93,8 @@ void copy_bytes(device d, void* to, const void* from, std::size_t bytes) {
       auto* target = static_cast<std::uint32_t*>(to);
       auto* source = static_cast<std::uint32_t*>(const_cast<void*>(from));
       for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); ++i)
-        std::atomic_ref(target[i]).store(std::atomic_ref(source[i]).load(std::memory_order_acquire),
-                                         std::memory_order_release);
+        std::atomic_ref(target[i]).store(std::atomic_ref(source[i]).load(std::memory_order_relaxed),
+                                         std::memory_order_relaxed);
       return;
     }
 #endif

@@ -147,11 +147,24 @@ void pause_thread(unsigned turn) {
   }
 }
 
+fence_state& fences() {
+  static thread_local fence_state of_thread;
+  return self != nullptr && self->active != nullptr ? self->active->fences : of_thread;
+}
+
 }  // namespace
 
-bool& passed_release_fence() {
-  static thread_local bool fenced = false;
-  return self != nullptr ? self->active->fenced : fenced;
+bool& passed_release_fence() { return fences().released; }
+
+void remember_read(void* object) {
+  fence_state& f = fences();
+  f.read[f.reads++ % std::size(f.read)] = object;
+}
+
+void acquire_what_was_read() {
+  fence_state& f = fences();
+  for (unsigned i = 0; i < f.reads && i < std::size(f.read); ++i) __tsan_acquire(f.read[i]);
+  f.reads = 0;
 }
 
 const position& current() { return self != nullptr ? self->active->where : outside; }

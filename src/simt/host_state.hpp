@@ -47,6 +47,13 @@ enum class call : std::uint8_t {
 /// Thrown by a lane's own calls through a lane that can never go on, to unwind it.
 struct cancelled {};
 
+/// What ThreadSanitizer must be told at fences.
+struct fence_state {
+  bool released = false;  // passed a release fence
+  unsigned reads = 0;
+  void* read[32] = {};  // objects of the newest relaxed reads
+};
+
 struct lane {
   context fiber;
   position where;
@@ -59,7 +66,7 @@ struct lane {
   std::uint32_t mask = 0;
   unsigned source = 0;  // shuffle
   call in = call::poll;
-  bool fenced = false;  // see passed_release_fence()
+  fence_state fences;
 
   std::uint32_t bit() const { return 1u << where.lane; }
 };

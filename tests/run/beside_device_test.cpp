@@ -37,7 +37,7 @@ void use_device(device d) {
 
 TEST_P(beside_a_runtime, memory_and_kernels_work) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   for (std::uint32_t i = 1; i <= scaled(10, 3); ++i) {
     rt->submit(tree{leaves.data(), 10});
     use_device(where());
@@ -51,8 +51,8 @@ TEST_P(beside_a_runtime, memory_and_kernels_work) {
 TEST_P(beside_a_runtime, that_never_leaves_kernels_and_copies_work) {
   runtime_options o = small_options();
   o.idle_timeout = 0us;
-  auto leaves = make<std::uint32_t>(1);
-  auto words = make<std::uint32_t>(1024);
+  auto& leaves = keep<std::uint32_t>(1);
+  auto& words = keep<std::uint32_t>(1024);
   simt::fit<1024, 1, doubles>(where(), 256);
   simt::stream s(where());
   auto rt = start(o);
@@ -76,7 +76,7 @@ TEST_P(beside_a_runtime, that_never_leaves_kernels_and_copies_work) {
 
 TEST_P(beside_a_runtime, that_gets_work_in_bursts_memory_works) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   std::atomic<bool> over{false};
   std::atomic<std::uint32_t> submitted{0};
   std::thread submitter([&] {
@@ -94,7 +94,7 @@ TEST_P(beside_a_runtime, that_gets_work_in_bursts_memory_works) {
 }
 
 TEST_P(beside_a_runtime, another_runtime_works) {
-  auto leaves = make<std::uint32_t>(2);
+  auto& leaves = keep<std::uint32_t>(2);
   auto first = start(), second = start();
   std::thread other([&] {
     for (std::uint32_t i = 0; i < scaled(50, 10); ++i) {
@@ -119,7 +119,7 @@ TEST_P(beside_a_runtime, another_runtime_works) {
 
 TEST_P(beside_a_runtime, others_come_and_go) {
   auto lasting = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   for (int i = 0; i < 8; ++i) {
     lasting->submit(tree{leaves.data(), 8});
     auto passing = start();

@@ -1,6 +1,7 @@
 // However little memory there is, nothing that is spawned is lost, and no more is taken.
 #include "run/least_memory.hpp"
 #include "run/tasks.hpp"
+#include "support/scale.hpp"
 
 namespace grosr::testing {
 namespace {
@@ -39,14 +40,16 @@ TEST_P(bounded_memory, is_never_exceeded) {
 TEST_P(bounded_memory, loses_nothing_of_trees) {
   const runtime_options o = least_options(where());
   auto rt = start(o);
-  auto leaves = make<std::uint32_t>(4);
-  rt->submit(tree{leaves.data(), 16});
+  auto& leaves = keep<std::uint32_t>(4);
+  const std::uint32_t depth = scaled_depth(16, 13);
+  rt->submit(tree{leaves.data(), depth});
   rt->wait_all();
-  EXPECT_EQ(contents(leaves)[0], 65536u);
-  rt->submit(large_tree{leaves.data() + 1, 15, {}});
-  for (int i = 0; i < 8; ++i) rt->submit(tree{leaves.data() + 2, 12});
+  EXPECT_EQ(contents(leaves)[0], 1u << depth);
+  rt->submit(large_tree{leaves.data() + 1, depth - 1, {}});
+  for (int i = 0; i < 8; ++i) rt->submit(tree{leaves.data() + 2, depth - 4});
   rt->wait_all();
-  EXPECT_EQ(contents(leaves), (std::vector<std::uint32_t>{65536, 32768, 8 * 4096, 0}));
+  EXPECT_EQ(contents(leaves),
+            (std::vector<std::uint32_t>{1u << depth, 1u << (depth - 1), 8u << (depth - 4), 0}));
   rt->stop();
   EXPECT_EQ(rt->stats().rejected, 0u);
   EXPECT_LE(rt->stats().memory, o.memory_limit);
@@ -54,16 +57,18 @@ TEST_P(bounded_memory, loses_nothing_of_trees) {
 
 TEST_P(bounded_memory, loses_nothing_of_trees_of_warps_and_blocks) {
   auto rt = start(least_options(where()));
-  auto leaves = make<std::uint32_t>(3);
-  rt->submit(warp_tree{leaves.data(), 12});
+  auto& leaves = keep<std::uint32_t>(3);
+  const std::uint32_t depth = scaled_depth(12, 10);
+  rt->submit(warp_tree{leaves.data(), depth});
   rt->wait_all();
-  EXPECT_EQ(contents(leaves)[0], 4096u);
-  rt->submit(block_tree{leaves.data() + 1, 10});
+  EXPECT_EQ(contents(leaves)[0], 1u << depth);
+  rt->submit(block_tree{leaves.data() + 1, depth - 2});
   rt->wait_all();
-  EXPECT_EQ(contents(leaves)[1], 1024u);
-  rt->submit(mixed{leaves.data() + 2, 7});
+  EXPECT_EQ(contents(leaves)[1], 1u << (depth - 2));
+  const bool deep = scale() >= 1;
+  rt->submit(mixed{leaves.data() + 2, deep ? 7u : 6u});
   rt->wait_all();
-  EXPECT_EQ(contents(leaves)[2], 2187u);
+  EXPECT_EQ(contents(leaves)[2], deep ? 2187u : 729u);
   rt->stop();
   EXPECT_EQ(rt->stats().rejected, 0u);
 }
@@ -72,7 +77,7 @@ TEST_P(bounded_memory, loses_nothing_of_trees_of_warps_and_blocks) {
 TEST_P(bounded_memory, loses_nothing_of_a_wide_fan) {
   auto rt = start(least_options(where()));
   constexpr std::uint32_t n = 50'000;
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   rt->submit(fan_out{cells.data(), 0, n, 0});
   rt->wait_all();
   EXPECT_TRUE(all_are(cells, 1u));
@@ -83,7 +88,7 @@ TEST_P(bounded_memory, loses_nothing_of_a_wide_fan) {
 TEST_P(bounded_memory, loses_nothing_of_many_fans) {
   auto rt = start(least_options(where()));
   constexpr std::uint32_t parents = 500, each = 100;
-  auto cells = make<std::uint32_t>(parents * each);
+  auto& cells = keep<std::uint32_t>(parents * each);
   std::vector<fan_out> tasks;
   for (std::uint32_t i = 0; i < parents; ++i)
     tasks.push_back({cells.data(), i * each, each, i % 2});
@@ -111,13 +116,14 @@ struct wide_fan {
 TEST_P(bounded_memory, loses_nothing_of_a_fan_of_wider_tasks) {
   using fan_runtime = runtime<wide_fan, warp_mark, block_mark>;
   fan_runtime rt(where(), least_options<fan_runtime>(where()));
-  constexpr std::uint32_t n = 8000;
-  auto cells = make<std::uint32_t>(n);
+  // There is room for about a thousand warp tasks, and half as many block tasks.
+  const auto n = static_cast<std::uint32_t>(scaled(8000, 2500));
+  auto& cells = keep<std::uint32_t>(n);
   rt.submit(wide_fan{cells.data(), n, 0});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
-  auto blocks = make<std::uint32_t>(2000);
-  rt.submit(wide_fan{blocks.data(), 2000, 1});
+  auto& blocks = keep<std::uint32_t>(n / 4);
+  rt.submit(wide_fan{blocks.data(), n / 4, 1});
   rt.wait_all();
   EXPECT_TRUE(all_are(blocks, 128u));
   rt.stop();
@@ -139,8 +145,8 @@ TEST_P(bounded_memory, makes_try_spawn_say_so) {
   using refusing_runtime = runtime<counts_refusals, mark<16>>;
   refusing_runtime rt(where(), least_options<refusing_runtime>(where()));
   constexpr std::uint32_t n = 200'000;
-  auto cells = make<std::uint32_t>(n);
-  auto refused = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(n);
+  auto& refused = keep<std::uint32_t>(1);
   rt.submit(counts_refusals{cells.data(), refused.data(), n});
   rt.wait_all();
   std::uint64_t ran = 0;

@@ -40,7 +40,7 @@ void expect_all_marked(test_runtime& rt, std::uint32_t* cells, unsigned threads,
 TEST_P(many_threads, submit_at_once) {
   auto rt = start();
   const auto each = static_cast<std::uint32_t>(scaled(10'000, 500));
-  auto cells = make<std::uint32_t>(8 * each);
+  auto& cells = keep<std::uint32_t>(8 * each);
   expect_all_marked(*rt, cells.data(), 8, each);
   rt->wait_all();
   EXPECT_TRUE(all_are(cells, 1u));
@@ -52,7 +52,7 @@ TEST_P(many_threads, submit_at_once_through_few_slots_and_lines) {
   o.lines = 8;
   auto rt = start(o);
   const auto each = static_cast<std::uint32_t>(scaled(3000, 300));
-  auto cells = make<std::uint32_t>(4 * each);
+  auto& cells = keep<std::uint32_t>(4 * each);
   expect_all_marked(*rt, cells.data(), 4, each);
   rt->wait_all();
   EXPECT_TRUE(all_are(cells, 1u));
@@ -65,21 +65,22 @@ TEST_P(many_threads, submit_long_spans_with_a_slot_each) {
   o.watchdog = 3s;
   auto rt = start(o);
   constexpr std::uint32_t length = 600;
-  auto cells = make<std::uint32_t>(4 * length);
+  const auto times = static_cast<std::uint32_t>(scaled(100, 20));
+  auto& cells = keep<std::uint32_t>(4 * length);
   in_threads(4, [&](unsigned t) {
     std::vector<mark<16>> tasks;
     for (std::uint32_t i = 0; i < length; ++i)
       tasks.push_back(mark<16>::make(cells.data(), t * length + i));
-    for (std::uint32_t again = 0; again < 100; ++again) rt->submit(tasks);
+    for (std::uint32_t again = 0; again < times; ++again) rt->submit(tasks);
   });
   rt->wait_all();
-  EXPECT_TRUE(all_are(cells, 100u));
+  EXPECT_TRUE(all_are(cells, times));
 }
 
 TEST_P(many_threads, wait_for_their_own) {
   auto rt = start();
   const auto rounds = static_cast<std::uint32_t>(scaled(200, 20));
-  auto cells = make<std::uint32_t>(6, simt::space::pinned);
+  auto& cells = keep<std::uint32_t>(6, simt::space::pinned);
   std::atomic<unsigned> wrong{0};
   in_threads(6, [&](unsigned t) {
     simt::atomic_ref<std::uint32_t, simt::scope::system> mine(cells[t]);
@@ -100,7 +101,7 @@ TEST_P(many_threads, wait_for_their_own) {
 // it had submitted must have run, with all that it spawned.
 TEST_P(many_threads, DISABLED_wait_for_all_while_others_submit) {
   auto rt = start();
-  auto cells = make<std::uint32_t>(3, simt::space::pinned);
+  auto& cells = keep<std::uint32_t>(3, simt::space::pinned);
   std::atomic<bool> over{false};
   std::vector<std::thread> others;
   for (unsigned t = 0; t < 2; ++t)
@@ -129,7 +130,7 @@ TEST_P(many_threads, DISABLED_wait_for_all_while_others_submit) {
 
 TEST_P(many_threads, ask_while_tasks_run) {
   auto rt = start();
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   std::atomic<bool> over{false};
   std::thread asker([&] {
     std::uint64_t tasks = 0, submitted = 0;

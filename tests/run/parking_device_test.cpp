@@ -35,7 +35,7 @@ runtime_options restless() {
 TEST_P(parking, happens_when_idle_and_ends_with_a_submission) {
   auto rt = start(restless());
   EXPECT_FALSE(rt->resident());
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   for (std::uint32_t i = 1; i <= 5; ++i) {
     rt->submit(mark<16>::make(cells.data(), 0)).wait();
     EXPECT_TRUE(leaves_within(*rt, 20s));
@@ -46,7 +46,7 @@ TEST_P(parking, happens_when_idle_and_ends_with_a_submission) {
 
 TEST_P(parking, happens_after_the_default_time) {
   auto rt = start();
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   rt->submit(mark<16>::make(cells.data(), 0)).wait();
   EXPECT_TRUE(leaves_within(*rt, 5s));
 }
@@ -55,7 +55,7 @@ TEST_P(parking, does_not_happen_when_told_never) {
   runtime_options o = small_options();
   o.idle_timeout = 0us;
   auto rt = start(o);
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   rt->submit(mark<16>::make(cells.data(), 0)).wait();
   EXPECT_FALSE(leaves_within(*rt, 200ms));
   rt->submit(mark<16>::make(cells.data(), 0)).wait();
@@ -64,8 +64,8 @@ TEST_P(parking, does_not_happen_when_told_never) {
 
 TEST_P(parking, does_not_happen_while_tasks_run) {
   auto rt = start(restless());
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   const ticket t = rt->submit(gated{gate.data(), passed.data()});
   EXPECT_FALSE(leaves_within(*rt, 100ms));
   simt::atomic_ref<std::uint32_t, simt::scope::system>(gate[0]).store(1, simt::release);
@@ -76,8 +76,8 @@ TEST_P(parking, does_not_happen_while_tasks_run) {
 // Submissions come when the kernel just leaves, has just left, or thinks of it.
 TEST_P(parking, loses_nothing_around_the_time_out) {
   auto rt = start(restless());
-  auto cells = make<std::uint32_t>(1, simt::space::pinned);
-  auto leaves = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& leaves = keep<std::uint32_t>(1);
   const simt::atomic_ref<std::uint32_t, simt::scope::system> cell(cells[0]);
   const auto n = static_cast<std::uint32_t>(scaled(2000, 100));
   for (std::uint32_t i = 1; i <= n; ++i) {
@@ -86,7 +86,7 @@ TEST_P(parking, loses_nothing_around_the_time_out) {
     if (i % 16 == 0) rt->submit(tree{leaves.data(), 4});
     ASSERT_TRUE(t.wait_for(20s)) << "submission " << i;
     ASSERT_EQ(cell.load(simt::acquire), i);
-    std::this_thread::sleep_for(std::chrono::microseconds(scramble(i) % 2500));
+    std::this_thread::sleep_for(std::chrono::microseconds(scramble(i) % 2500 * slowdown));
   }
   rt->wait_all();
   EXPECT_EQ(contents(leaves)[0], n / 16 * 16);
@@ -96,7 +96,7 @@ TEST_P(parking, loses_nothing_around_the_time_out) {
 TEST_P(parking, loses_nothing_of_several_threads) {
   auto rt = start(restless());
   const auto n = static_cast<std::uint32_t>(scaled(300, 30));
-  auto cells = make<std::uint32_t>(4 * n);
+  auto& cells = keep<std::uint32_t>(4 * n);
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
@@ -113,19 +113,20 @@ TEST_P(parking, loses_nothing_of_several_threads) {
 
 TEST_P(parking, when_asked_for_leaves_work_for_later) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
+  const std::uint32_t depth = scaled_depth(15, 10);
   for (std::uint32_t round = 1; round <= 4; ++round) {
-    rt->submit(tree{leaves.data(), 15});
+    rt->submit(tree{leaves.data(), depth});
     rt->park();
     EXPECT_FALSE(rt->resident());
     rt->wait_all();
-    EXPECT_EQ(contents(leaves)[0], round << 15);
+    EXPECT_EQ(contents(leaves)[0], round << depth);
   }
 }
 
 TEST_P(parking, when_asked_for_keeps_wide_tasks) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(2);
+  auto& leaves = keep<std::uint32_t>(2);
   rt->submit(mixed{leaves.data(), 6});
   rt->submit(std::vector<block_tree>(20, block_tree{leaves.data() + 1, 4}));
   for (int i = 0; i < 5; ++i) {
@@ -139,7 +140,7 @@ TEST_P(parking, when_asked_for_keeps_wide_tasks) {
 
 TEST_P(parking, lets_a_ticket_bring_it_back) {
   auto rt = start();
-  auto cells = make<std::uint32_t>(3000);
+  auto& cells = keep<std::uint32_t>(3000);
   std::vector<mark<16>> tasks;
   for (std::uint32_t i = 0; i < 3000; ++i) tasks.push_back(mark<16>::make(cells.data(), i));
   const ticket t = rt->submit(tasks);
@@ -154,7 +155,7 @@ TEST_P(parking, without_anything_to_do_is_harmless) {
   rt->park();
   EXPECT_FALSE(rt->resident());
   EXPECT_EQ(rt->stats().residencies, 0u);
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   rt->submit(mark<16>::make(cells.data(), 0)).wait();
   rt->park();
   rt->park();
@@ -165,8 +166,8 @@ TEST_P(parking, without_anything_to_do_is_harmless) {
 TEST_P(parking, by_another_thread_loses_nothing) {
   auto rt = start();
   const auto n = static_cast<std::uint32_t>(scaled(3000, 200));
-  auto cells = make<std::uint32_t>(n);
-  auto leaves = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(n);
+  auto& leaves = keep<std::uint32_t>(1);
   std::atomic<bool> over{false};
   std::thread parker([&] {
     while (!over) {
@@ -196,7 +197,7 @@ double seconds_of_processor() {
 
 TEST_P(parking, leaves_the_processor_alone) {
   auto rt = start(restless());
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   rt->submit(mark<16>::make(cells.data(), 0)).wait();
   ASSERT_TRUE(leaves_within(*rt, 20s));
   std::this_thread::sleep_for(20ms);

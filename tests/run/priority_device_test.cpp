@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "run/tasks.hpp"
+#include "support/scale.hpp"
 
 namespace grosr::testing {
 namespace {
@@ -29,7 +30,8 @@ struct look {
   std::uint32_t* count;
   std::uint32_t* seen;
   GROSR_DEVICE void operator()(auto&) const {
-    *seen = 1 + simt::atomic_ref(*count).load(simt::relaxed);
+    const std::uint32_t now = 1 + simt::atomic_ref(*count).load(simt::relaxed);
+    simt::atomic_ref(*seen).store(now, simt::relaxed);
   }
 };
 
@@ -78,8 +80,8 @@ TEST_P(priorities, overtake_a_backlog) {
   urgent_runtime rt(where(), small_options());
   const std::uint32_t n = 5 * rt.stats().workers;
   for (const priority p : {priority::normal, priority::high, priority::urgent}) {
-    auto words = make<std::uint32_t>(2);
-    rt.submit(std::vector<busy>(n, busy{words.data(), 20'000}), priority::low);
+    auto& words = keep<std::uint32_t>(2);
+    rt.submit(std::vector<busy>(n, busy{words.data(), 20'000 * slowdown}), priority::low);
     const ticket t = rt.submit(look{words.data(), words.data() + 1}, p);
     ASSERT_TRUE(t.wait_for(20s));
     const std::uint32_t seen = contents(words)[1];
@@ -92,32 +94,33 @@ TEST_P(priorities, overtake_a_backlog) {
 
 TEST_P(priorities, of_spans_overtake_a_backlog) {
   urgent_runtime rt(where(), small_options());
-  auto words = make<std::uint32_t>(2);
+  auto& words = keep<std::uint32_t>(2);
   const std::uint32_t n = 5 * rt.stats().workers;
-  rt.submit(std::vector<busy>(n, busy{words.data(), 20'000}), priority::low);
+  rt.submit(std::vector<busy>(n, busy{words.data(), 20'000 * slowdown}), priority::low);
   rt.submit(std::vector<look>(64, look{words.data(), words.data() + 1}), priority::high).wait();
   EXPECT_LT(contents(words)[1], n / 2);
 }
 
 TEST_P(priorities, starve_nobody) {
   urgent_runtime rt(where(), small_options());
-  auto over = make<std::uint32_t>(1, simt::space::pinned);
-  auto words = make<std::uint32_t>(2);
+  auto& over = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& words = keep<std::uint32_t>(2);
   rt.submit(std::vector<endless>(3 * rt.stats().workers, endless{over.data()}), priority::urgent);
   for (const priority p : {priority::low, priority::normal, priority::high}) {
     const ticket t = rt.submit(look{words.data(), words.data() + 1}, p);
     EXPECT_TRUE(t.wait_for(20s)) << "level " << static_cast<int>(p);
   }
-  const ticket many = rt.submit(std::vector<busy>(200, busy{words.data(), 0}), priority::low);
+  const auto n = static_cast<std::uint32_t>(scaled(200, 20));
+  const ticket many = rt.submit(std::vector<busy>(n, busy{words.data(), 0}), priority::low);
   EXPECT_TRUE(many.wait_for(30s));
   simt::atomic_ref<std::uint32_t, simt::scope::system>(over[0]).store(1, simt::release);
   rt.wait_all();
-  EXPECT_EQ(contents(words)[0], 200u);
+  EXPECT_EQ(contents(words)[0], n);
 }
 
 TEST_P(priorities, tell_long_tasks_to_make_way) {
   urgent_runtime rt(where(), small_options());
-  auto words = make<std::uint32_t>(4);
+  auto& words = keep<std::uint32_t>(4);
   std::uint32_t* w = words.data();
   const std::uint32_t n = rt.stats().workers;
   const ticket low = rt.submit(std::vector<tiles>(n, tiles{w, w + 1, 3000}), priority::low);
@@ -135,7 +138,7 @@ TEST_P(priorities, tell_long_tasks_to_make_way) {
 
 TEST_P(priorities, do_not_disturb_without_need) {
   urgent_runtime rt(where(), small_options());
-  auto words = make<std::uint32_t>(4);
+  auto& words = keep<std::uint32_t>(4);
   rt.submit(tiles{words.data(), words.data() + 1, 20}, priority::low);
   rt.wait_all();
   EXPECT_EQ(contents(words)[0], 0u);

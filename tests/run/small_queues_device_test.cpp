@@ -18,13 +18,16 @@ runtime_options smallest() {
 
 TEST_P(small_queues, run_trees) {
   auto rt = start(smallest());
-  auto leaves = make<std::uint32_t>(4);
-  rt->submit(tree{leaves.data(), 14});
-  rt->submit(warp_tree{leaves.data() + 1, 10});
-  rt->submit(block_tree{leaves.data() + 2, 8});
-  rt->submit(mixed{leaves.data() + 3, 7});
+  auto& leaves = keep<std::uint32_t>(4);
+  const std::uint32_t depth = scaled_depth(14, 11);
+  const bool deep = scale() >= 1;
+  rt->submit(tree{leaves.data(), depth});
+  rt->submit(warp_tree{leaves.data() + 1, depth - 4});
+  rt->submit(block_tree{leaves.data() + 2, depth - 6});
+  rt->submit(mixed{leaves.data() + 3, deep ? 7u : 6u});
   rt->wait_all();
-  EXPECT_EQ(contents(leaves), (std::vector<std::uint32_t>{1u << 14, 1024, 256, 2187}));
+  EXPECT_EQ(contents(leaves), (std::vector<std::uint32_t>{1u << depth, 1u << (depth - 4),
+                                                          1u << (depth - 6), deep ? 2187u : 729u}));
   rt->stop();
   EXPECT_EQ(rt->stats().rejected, 0u);
 }
@@ -32,7 +35,7 @@ TEST_P(small_queues, run_trees) {
 TEST_P(small_queues, spill_what_one_task_starts) {
   auto rt = start(smallest());
   constexpr std::uint32_t n = 20'000;
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   rt->submit(fan_out{cells.data(), 0, n, 1});
   rt->wait_all();
   EXPECT_TRUE(all_are(cells, 1u));
@@ -43,7 +46,7 @@ TEST_P(small_queues, spill_what_one_task_starts) {
 TEST_P(small_queues, make_submitters_wait) {
   auto rt = start(smallest());
   const auto n = static_cast<std::uint32_t>(scaled(3000, 300));
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   std::vector<mark<24>> tasks;
   for (std::uint32_t i = 0; i < n; ++i) tasks.push_back(mark<24>::make(cells.data(), i));
   const ticket t = rt->submit(tasks);
@@ -57,7 +60,7 @@ TEST_P(small_queues, survive_parking) {
   runtime_options o = smallest();
   o.idle_timeout = std::chrono::milliseconds(1);
   auto rt = start(o);
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   const auto rounds = static_cast<std::uint32_t>(scaled(30, 5));
   for (std::uint32_t i = 0; i < rounds; ++i) {
     rt->submit(tree{leaves.data(), 10});

@@ -11,16 +11,18 @@ GROSR_RUNTIME_SUITE(spawn);
 
 TEST_P(spawn, runs_binary_trees) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(16);
-  for (std::uint32_t depth = 0; depth < 16; ++depth) rt->submit(tree{leaves.data() + depth, depth});
+  auto& leaves = keep<std::uint32_t>(16);
+  const std::uint32_t deepest = scaled_depth(15, 12);
+  for (std::uint32_t depth = 0; depth <= deepest; ++depth)
+    rt->submit(tree{leaves.data() + depth, depth});
   rt->wait_all();
   const auto all = contents(leaves);
-  for (std::uint32_t depth = 0; depth < 16; ++depth) EXPECT_EQ(all[depth], 1u << depth);
+  for (std::uint32_t depth = 0; depth <= deepest; ++depth) EXPECT_EQ(all[depth], 1u << depth);
 }
 
 TEST_P(spawn, runs_trees_of_every_width) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(4);
+  auto& leaves = keep<std::uint32_t>(4);
   rt->submit(warp_tree{leaves.data(), 9});
   rt->submit(block_tree{leaves.data() + 1, 7});
   rt->submit(large_tree{leaves.data() + 2, 12, {}});
@@ -33,7 +35,7 @@ TEST_P(spawn, runs_what_one_task_starts) {
   auto rt = start();
   const auto n = static_cast<std::uint32_t>(scaled(10'000, 2000));
   for (std::uint32_t levels : {0u, 1u}) {
-    auto cells = make<std::uint32_t>(n);
+    auto& cells = keep<std::uint32_t>(n);
     rt->submit(fan_out{cells.data(), 0, n, levels});
     rt->wait_all();
     EXPECT_TRUE(all_are(cells, 1u));
@@ -43,7 +45,7 @@ TEST_P(spawn, runs_what_one_task_starts) {
 TEST_P(spawn, runs_what_many_tasks_start_at_once) {
   auto rt = start();
   constexpr std::uint32_t parents = 300, each = 50;
-  auto cells = make<std::uint32_t>(parents * each);
+  auto& cells = keep<std::uint32_t>(parents * each);
   std::vector<fan_out> tasks;
   for (std::uint32_t i = 0; i < parents; ++i)
     tasks.push_back({cells.data(), i * each, each, i % 2});
@@ -90,8 +92,8 @@ struct divergent {
 TEST_P(spawn, from_lanes_that_diverged) {
   runtime<divergent, leaf> rt(where(), small_options());
   const auto n = static_cast<std::uint32_t>(scaled(1000, 200));
-  auto cells = make<std::uint32_t>(8 * n);
-  auto refused = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(8 * n);
+  auto& refused = keep<std::uint32_t>(1);
   std::vector<divergent> tasks;
   for (std::uint32_t i = 0; i < n; ++i) tasks.push_back({cells.data(), i, refused.data()});
   const ticket t = rt.submit(tasks, priority::normal);
@@ -133,7 +135,7 @@ struct split {
 TEST_P(spawn, of_different_types_from_lanes_that_diverged) {
   runtime<split, mark<16>, mark<64>, warp_mark, block_mark> rt(where(), small_options());
   const auto n = static_cast<std::uint32_t>(scaled(1000, 200));
-  auto cells = make<std::uint32_t>(4 * n);
+  auto& cells = keep<std::uint32_t>(4 * n);
   std::vector<split> tasks;
   for (std::uint32_t i = 0; i < n; ++i) tasks.push_back({cells.data(), i});
   rt.submit(tasks);
@@ -149,7 +151,7 @@ TEST_P(spawn, of_different_types_from_lanes_that_diverged) {
 
 TEST_P(spawn, is_counted) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   rt->submit(tree{leaves.data(), 12});
   rt->submit(warp_tree{leaves.data(), 5});
   rt->submit(block_tree{leaves.data(), 4});

@@ -17,7 +17,7 @@ GROSR_RUNTIME_SUITE(stopping);
 
 TEST_P(stopping, runs_everything_first) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(2);
+  auto& leaves = keep<std::uint32_t>(2);
   rt->submit(tree{leaves.data(), 14});
   rt->submit(mixed{leaves.data() + 1, 5});
   rt->stop();
@@ -26,13 +26,13 @@ TEST_P(stopping, runs_everything_first) {
 }
 
 TEST_P(stopping, by_destruction_runs_everything_first) {
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   start()->submit(tree{leaves.data(), 13});
   EXPECT_EQ(contents(leaves)[0], 1u << 13);
 }
 
 TEST_P(stopping, while_parked_runs_everything_first) {
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   {
     auto rt = start();
     rt->submit(tree{leaves.data(), 13});
@@ -52,7 +52,7 @@ TEST_P(stopping, what_never_began_is_quick) {
 
 TEST_P(stopping, twice_is_harmless) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   rt->submit(tree{leaves.data(), 5});
   rt->stop();
   rt->stop();
@@ -60,9 +60,29 @@ TEST_P(stopping, twice_is_harmless) {
   EXPECT_EQ(contents(leaves)[0], 32u);
 }
 
+TEST_P(stopping, from_two_threads_waits_in_both) {
+  auto rt = start();
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1, simt::space::pinned);
+  rt->submit(gated{gate.data(), passed.data()});
+  const simt::atomic_ref<std::uint32_t, simt::scope::system> word(gate[0]), ran(passed[0]);
+  std::thread opener([&] {
+    std::this_thread::sleep_for(200ms);
+    word.store(1, simt::release);
+  });
+  std::vector<std::thread> stoppers;
+  for (int i = 0; i < 2; ++i)
+    stoppers.emplace_back([&] {
+      rt->stop();
+      EXPECT_EQ(ran.load(simt::acquire), 1u);
+    });
+  for (auto& t : stoppers) t.join();
+  opener.join();
+}
+
 TEST_P(stopping, refuses_what_comes_later) {
   auto rt = start();
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   const mark<16> task = mark<16>::make(cells.data(), 0);
   const ticket before = rt->submit(task);
   rt->stop();
@@ -90,7 +110,7 @@ TEST_P(stopping, refuses_what_comes_later) {
 TEST_P(stopping, beside_submitters_loses_nothing_accepted) {
   for (std::uint32_t again = 0; again < scaled(20, 3); ++again) {
     auto rt = start();
-    auto cells = make<std::uint32_t>(1);
+    auto& cells = keep<std::uint32_t>(1);
     const mark<16> task = mark<16>::make(cells.data(), 0);
     std::atomic<std::uint32_t> accepted{0};
     std::vector<std::thread> threads;
@@ -113,8 +133,8 @@ TEST_P(stopping, beside_submitters_loses_nothing_accepted) {
 }
 
 TEST_P(stopping, past_its_deadline_says_what_was_not_run) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   auto rt = start();
   rt->submit(gated{gate.data(), passed.data()});
   rt->submit(gated{gate.data(), passed.data()});
@@ -134,8 +154,8 @@ TEST_P(stopping, past_its_deadline_says_what_was_not_run) {
 
 // Nobody waits for ever for what was dropped.
 TEST_P(stopping, past_its_deadline_ends_waits) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   runtime_options o = small_options();
   o.slots = 1 << 14;
   auto rt = start(o);
@@ -160,7 +180,7 @@ TEST_P(stopping, past_its_deadline_ends_waits) {
 
 TEST_P(stopping, within_its_deadline_is_as_without) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   rt->submit(tree{leaves.data(), 10});
   rt->stop(30s);
   EXPECT_EQ(contents(leaves)[0], 1024u);
@@ -170,7 +190,7 @@ TEST_P(stopping, gives_everything_back) {
   const std::size_t before = where().properties().memory_free;
   for (int again = 0; again < 10; ++again) {
     auto rt = start();
-    auto leaves = make<std::uint32_t>(1);
+    auto& leaves = keep<std::uint32_t>(1);
     rt->submit(tree{leaves.data(), 8});
     rt->wait_all();
     EXPECT_EQ(contents(leaves)[0], 256u);

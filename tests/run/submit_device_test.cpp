@@ -1,13 +1,18 @@
 // Every task that the host hands over runs exactly once, whole: one, many, in spans of any length,
 // of any width, size and priority.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "run/tasks.hpp"
 #include "support/scale.hpp"
 
 namespace grosr::testing {
 namespace {
+
+using namespace std::chrono_literals;
 
 GROSR_RUNTIME_SUITE(submit);
 
@@ -23,17 +28,29 @@ std::vector<Task> marks(std::uint32_t* cells, std::uint32_t n) {
 TEST_P(submit, runs_spans_of_any_length) {
   auto rt = start();
   for (std::uint32_t n : lengths) {
-    auto cells = make<std::uint32_t>(n);
+    auto& cells = keep<std::uint32_t>(n);
     rt->submit(marks<mark<16>>(cells.data(), n)).wait();
     EXPECT_TRUE(all_are(cells, 1u)) << n << " tasks";
   }
   EXPECT_TRUE(rt->errors().empty());
 }
 
+TEST_P(submit, runs_very_long_spans) {
+  auto rt = start();
+  // From 262,144 on lines are longer.
+  const std::uint32_t n = scale() >= 1 ? 300'001 : 30'001;
+  auto& cells = keep<std::uint32_t>(n);
+  const auto tasks = marks<mark<16>>(cells.data(), n);
+  const ticket t = rt->submit(tasks);
+  t.wait();
+  EXPECT_TRUE(all_are(cells, 1u));
+  EXPECT_FALSE(t.failed());
+}
+
 TEST_P(submit, runs_tasks_of_any_size) {
   auto rt = start();
   for (std::uint32_t n : lengths) {
-    auto cells = make<std::uint32_t>(n);
+    auto& cells = keep<std::uint32_t>(n);
     rt->submit(marks<mark<24>>(cells.data(), n)).wait();
     rt->submit(marks<mark<64>>(cells.data(), n)).wait();
     EXPECT_TRUE(all_are(cells, 2u)) << n << " tasks";
@@ -73,7 +90,7 @@ TEST_P(submit, runs_tasks_of_four_bytes) {
 TEST_P(submit, runs_wide_tasks_of_any_number) {
   auto rt = start();
   for (std::uint32_t n : {1u, 2u, 31u, 33u, 300u}) {
-    auto cells = make<std::uint32_t>(2 * n);
+    auto& cells = keep<std::uint32_t>(2 * n);
     std::vector<warp_mark> warps;
     std::vector<block_mark> blocks;
     for (std::uint32_t i = 0; i < n; ++i) {
@@ -107,7 +124,7 @@ TEST_P(submit, takes_an_empty_span) {
 TEST_P(submit, lets_the_array_be_reused_at_once) {
   auto rt = start();
   constexpr std::uint32_t n = 3000;
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   auto tasks = marks<mark<24>>(cells.data(), n);
   const ticket t = rt->submit(tasks);
   for (auto& task : tasks) task = {nullptr, ~0u, {}};
@@ -119,7 +136,7 @@ TEST_P(submit, lets_the_array_be_reused_at_once) {
 TEST_P(submit, runs_every_priority) {
   auto rt = start();
   constexpr std::uint32_t n = 500;
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   const auto tasks = marks<mark<16>>(cells.data(), n);
   for (unsigned level = 0; level < priority_levels; ++level) {
     rt->submit(tasks, static_cast<priority>(level));
@@ -133,7 +150,7 @@ TEST_P(submit, runs_every_priority) {
 TEST_P(submit, one_by_one_runs_each_once) {
   auto rt = start();
   const auto n = static_cast<std::uint32_t>(scaled(20'000, 1000));
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   for (std::uint32_t i = 0; i < n; ++i) rt->submit(mark<16>::make(cells.data(), i));
   rt->wait_all();
   EXPECT_TRUE(all_are(cells, 1u));
@@ -146,7 +163,7 @@ TEST_P(submit, that_tries_runs_what_it_took) {
   o.lines = 8;
   auto rt = start(o);
   const auto n = static_cast<std::uint32_t>(scaled(5000, 500));
-  auto cells = make<std::uint32_t>(n);
+  auto& cells = keep<std::uint32_t>(n);
   const auto tasks = marks<mark<16>>(cells.data(), n);
   for (std::uint32_t i = 0; i < n;) {
     const std::uint32_t length = std::min(1 + i % 40, n - i);
@@ -162,13 +179,41 @@ TEST_P(submit, that_tries_does_not_wait_when_slots_are_full) {
   runtime_options o = small_options();
   o.slots = 8;
   auto rt = start(o);
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   std::uint32_t taken = 0;
   for (; taken < 20; ++taken)
     if (!rt->try_submit(gated{gate.data(), passed.data()})) break;
   EXPECT_EQ(taken, 8u);
   simt::atomic_ref<std::uint32_t, simt::scope::system>(gate[0]).store(1, simt::release);
+  rt->wait_all();
+  EXPECT_EQ(contents(passed)[0], taken);
+}
+
+// The same for lines: nobody reads them, and the slots are many.
+TEST_P(submit, that_tries_does_not_wait_when_lines_are_full) {
+  runtime_options o = small_options();
+  o.lines = 8;
+  o.ports_per_level = 1;
+  auto rt = start(o);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
+  const simt::atomic_ref<std::uint32_t, simt::scope::system> word(gate[0]);
+  std::atomic<bool> over{false};
+  std::thread opener([&] {  // ends a try that waits
+    for (int i = 0; i < 60 && !over; ++i) std::this_thread::sleep_for(50ms);
+    word.store(1, simt::release);
+  });
+  std::uint32_t taken = 0;
+  bool refused = false;
+  while (!refused && word.load(simt::acquire) == 0) {
+    refused = !rt->try_submit(gated{gate.data(), passed.data()}, priority::low);
+    if (!refused) ++taken;
+  }
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(word.load(simt::acquire), 0u) << "a try waited for a line, after " << taken;
+  over = true;
+  opener.join();
   rt->wait_all();
   EXPECT_EQ(contents(passed)[0], taken);
 }

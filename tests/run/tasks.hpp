@@ -191,6 +191,14 @@ class runtime_test : public device_test {
     return make_runtime(where(), o);
   }
 
+  /// A buffer that outlives every runtime of the test, also when the test ends early.
+  template <class T>
+  simt::buffer<T>& keep(std::size_t count, simt::space s = simt::space::device) {
+    auto b = std::make_shared<simt::buffer<T>>(where(), s, count);
+    kept_.push_back(b);
+    return *b;
+  }
+
   /// Every cell of `b` holds `value`.
   template <class T>
   static ::testing::AssertionResult all_are(const simt::buffer<T>& b, T value) {
@@ -201,6 +209,9 @@ class runtime_test : public device_test {
                << "cell " << i << " of " << all.size() << " is " << all[i] << ", not " << value;
     return ::testing::AssertionSuccess();
   }
+
+ private:
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 /// The error that `call` throws; fails the test if it throws none.

@@ -13,7 +13,7 @@ GROSR_RUNTIME_SUITE(tasks);
 
 TEST_P(tasks, of_every_kind_run_in_one_job) {
   auto rt = start();
-  auto cells = make<std::uint32_t>(64);
+  auto& cells = keep<std::uint32_t>(64);
   std::uint32_t* c = cells.data();
   for (std::uint32_t i = 0; i < 8; ++i) {
     rt->submit(mark<16>::make(c, i));

@@ -27,8 +27,8 @@ TEST_P(tickets, of_nobody_are_done) {
 
 TEST_P(tickets, are_done_when_their_tasks_are) {
   auto rt = start();
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   const ticket t = rt->submit(gated{gate.data(), passed.data()});
   EXPECT_FALSE(t.done());
   const auto before = std::chrono::steady_clock::now();
@@ -46,8 +46,8 @@ TEST_P(tickets, are_done_when_their_tasks_are) {
 // A span of many lines: its ticket is not done before the last of its tasks.
 TEST_P(tickets, of_many_lines_wait_for_the_last) {
   auto rt = start();
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   // Every gated task holds its warp, so only some of them run before the gate opens.
   const std::vector<gated> tasks(4000, gated{gate.data(), passed.data()});
   const ticket t = rt->submit(tasks);
@@ -59,7 +59,7 @@ TEST_P(tickets, of_many_lines_wait_for_the_last) {
 
 TEST_P(tickets, do_not_wait_for_what_their_tasks_spawn) {
   auto rt = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   const ticket t = rt->submit(tree{leaves.data(), 12});
   t.wait();
   rt->wait_all();
@@ -69,7 +69,7 @@ TEST_P(tickets, do_not_wait_for_what_their_tasks_spawn) {
 // Marks whose bytes are wrong return an error.
 TEST_P(tickets, say_whether_a_task_failed) {
   auto rt = start();
-  auto cells = make<std::uint32_t>(1000);
+  auto& cells = keep<std::uint32_t>(1000);
   const mark<16> good = mark<16>::make(cells.data(), 0), bad{cells.data(), 1, {0}};
   for (std::uint32_t n : {1u, 5u, 32u, 200u, 1000u, 3000u}) {
     std::vector<mark<16>> tasks(n, good);
@@ -87,7 +87,7 @@ TEST_P(tickets, outlive_their_slots) {
   runtime_options o = small_options();
   o.slots = 4;
   auto rt = start(o);
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   const auto n = static_cast<std::uint32_t>(scaled(5000, 500));
   std::vector<ticket> all;
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -103,16 +103,16 @@ TEST_P(tickets, outlive_their_slots) {
   }
 }
 
-// The newest failures are the ones that somebody still asks for.
+// The newest failures are the ones that somebody still asks for; 65,536 are remembered.
 TEST_P(tickets, say_that_they_failed_after_very_many_failures) {
   runtime_options o = small_options();
   o.slots = 256;
   auto rt = start(o);
-  auto cells = make<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(1);
   mark<16> bad = mark<16>::make(cells.data(), 0);
   bad.check[0] = 99;
   std::vector<ticket> last;
-  constexpr std::uint32_t n = 70'000;
+  const auto n = static_cast<std::uint32_t>(scaled(70'000, 2000));
   for (std::uint32_t i = 0; i < n; ++i) {
     const ticket t = rt->submit(bad);
     if (i >= n - 1000) last.push_back(t);
@@ -125,8 +125,8 @@ TEST_P(tickets, say_that_they_failed_after_very_many_failures) {
 
 TEST_P(tickets, can_be_waited_for_by_many_threads) {
   auto rt = start();
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   const ticket t = rt->submit(gated{gate.data(), passed.data()});
   std::vector<std::thread> threads;
   std::atomic<unsigned> woken{0};

@@ -29,8 +29,8 @@ void expect_watchdog(const error& e) {
 }
 
 TEST_P(watchdog, names_a_task_that_does_not_end) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   auto rt = start(impatient());
   const gated task{gate.data(), passed.data()};
   const auto before = std::chrono::steady_clock::now();
@@ -52,31 +52,31 @@ TEST_P(watchdog, names_a_task_that_does_not_end) {
   rt.reset();
   // Another runtime on the device works.
   auto next = start();
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   next->submit(tree{leaves.data(), 5});
   next->wait_all();
   EXPECT_EQ(contents(leaves)[0], 32u);
 }
 
 TEST_P(watchdog, ends_stop) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   auto rt = start(impatient());
   rt->submit(gated{gate.data(), passed.data()});
   expect_watchdog(error_of([&] { rt->stop(); }));
 }
 
 TEST_P(watchdog, ends_destruction) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   const auto before = std::chrono::steady_clock::now();
   start(impatient())->submit(gated{gate.data(), passed.data()});
   EXPECT_LT(std::chrono::steady_clock::now() - before, 10s);
 }
 
 TEST_P(watchdog, ends_a_submit_that_waits_for_room) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   runtime_options o = impatient();
   o.slots = 4;
   auto rt = start(o);
@@ -88,8 +88,8 @@ TEST_P(watchdog, ends_a_submit_that_waits_for_room) {
 
 // Work is left, the kernel was told to leave, and one task does not let it.
 TEST_P(watchdog, ends_a_park_that_a_task_holds_up) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   auto rt = start(impatient());
   const ticket t = rt->submit(gated{gate.data(), passed.data()});
   EXPECT_FALSE(t.wait_for(20ms));
@@ -112,8 +112,8 @@ TEST_P(watchdog, ends_a_park_that_a_task_holds_up) {
 }
 
 TEST_P(watchdog, lets_a_wait_with_a_limit_end_in_time_during_a_park) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   runtime_options o = small_options();
   o.watchdog = 0ms;
   auto rt = start(o);
@@ -146,7 +146,7 @@ struct step {
 };
 
 TEST_P(watchdog, leaves_slow_progress_alone) {
-  auto count = make<std::uint32_t>(1);
+  auto& count = keep<std::uint32_t>(1);
   runtime<step> rt(where(), impatient());
   rt.submit(step{count.data(), 12});
   rt.wait_all();
@@ -157,7 +157,7 @@ TEST_P(watchdog, leaves_the_idle_alone) {
   runtime_options o = impatient();
   o.idle_timeout = 0us;
   auto rt = start(o);
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   rt->submit(tree{leaves.data(), 5});
   rt->wait_all();
   std::this_thread::sleep_for(800ms);
@@ -168,7 +168,7 @@ TEST_P(watchdog, leaves_the_idle_alone) {
 
 TEST_P(watchdog, leaves_the_parked_alone) {
   auto rt = start(impatient());
-  auto leaves = make<std::uint32_t>(1);
+  auto& leaves = keep<std::uint32_t>(1);
   rt->submit(tree{leaves.data(), 15});
   rt->park();
   std::this_thread::sleep_for(800ms);
@@ -177,8 +177,8 @@ TEST_P(watchdog, leaves_the_parked_alone) {
 }
 
 TEST_P(watchdog, that_is_off_waits) {
-  auto gate = make<std::uint32_t>(1, simt::space::pinned);
-  auto passed = make<std::uint32_t>(1);
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
   runtime_options o = small_options();
   o.watchdog = 0ms;
   auto rt = start(o);

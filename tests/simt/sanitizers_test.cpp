@@ -65,21 +65,27 @@ TEST(sanitizers, accept_what_the_vocabulary_orders) {
   testing::for_seeds(20, everything);
 }
 
+// A message behind a flag: fences before and after, or on one side only.
 TEST(sanitizers, accept_fences) {
-  unsigned data = 0;
-  std::uint32_t flag = 0;
-  host::run({2, 1, 0}, [&] {
-    if (lane_id() != 0) return;
-    if (block_id() == 0) {
-      data = 1;
-      fence(release);
-      atomic_ref(flag).store(1, relaxed);
-    } else {
-      wait_until([&] { return atomic_ref(flag).load(relaxed) != 0; }, forever, nullptr, "the flag");
-      fence(acquire);
-      EXPECT_EQ(data, 1u);
+  for (const bool fence_before : {true, false}) {
+    for (const bool fence_after : {true, false}) {
+      unsigned data = 0;
+      std::uint32_t flag = 0;
+      host::run({2, 1, 0}, [&] {
+        if (lane_id() != 0) return;
+        if (block_id() == 0) {
+          data = 1;
+          if (fence_before) fence(release);
+          atomic_ref(flag).fetch_add(1, fence_before ? relaxed : release);
+        } else {
+          const order o = fence_after ? relaxed : acquire;
+          wait_until([&] { return atomic_ref(flag).load(o) != 0; }, forever, nullptr, "the flag");
+          if (fence_after) fence(acquire);
+          EXPECT_EQ(data, 1u);
+        }
+      });
     }
-  });
+  }
 }
 
 // ---- what must be reported
@@ -148,6 +154,24 @@ TEST_F(planted, race_behind_a_relaxed_flag) {
       data = 1;
       atomic_ref(flag).store(1, relaxed);
     } else {
+      wait_until([&] { return atomic_ref(flag).load(relaxed) != 0; }, forever, nullptr, "the flag");
+      data = 2;
+    }
+  });
+}
+
+// Fences order nothing by themselves: the reader's must come after it read the flag.
+TEST_F(planted, race_behind_a_fence_that_comes_too_early) {
+  unsigned data = 0;
+  std::uint32_t flag = 0;
+  EXPECT_RACE([&] {
+    if (lane_id() != 0 || warp_id() != 0) return;
+    if (block_id() == 0) {
+      data = 1;
+      fence(acq_rel);
+      atomic_ref(flag).store(1, relaxed);
+    } else {
+      fence(acq_rel);
       wait_until([&] { return atomic_ref(flag).load(relaxed) != 0; }, forever, nullptr, "the flag");
       data = 2;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 
@@ -18,5 +19,19 @@ inline double scale() {
 inline std::uint64_t scaled(std::uint64_t n, std::uint64_t least = 1) {
   return std::max(least, static_cast<std::uint64_t>(static_cast<double>(n) * scale()));
 }
+
+/// A depth whose tree has 2^depth leaves, scaled; never below `least`.
+inline std::uint32_t scaled_depth(std::uint32_t depth, std::uint32_t least) {
+  const auto leaves = scaled(std::uint64_t{1} << depth, std::uint64_t{1} << least);
+  return static_cast<std::uint32_t>(std::bit_width(leaves) - 1);
+}
+
+/// How many times slower than usual what is built with a sanitizer runs: for spans of time that
+/// must be long against what a lane does meanwhile.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr unsigned slowdown = 10;
+#else
+inline constexpr unsigned slowdown = 1;
+#endif
 
 }  // namespace grosr::testing

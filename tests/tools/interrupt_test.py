@@ -10,19 +10,18 @@ import time
 from cli import CLI, check, finish
 
 SOON_S = 5
+MANY = str(int(20e6 * min(1.0, float(os.environ.get("GROSR_TEST_SCALE", "1")))))
 # Commands that would run for minutes, and whether the signal comes after their first row.
 LONG = [
     (["bench", "soak", "1000"], False),
     (["bench", "spawn", "26"], False),
-    (["bench", "exp-a", "20M"], True),
-    (["bench", "exp-b", "20M"], True),
+    (["bench", "exp-a", MANY], True),
+    (["bench", "exp-b", MANY], True),
     (["bench", "exp-b-plus", "900k", "100000"], False),
     (["bench", "latency", "--repeats", "1M"], False),
     (["bench", "priority", "100", "--repeats", "1M"], False),
     (["bench", "pair-of-programs", "28"], False),
 ]
-
-
 
 
 def interrupt(arguments, after_row):

@@ -92,7 +92,10 @@ class engine {
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
   std::uint32_t claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt,
                            bool& ok);
-  void write_line(unsigned level, const queue::line& content, bool spread);
+  bool write_line(unsigned level, const queue::line& content, bool spread, deadline until,
+                  bool attempt);
+  void give_slot_back(std::uint32_t slot, std::uint32_t generation);
+  bool goes_on_after_stop();
   void ensure_resident();
   bool outstanding() const;
   void launch_locked();
@@ -144,6 +147,7 @@ class engine {
   std::string trace_file_;
 
   std::atomic<life> life_{life::running};
+  std::mutex stop_lock_;  // held by the stop() that leaves the device
   mutable std::mutex fault_lock_;
   errc fault_code_ = errc::stopped;
   std::string fault_text_;

@@ -242,22 +242,29 @@ class poller : public worker<Tasks...> {
 
   /// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
   GROSR_DEVICE bool park() {
-    unsigned lane = simt::lane_id();
+    // Looked for twice: to submitters, `leaving` is gone, so it is not said while work is seen.
+    if (work_waits()) return false;
     if (leads()) say_leaving();
     simt::sync_warp();
-    // Lines first, the board last: a worker that takes a line is active before it does.
-    bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
-    busy = simt::any(simt::full_mask, busy);
+    bool busy = work_waits();
     if (leads()) {
-      if (!busy)
-        busy = holders(simt::atomic_ref<std::uint64_t>(*v_.board).load(simt::acquire)) != 0;
       if (busy)
         simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
                                                                               simt::relaxed);
       else
         simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
     }
-    return simt::shuffle(simt::full_mask, busy ? 1u : 0u, 0) == 0;
+    return !busy;
+  }
+
+  /// Whole warp: whether a line was not taken, or a worker is active.
+  GROSR_DEVICE bool work_waits() const {
+    unsigned lane = simt::lane_id();
+    // Lines first, the board last: a worker that takes a line is active before it does.
+    bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
+    busy = simt::any(simt::full_mask, busy);
+    if (!busy && leads()) busy = holders(base::board().load(simt::acquire)) != 0;
+    return simt::any(simt::full_mask, busy);
   }
 
   queue::held_line line_{};  // the line that this worker took and has not opened yet

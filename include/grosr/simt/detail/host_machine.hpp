@@ -42,9 +42,10 @@ void poll_pause(unsigned turn, const char* why, site where);
 /// A place where a seeded schedule may switch lanes; free when there is no seed.
 void schedule_point();
 
-/// For ThreadSanitizer, which knows no fences: whether the calling lane or thread has passed a
-/// release fence, so that its relaxed stores release as well.
+// What simt::fence stands on under ThreadSanitizer, for the calling lane or thread.
 bool& passed_release_fence();
+void remember_read(void* object);  ///< a relaxed read; the newest 32 are kept
+void acquire_what_was_read();
 
 /// Storage of `size` bytes shared by the block, zeroed when the block begins, one for each `key`.
 void* block_shared(const void* key, std::size_t size, std::size_t alignment);
