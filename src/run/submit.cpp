@@ -88,7 +88,8 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t s = r.first + at % (tries < near_tries ? r.near : r.count);
     __builtin_prefetch(&slot_words_[r.first + (at + 1) % r.near]);
-    // A1: pairs with R2 in worker::report(): the records were read, the results are there.
+    // A1: pairs with R2 in worker::report() and run_line_typed(): the records were read, the results
+    // are there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
     if (mine != word >> 1) continue;
@@ -208,8 +209,8 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }
-  // P2: the lines before the looks at `state` and `life_`; pairs with P1 in
-  // scheduler::say_leaving(), and with P3.
+  // P2: the lines before the looks at `state` and `life_`; pairs with P1 in poller::say_leaving(),
+  // and with P3.
   simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();
   if (life_ == life::stopped && goes_on_after_stop()) stop({});

@@ -1,7 +1,7 @@
 // Lines from the host into a device: one host-side producer lock, any warp of the device consumes.
 //
-//   host writes lines ──bus──> a polling warp sees up to 4 at once, copies them to the mirror and
-//   advances `seen` ──> any warp claims the oldest seen line by moving `claimed`
+//   host writes lines ──bus──> a polling warp sees up to 4 at once, takes the first for itself or
+//   not, and copies the others to the mirror ──> any warp claims the oldest of those
 //
 //   word     claimed (32) │ held (1) │ last poll, 1024 ns units (17) │ waiting (14)   device memory
 //            lines handed out; whether somebody polls; seen lines that nobody has claimed:
@@ -9,8 +9,8 @@
 //   mirror   copies of seen lines; next[i]: the line number that slot i takes next
 //   credit   `seen`, written back to the host every quarter ring                      host memory
 //
-// Polling is a role, not a thread: whoever holds the cursor polls (leader and followers; Schmidt et
-// al., "Leader/Followers", 2000). All device calls are for whole converged warps.
+// Polling is a role, not a thread: whoever holds it polls (leader and followers; Schmidt et
+// al., "Leader/Followers", 2000). Device calls say whether a lane or the whole warp makes them.
 #pragma once
 
 #include <bit>

@@ -21,7 +21,8 @@ class context {
 
   /// Starts a task of any of the runtime's types. Each lane that calls starts one. It is detached:
   /// nobody waits for it but wait_all(). When task memory is full, a lane task runs inside this
-  /// call; see docs/scheduler.md for the limits of that.
+  /// call; others, and those too deep, may wait up to 200 ms, and are counted as rejected when
+  /// there is no room then (docs/scheduler.md, "Spawn").
   template <class Task>
   GROSR_DEVICE void spawn(const Task& task) {
     spawner_.spawn(task, level_, true, depth_);
@@ -43,8 +44,8 @@ class context {
     return spawner_.try_spawn(task, static_cast<std::uint32_t>(p), false);
   }
 
-  /// True when work of a higher priority waits. A long task asks this at its tile boundaries, and
-  /// when it is true spawns what remains of itself and returns.
+  /// True when work of a higher priority waits, or the runtime leaves the device. A long task asks
+  /// this at its tile boundaries, and when it is true spawns what remains of itself and returns.
   GROSR_DEVICE bool yield_to_higher() { return spawner_.higher_waits(level_); }
 
   /// Number of this thread among those that run the task together, and how many they are: 0 of 1

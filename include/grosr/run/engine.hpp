@@ -50,6 +50,7 @@ struct ticket_id {
 /// Thread-safe, all of it, but construction and destruction.
 class engine {
  public:
+  /// Throws error(invalid_option, out_of_memory, device_lost).
   engine(device d, const runtime_options& options, program p);
   ~engine();
   engine(const engine&) = delete;
@@ -60,9 +61,12 @@ class engine {
   std::optional<ticket_id> submit(unsigned type, const void* data, std::size_t n, unsigned level,
                                   deadline until, bool attempt);
 
+  /// Whether the ticket's tasks have run. Never blocks, never throws.
   bool done(ticket_id t) const;
+  /// Whether one of them returned an error, as far as that is still known (the newest 65,536).
   bool failed(ticket_id t) const;
-  /// False when the deadline passed.
+  /// Wait for a ticket, or until nothing submitted before is left; false when the deadline passed.
+  /// Bring the kernel back if it left. Throw the reason when the runtime is lost.
   bool wait(ticket_id t, deadline until);
   bool wait_all(deadline until);
 
@@ -71,6 +75,8 @@ class engine {
   void park();
   bool resident() const;
 
+  /// Waits for all, leaves the device and ends. Throws error(timed_out) past the deadline, after an
+  /// abort, and the reason when the runtime is lost.
   void stop(deadline until);
   runtime_stats stats() const;
   std::vector<task_error> errors() const;
@@ -125,7 +131,7 @@ class engine {
   std::atomic<std::uint32_t> next_slot_[3] = {}, next_port_{0};
   std::atomic<std::uint64_t> submitted_{0};
 
-  simt::buffer<std::uint32_t> words_;  // device: board, hints and leave, error count
+  simt::buffer<std::uint32_t> words_;  // device: what view has lines of its own for
   simt::buffer<queue::ingress_ref> port_refs_;
   simt::buffer<slot_info> slot_infos_;
   simt::buffer<unsigned char> slabs_, pool_, overflow_;

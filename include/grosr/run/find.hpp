@@ -53,7 +53,7 @@ class finder : public poller<Tasks...> {
                           [&](std::uint32_t victim) { return steal(level, victim); });
     if (r) return r;
     // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
-    // between are looked for once more; deques are scanned every scan_every_ns anyway.
+    // between are looked for once more; deques are scanned every scan_every_cycles anyway.
     unsigned lane = simt::lane_id();
     if (leads()) clear_hint(hint_bit(level, false));
     simt::sync_warp();

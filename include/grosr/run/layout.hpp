@@ -137,7 +137,7 @@ GROSR_DEVICE inline std::uint32_t hint_bit(std::uint32_t level, bool block) {
 /// Set while warps wait for work: workers publish what they could keep.
 inline constexpr std::uint32_t hungry_bit = 1u << 16;
 
-/// Everything a kernel needs; passed by value, so that it lies in constant memory.
+/// Everything a kernel needs; passed by value, and copied to block-shared memory by each block.
 struct view {
   // Device memory, one line each.
   std::uint64_t* board;        ///< activations << 32 | active workers and refs in spill rings
@@ -166,7 +166,7 @@ struct view {
   worker_stats* stats;
   worker_save* saves;
   std::uint64_t* running;       ///< device: (type + 1) << 56 | serial of the run, by worker
-  std::uint32_t* running_host;  ///< pinned: type + 1, by worker; late by up to 16 us
+  std::uint32_t* running_host;  ///< pinned: type + 1, by worker; told every 16 us at most
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
   trace_event* trace;  ///< null: off; [worker][trace_capacity]

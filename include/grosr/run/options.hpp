@@ -11,18 +11,18 @@ namespace grosr {
 /// Options of a runtime. 0 means "choose for me" where it says so.
 struct runtime_options {
   unsigned sms = 0;              ///< multiprocessors to use; 0: all
-  unsigned blocks_per_sm = 0;    ///< blocks of 128 threads on each; 0: one less than fit
-  unsigned ports_per_level = 0;  ///< ingress rings a priority level; 0: 4 on GPUs, 1 on the host
-  std::uint32_t lines = 1024;    ///< lines an ingress ring holds; a power of two, at least 8
-  std::uint32_t slots = 16384;   ///< small submissions and tickets in flight
-  std::uint32_t slabs = 512;     ///< buffers of 512 tasks for spans in flight, in pinned memory
+  unsigned blocks_per_sm = 0;    ///< blocks of 128 threads on each; 0: one less than fit; host: 1
+  unsigned ports_per_level = 0;  ///< ingress rings a level, at most 8; 0: 4 on GPUs, 1 on the host
+  std::uint32_t lines = 1024;    ///< lines an ingress ring holds; a power of two, 8 to 8192
+  std::uint32_t slots = 16384;   ///< single tasks in flight, and as many tickets of several lines
+  std::uint32_t slabs = 512;     ///< buffers of 512 tasks for other lines in flight, pinned; from 2
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded.
   std::size_t memory_limit = std::size_t{256} << 20;
   /// Pinned host memory for tasks that find that full, in bytes: wide ones, and those too deep to
   /// run inside their parents.
   std::size_t overflow_limit = std::size_t{16} << 20;
-  unsigned inline_depth = 4;  ///< how deep children run inside their parents when memory is full
+  unsigned inline_depth = 4;  ///< how deep lane tasks run in their parents when memory is full
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};
   /// No task ended for so long while work is outstanding: the runtime aborts. 0: never.
@@ -31,7 +31,7 @@ struct runtime_options {
   std::string trace;
 };
 
-/// Counters since the runtime began. Taken while it runs, they may lag by a few batches a worker.
+/// Counters since the runtime began. Taken while it runs, they may lag by some 64 runs a worker.
 struct runtime_stats {
   std::uint64_t submitted = 0;    ///< tasks accepted from the host
   std::uint64_t tasks = 0;        ///< tasks run

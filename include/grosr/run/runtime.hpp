@@ -65,7 +65,8 @@ class runtime {
   /// learn of errors.
   ~runtime() = default;
 
-  /// Hands over one task. Waits while queues are full. Throws error(stopped) after stop().
+  /// Hands over one task. Waits while queues are full. Throws error(stopped) after stop(), and
+  /// error(device_lost, watchdog) when the runtime has ended so; so do the others.
   template <class Task>
   ticket submit(const Task& task, priority p = priority::normal) {
     return submit(std::span<const Task>(&task, 1), p);

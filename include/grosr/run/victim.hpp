@@ -1,8 +1,8 @@
 // Whom to steal from: the one place to change the victim choice.
 //
 // Every level has a bitmap with a bit for each worker whose deque may hold something. A thief loads
-// the whole bitmap at once (32 words a step, one coalesced load), starts after its own position so
-// that thieves spread, and tries the first few workers found.
+// the bitmap 32 words a step, one coalesced load. It starts at a word and a bit that its own number
+// and its turn give, so that thieves spread, and tries the first few workers found.
 #pragma once
 
 #include "grosr/run/layout.hpp"

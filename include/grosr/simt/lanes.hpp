@@ -2,8 +2,8 @@
 //
 // Contract of every masked collective: each lane named in `mask` calls it, from the same place in
 // the code or not, with the same mask; lanes outside the mask do not take part. A lane must be in
-// its own mask. `active_mask()` gives such a mask in divergent code. Collectives order memory
-// among the lanes that take part, as __syncwarp does.
+// its own mask. `active_mask()` gives such a mask in divergent code. sync_warp() and
+// sync_block() order memory among those that take part; the others only move values.
 #pragma once
 
 #include <bit>
