@@ -75,10 +75,14 @@ struct slot_info {
   std::uint32_t ticket_lines;
   std::uint32_t generation;
   std::uint32_t ticket_generation;
-  std::uint32_t done;    ///< tasks run; or, in a ticket's slot, lines done
-  std::uint32_t failed;  ///< tasks that returned an error
   std::uint32_t reserved;
+  std::uint64_t count;  ///< failed << 32 | done: of tasks; or, in a ticket's slot, of lines
 };
+
+/// What slot_info::count grows by.
+GROSR_DEVICE inline std::uint64_t counted(std::uint32_t done, std::uint32_t failed) {
+  return std::uint64_t{failed} << 32 | done;
+}
 
 /// A slot's word in host memory: generation << 1 | failed.
 GROSR_DEVICE inline std::uint32_t slot_word(std::uint32_t generation, bool failed) {

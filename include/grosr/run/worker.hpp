@@ -169,10 +169,10 @@ class worker : public member<Tasks...> {
       if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
         record_error(v_, type, status, &task, sizeof(T));
       end_run(type, 1, bad ? 1 : 0);
-      std::uint32_t end = leads() ? end_line(h.ticket, h.ticket_lines, bad != 0) : 0;
       simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
       std::uint64_t board = leads() ? base::board().load(simt::relaxed) : 0;
-      if (leads()) say_complete(h.slot, h.generation, h.ticket, h.ticket_generation, bad != 0, end);
+      if (leads())
+        finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, bad != 0);
       line_left_nothing_ = hands_empty();
       if (line_left_nothing_) base::tell_alone(claimed, board);
     }
@@ -268,15 +268,14 @@ class worker : public member<Tasks...> {
     simt::sync_warp();
     if (leads()) {
       slot_info& s = v_.slots[pending_slot_];
-      simt::atomic_ref<std::uint32_t> done(s.done), bad(s.failed);
-      if (pending_failed_) bad.fetch_add(pending_failed_, simt::relaxed);
+      simt::atomic_ref<std::uint64_t> count(s.count);
+      std::uint64_t more = counted(pending_done_, pending_failed_);
       simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
-      if (done.fetch_add(pending_done_, simt::relaxed) + pending_done_ == s.total) {
-        simt::fence(simt::acquire);  // A1: what was done for the other counts
-        bool any = bad.load(simt::relaxed) != 0;
-        done.store(0, simt::relaxed);
-        bad.store(0, simt::relaxed);
-        report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines, any);
+      std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
+      if (static_cast<std::uint32_t>(now) == s.total) {
+        count.store(0, simt::relaxed);
+        report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
+               now >> 32 != 0);
       }
     }
     pending_slot_ = no_slot;
@@ -287,42 +286,30 @@ class worker : public member<Tasks...> {
   GROSR_DEVICE void report(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
                            std::uint32_t ticket_generation, std::uint32_t ticket_lines,
                            bool failed) {
-    std::uint32_t end = end_line(ticket, ticket_lines, failed);
     simt::fence<simt::scope::system>(simt::acq_rel);  // R2
-    say_complete(slot, generation, ticket, ticket_generation, failed, end);
+    finish(slot, generation, ticket, ticket_generation, ticket_lines, failed);
   }
 
-  /// What say_complete() says of a ticket.
-  static constexpr std::uint32_t ticket_goes_on = 0, ticket_done = 1, ticket_failed = 3;
-
-  /// One lane, a line's tasks are run: counts it for a ticket of several lines. Whether the ticket
-  /// ended with it: one of the above.
-  GROSR_DEVICE std::uint32_t end_line(std::uint32_t ticket, std::uint32_t ticket_lines,
-                                      bool failed) {
-    if (ticket_lines <= 1) return ticket_goes_on;
-    slot_info& t = v_.slots[ticket];
-    simt::atomic_ref<std::uint32_t> done(t.done), bad(t.failed);
-    if (failed) bad.fetch_add(1, simt::relaxed);
-    simt::fence<simt::scope::system>(simt::acq_rel);  // R1 again, for this line
-    if (done.fetch_add(1, simt::relaxed) + 1 != ticket_lines) return ticket_goes_on;
-    simt::fence(simt::acquire);  // A2: pairs with R1 of the other lines
-    bool any = bad.load(simt::relaxed) != 0;
-    done.store(0, simt::relaxed);
-    bad.store(0, simt::relaxed);
-    return any ? ticket_failed : ticket_done;
-  }
-
-  /// One lane, after R2: one release for both words: results are there, the slab was read, counters
-  /// are reset. Pairs with the acquires in engine::done() and engine::take_slot().
-  GROSR_DEVICE void say_complete(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
-                                 std::uint32_t ticket_generation, bool failed,
-                                 std::uint32_t ticket_end) {
+  /// One lane, after R2, which releases results, the slab's reading and the counters' resetting;
+  /// and acquires what others did for the same count (A2, pairs with their R1). The words pair with
+  /// the acquires in engine::done() and engine::take_slot().
+  GROSR_DEVICE void finish(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
+                           std::uint32_t ticket_generation, std::uint32_t ticket_lines,
+                           bool failed) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
     // What returned because it was told to abort has not been run.
     if (run_cycles_ > long_run_cycles && v_.aborted()) return;
-    if (ticket_end != ticket_goes_on)
-      word(v_.slot_words[ticket])
-          .store(slot_word(ticket_generation, ticket_end == ticket_failed), simt::relaxed);
+    if (ticket_lines > 1) {
+      simt::atomic_ref<std::uint64_t> count(v_.slots[ticket].count);
+      std::uint64_t more = counted(1, failed ? 1 : 0);
+      std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
+      if (static_cast<std::uint32_t>(now) == ticket_lines) {
+        count.store(0, simt::relaxed);
+        simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other lines
+        word(v_.slot_words[ticket])
+            .store(slot_word(ticket_generation, now >> 32 != 0), simt::relaxed);
+      }
+    }
     word(v_.slot_words[slot]).store(slot_word(generation, failed), simt::relaxed);
   }
 
