@@ -88,8 +88,8 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t s = r.first + at % (tries < near_tries ? r.near : r.count);
     __builtin_prefetch(&slot_words_[r.first + (at + 1) % r.near]);
-    // A1: pairs with R2 in worker::report() and run_line_typed(): the records were read, the results
-    // are there.
+    // A1: pairs with R2 in worker.hpp, before finish(): the records were read, the results are
+    // there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
     if (mine != word >> 1) continue;
