@@ -117,7 +117,9 @@ void engine::allocate() {
   // The pool: each batch also has a cell in the free ring and in every spill ring. Rings are powers
   // of two, so the largest pool is found by trying.
   auto ring_cells = [&](std::size_t batches) {
-    return std::bit_ceil(std::max<std::size_t>(batches + overflow_batches + slots, 2));
+    // A slab may be named by several refs, of a run of lane tasks each.
+    std::size_t slab_refs = std::size_t{options_.slabs} * (slab_records / simt::warp_size);
+    return std::bit_ceil(std::max<std::size_t>(batches + overflow_batches + slab_refs, 2));
   };
   auto total = [&](std::size_t batches) {
     return fixed + batches * view_.batch_bytes +
@@ -266,12 +268,13 @@ void engine::stop(deadline until) {
     }
     if (!finished) {
       runtime_stats s = stats();
-      abort_kernel();
       std::uint64_t known = s.submitted + s.spawned;
       std::string text = "stop: the deadline passed with about " +
                          std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
                          std::to_string(known) +
                          " tasks not run; they are dropped. Give stop() more time, or none to wait";
+      say_fault(errc::stopped, text);
+      abort_kernel();
       fail(errc::stopped, text);  // whoever still waits learns it
       throw error(errc::timed_out, text);
     }

@@ -82,13 +82,17 @@ void engine::throw_if_ended() const {
   if (life_ == life::lost) throw_fault();
 }
 
+// Keeps what is to be said of a fault, the first that was found. From now on no wait succeeds.
+void engine::say_fault(errc code, const std::string& text) {
+  std::lock_guard lock(fault_lock_);
+  aborting_ = true;
+  if (!fault_text_.empty()) return;
+  fault_code_ = code;
+  fault_text_ = text;
+}
+
 void engine::fail(errc code, const std::string& text) {
-  {
-    std::lock_guard lock(fault_lock_);
-    if (life_ == life::lost) return;
-    fault_code_ = code;
-    fault_text_ = text;
-  }
+  say_fault(code, text);
   life_ = life::lost;
 }
 
@@ -129,7 +133,7 @@ void engine::abort_kernel() {
   host_word(state_[32])
       .store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort), simt::release);
   std::uint32_t leave = leave_abort;
-  auto give_up = clock::now() + std::chrono::seconds(1);
+  auto give_up = clock::now() + std::chrono::seconds(2);  // workers trap after one
   try {
     simt::copy_bytes(device_, view_.hints + 1, &leave, sizeof leave);
     while (!stream_->done() && clock::now() < give_up)
@@ -190,8 +194,11 @@ void engine::check_progress() {
                      " ms while work was outstanding. Running: " + running_now(true) +
                      ". The runtime is aborted; raise runtime_options::watchdog if tasks are that "
                      "long";
-  fail(errc::watchdog, text);
+  // First the kernel, then the news: who hears them goes on to cudaFree, which waits for the kernel
+  // and keeps every other call of the process waiting.
+  say_fault(errc::watchdog, text);
   abort_kernel();
+  fail(errc::watchdog, text);
 }
 
 }  // namespace grosr::run

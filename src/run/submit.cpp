@@ -28,13 +28,14 @@ bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
 /// Tasks a line should carry: all of them in few lines when there are many, spread over more warps
 /// when there are few.
-std::uint32_t tasks_a_line(width w, std::size_t n) {
+std::uint32_t tasks_a_line(width w, std::size_t n, std::size_t slabs) {
   if (w == width::lane) {
     std::size_t even = (n / 40 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
     std::size_t most = n < 262'144 ? 256 : slab_records;
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, 128, most));
   }
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 4096, 1, 32));
+  // Wide ones: all of them in flight while there are no more than half the slabs can hold.
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(2 * n / slabs, 1, slab_records / 2));
 }
 
 bool reached(std::uint32_t word, std::uint32_t generation) {
@@ -46,7 +47,9 @@ bool reached(std::uint32_t word, std::uint32_t generation) {
 
 // Polls: 200 us of spinning, then sleeps from 20 us to 1 ms.
 template <class Ready>
-bool engine::wait_for(Ready&& ready, deadline until) {
+bool engine::wait_for(Ready&& condition, deadline until) {
+  // What comes to pass while the kernel is being aborted has not been done: that ends in an error.
+  auto ready = [&] { return condition() && !aborting_; };
   if (ready()) return true;
   auto began = clock::now();
   for (unsigned turn = 1;; ++turn) {
@@ -154,7 +157,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
                                    " after stop(); make a new runtime");
   const task_type& t = program_.types[type];
-  std::uint32_t a_line = tasks_a_line(t.how_wide, n);
+  std::uint32_t a_line = tasks_a_line(t.how_wide, n, options_.slabs);
   auto lines = static_cast<std::uint32_t>((n + a_line - 1) / a_line);
   bool ok = true;
   ticket_id ticket;

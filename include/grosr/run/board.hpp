@@ -104,9 +104,8 @@ class member : public spawner<Tasks...> {
     simt::sync_warp();
   }
 
-  /// Whole warp, after tell(). Q4: false when somebody became active since the board was `seen` (of
-  /// lane 0):
-  /// what it claimed is not in what was told.
+  /// Whole warp, after tell(). Q4: false when somebody became active since the board was `seen`
+  /// (lane 0's): what it claimed is not in what was told.
   GROSR_DEVICE bool leave_board(std::uint64_t seen) const {
     bool done = false;
     if (leads()) {

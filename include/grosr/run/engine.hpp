@@ -110,12 +110,13 @@ class engine {
   [[noreturn]] void throw_fault() const;
   void monitor();
   void check_progress();
+  void say_fault(errc code, const std::string& text);
   void fail(errc code, const std::string& text);
   std::string running_now(bool from_device) const;
   void abort_kernel();
   void write_trace();
   template <class Ready>
-  bool wait_for(Ready&& ready, deadline until);
+  bool wait_for(Ready&& condition, deadline until);
 
   device device_;
   runtime_options options_;
@@ -153,7 +154,8 @@ class engine {
   std::string trace_file_;
 
   std::atomic<life> life_{life::running};
-  std::mutex stop_lock_;  // held by the stop() that leaves the device
+  std::mutex stop_lock_;               // held by the stop() that leaves the device
+  std::atomic<bool> aborting_{false};  // before the kernel learns it
   mutable std::mutex fault_lock_;
   errc fault_code_ = errc::stopped;
   std::string fault_text_;

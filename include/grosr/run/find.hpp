@@ -125,13 +125,6 @@ class finder : public poller<Tasks...> {
     if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
   }
 
-  /// Whole warp that had nothing and now has a ref: the block's other warps should look too.
-  GROSR_DEVICE void wake_others() {
-    if (!leads()) return;
-    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
-    clear_hint(hungry_bit);  // those who still wait say so again
-  }
-
   /// One lane: asks the block's warps to meet at their next step.
   GROSR_DEVICE void ask_for_meeting(bool now) {
     if (!now &&

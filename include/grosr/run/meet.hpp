@@ -2,6 +2,7 @@
 #pragma once
 
 #include "grosr/run/find.hpp"
+#include "grosr/simt/launch.hpp"
 
 namespace grosr::run {
 
@@ -22,7 +23,7 @@ class meeter : public finder<Tasks...> {
     bool held = true;
     if (leads()) {
       arrived.fetch_add(1, simt::acq_rel);
-      std::uint64_t deadline = simt::clock_ns() + meeting_patience_ns;
+      std::uint64_t began = simt::clock_ns(), deadline = began + meeting_patience_ns;
       for (unsigned turn = 0;; ++turn) {
         std::uint32_t n = arrived.load(simt::acquire);
         if (n == warps_per_block) break;
@@ -35,6 +36,9 @@ class meeter : public finder<Tasks...> {
           held = false;
           break;
         }
+        // Told to abort, and a task does not end: ends it with everything else. From here, because
+        // the host's calls may all be waiting for this kernel.
+        if (v_.aborted() && simt::clock_ns() - began > abort_patience_ns) simt::trap();
         simt::pause(turn < 3 ? turn : 3, "the block's other warps");
       }
     }
@@ -124,6 +128,7 @@ class meeter : public finder<Tasks...> {
  private:
   static constexpr std::uint64_t meeting_patience_ns = 100'000;
   static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
+  static constexpr std::uint64_t abort_patience_ns = 1'000'000'000;
   static constexpr unsigned block_streak = 32;
 };
 

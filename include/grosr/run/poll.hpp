@@ -217,13 +217,6 @@ class poller : public worker<Tasks...> {
     return verdict;
   }
 
-  /// Whole warp, between runs: whether nothing is left of what this worker took or was given.
-  GROSR_DEVICE bool hands_empty() {
-    std::uint32_t some = 0;
-    if (leads()) some = w_.deques.nonempty | nonempty(b_.deques);
-    return simt::shuffle(simt::full_mask, some, 0) == 0;
-  }
-
   /// Levels whose bitmaps are not empty, as hint bits. One lane.
   GROSR_DEVICE std::uint32_t scan_hints() const {
     // One word a wait, not all: over the workers of a device every word is looked at often.

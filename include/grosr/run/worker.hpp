@@ -125,7 +125,11 @@ class worker : public member<Tasks...> {
     if (r.slot()) fetch(r.take(1), stride_of<T>, stride_of<T>);
     read_record(r.slot() ? w_.stage : batch_at(r) + r.first() * stride_of<T>, task);
     simt::sync_warp();
-    if (leads()) retire(r, 1);
+    if (leads()) {
+      retire(r, 1);
+      // Tasks this wide may be long: the others of a line do not wait for it.
+      if (r.slot() && r.count() > 1) w_.spilled += publish_all(v_, w_.deques, id_, 0);
+    }
     begin_run(type, r.slot());
     simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
     context_type c(*this, width::warp, r.level(), 0);

@@ -159,14 +159,17 @@ inline void reserve_stack(device d, [[maybe_unused]] std::size_t bytes) {
 #endif
 }
 
-/// A kernel that faults: it ends every kernel of its context, for when one cannot be ended by
-/// asking. The device is lost to the process afterwards.
-struct trap_kernel {
-  GROSR_DEVICE void operator()() const {
+/// Ends every kernel of its context, for when one cannot be ended by asking. The device is lost to
+/// the process afterwards. Does nothing on the host.
+GROSR_DEVICE inline void trap() {
 #if GROSR_ON_GPU
-    asm volatile("trap;");
+  asm volatile("trap;");
 #endif
-  }
+}
+
+/// A kernel that does it.
+struct trap_kernel {
+  GROSR_DEVICE void operator()() const { trap(); }
 };
 
 }  // namespace grosr::simt
