@@ -50,7 +50,7 @@ void engine::park() {
   }
   // Not under the lock: the kernel may take long to end, and submitters may bring it back.
   auto nap = std::chrono::microseconds(5);
-  while (launched_.load() == epoch && !stream_ended()) {
+  while ((launched_.load() == epoch && !stream_ended()) || (aborting_ && life_ != life::lost)) {
     throw_if_ended();
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, std::chrono::microseconds(1000));

@@ -142,8 +142,9 @@ void leave_it_hanging() {
   {
     runtime_options o = small_options();
     o.watchdog = 500ms;
+    // Freed after the runtime has ended: to free it before would wait for the task, as CUDA does.
+    const simt::buffer<std::uint32_t> cell(device("cuda:0"), simt::space::device, 1);
     fragile_runtime rt(device("cuda:0"), o);
-    const simt::buffer<std::uint32_t> cell(rt.where(), simt::space::device, 1);
     rt.submit(endless{cell.data()});
   }
   std::exit(0);

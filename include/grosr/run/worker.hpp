@@ -73,7 +73,7 @@ class worker : public member<Tasks...> {
     unsigned lane = simt::lane_id();
     ref now = r.slot() && r.count() > most ? r.take(most) : r;
     std::uint32_t total = 0;
-    T task;
+    T task{};
     if (r.slot()) {
       total = now.count();
       fetch(now, total * stride, stride);
