@@ -24,6 +24,7 @@ struct deque_owner {
 
 class deque_ref {
  public:
+  /// `capacity` is a power of two; `entries` has that many. All members are for one lane.
   GROSR_DEVICE deque_ref(std::uint64_t* word, std::uint64_t* entries, std::uint32_t capacity)
       : word_(word), entries_(entries), mask_(capacity - 1) {}
 

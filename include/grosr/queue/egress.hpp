@@ -24,6 +24,7 @@ struct egress_control {
   alignas(128) std::uint64_t credit_cached;
 };
 
+/// The device's view of an egress ring; passed by value. Any number of lanes use it at once.
 class egress_ref {
  public:
   egress_ref() = default;
@@ -75,6 +76,7 @@ class egress {
   /// Throws error(invalid_option) unless `capacity` (lines) is a power of two and at least 32.
   egress(device d, std::uint32_t capacity);
 
+  /// What kernels get; valid while this lives.
   egress_ref ref() const;
 
   /// The oldest line, if it is there. One thread at a time.

@@ -254,6 +254,7 @@ class ingress {
   /// max_lines.
   ingress(device d, std::uint32_t capacity);
 
+  /// What kernels get; valid while this lives.
   ingress_ref ref() const;
 
   /// Held while a line is prepared and written.

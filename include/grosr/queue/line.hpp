@@ -26,6 +26,7 @@ struct line {
   std::uint32_t word[line_content];
 };
 
+/// The lap that line `number` of a ring carries: 1 and up.
 GROSR_DEVICE inline std::uint32_t lap_of(std::uint64_t number, std::uint32_t capacity) {
   return static_cast<std::uint32_t>(number / capacity) + 1;
 }

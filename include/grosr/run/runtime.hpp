@@ -22,7 +22,8 @@
 
 namespace grosr {
 
-/// What a submission is waited for by. A small value; refers to its runtime, which must live.
+/// What a submission is waited for by. A small value, to be copied freely; refers to its runtime,
+/// which must live. Thread-safe.
 class ticket {
  public:
   ticket() = default;
@@ -102,24 +103,30 @@ class runtime {
 
   /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
   /// left to run. Other threads may go on submitting; while they never let the device come to rest,
-  /// it goes on waiting.
+  /// it goes on waiting. Throws error(device_lost, watchdog or stopped) if that cannot happen.
   void wait_all() { engine_->wait_all({}); }
+  /// The same with a time limit: false when it passed first.
   bool wait_all_for(std::chrono::nanoseconds limit) {
     return engine_->wait_all(std::chrono::steady_clock::now() + limit);
   }
 
   /// Gives the device back until the next submit or wait; returns when the kernel has ended. Call
-  /// it before cudaFree and other calls that wait for the whole device.
+  /// it before cudaFree and other calls that wait for the whole device. A task that runs is waited
+  /// for. Throws error(device_lost or watchdog).
   void park() { engine_->park(); }
+
+  /// Whether the kernel is on the device and not about to leave it.
   bool resident() const { return engine_->resident(); }
 
   /// Waits for everything accepted, then ends; later submits throw. Past the deadline it aborts and
-  /// throws error(timed_out) that says how much was not run.
+  /// throws error(timed_out) that says how much was not run. Without one it waits as long as it
+  /// takes, or throws as wait_all().
   void stop() { engine_->stop({}); }
   void stop(std::chrono::nanoseconds limit) {
     engine_->stop(std::chrono::steady_clock::now() + limit);
   }
 
+  /// Counters so far, see options.hpp. Costs a copy from the device, some 10 us.
   runtime_stats stats() const { return engine_->stats(); }
 
   /// The first tasks that returned errors, at most 64.

@@ -17,13 +17,16 @@ enum class space { device, pinned };
 
 /// Allocates zeroed bytes, aligned to 256; null for 0 bytes. Throws error(out_of_memory) with what
 /// was asked and what is free. Device memory is plain, never managed. Must not be called while a
-/// resident kernel keeps the device busy for ever: the runtime parks first.
+/// resident kernel keeps the device busy for ever: the runtime parks first. Thread-safe.
 void* allocate_bytes(device d, space s, std::size_t bytes);
+
+/// Gives back what allocate_bytes() returned for the same device and space; null is ignored. On a
+/// GPU it waits, as cudaFree does, until every kernel has ended. Thread-safe.
 void free_bytes(device d, space s, void* p) noexcept;
 
 /// Copies between any two spaces of `d` and the host, and waits. Runs beside resident kernels:
 /// it uses a stream of its own that waits for no other, and goes through pinned memory of its own
-/// where host memory is not pinned. Thread-safe.
+/// where host memory is not pinned. Throws error(device_lost) when the device faulted. Thread-safe.
 void copy_bytes(device d, void* to, const void* from, std::size_t bytes);
 
 namespace detail {

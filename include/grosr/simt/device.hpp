@@ -36,7 +36,7 @@ class device {
   explicit device(std::string_view name);
 
   /// All devices present, GPUs first. Never throws for a missing or broken driver: those GPUs
-  /// are left out and `cuda_status()` says why.
+  /// are left out and `cuda_status()` says why. Thread-safe.
   static std::vector<device> list();
 
   /// The first GPU if there is one, else `host:0`.
@@ -49,6 +49,7 @@ class device {
   int index() const { return index_; }
   bool is_cuda() const { return backend_ == backend::cuda; }
   std::string name() const;  ///< "cuda:0"
+  /// Asks the driver each time, in microseconds. Throws error(device_lost) when the GPU faulted.
   device_properties properties() const;
 
   friend bool operator==(const device&, const device&) = default;

@@ -80,6 +80,7 @@ GROSR_DEVICE inline unsigned sm_id() {
 #endif
 }
 
+/// Number of bits set.
 GROSR_DEVICE inline unsigned popcount(std::uint32_t mask) {
 #if GROSR_ON_GPU
   return static_cast<unsigned>(__popc(static_cast<int>(mask)));
@@ -106,6 +107,7 @@ GROSR_DEVICE inline unsigned lowest_bit(std::uint32_t mask) {
 #endif
 }
 
+/// Position of the lowest bit set; `mask` must not be 0.
 GROSR_DEVICE inline unsigned lowest_bit64(std::uint64_t mask) {
 #if GROSR_ON_GPU
   return static_cast<unsigned>(__ffsll(static_cast<long long>(mask))) - 1u;
@@ -192,6 +194,7 @@ GROSR_DEVICE inline std::uint32_t ballot(std::uint32_t mask, bool predicate,
 #endif
 }
 
+/// Whether any lane of `mask` passed true.
 GROSR_DEVICE inline bool any(std::uint32_t mask, bool predicate, site where = site::here()) {
   return ballot(mask, predicate, where) != 0;
 }

@@ -25,6 +25,7 @@ struct shape {
 /// stream that failed stays failed: what is launched behind the failure does not run.
 class stream {
  public:
+  /// Throws error(device_lost) when the GPU faulted.
   explicit stream(device d);
   ~stream();
   stream(stream&&) noexcept;
@@ -86,7 +87,8 @@ __global__ void __launch_bounds__(MaxThreads, MinBlocks) entry(const __grid_cons
 
 /// Launches `kernel`, a trivially copyable callable with a GROSR_DEVICE `operator()() const`, once
 /// in every thread of `grid`. MaxThreads and MinBlocks are __launch_bounds__: they bound registers.
-/// Throws error(not_built) when `s` is on a GPU and the calling file was not compiled by nvcc.
+/// Throws error(not_built) when `s` is on a GPU and the calling file was not compiled by nvcc,
+/// error(invalid_option) when the grid does not fit the kernel, error(device_lost) after a fault.
 template <unsigned MaxThreads = 1024, unsigned MinBlocks = 1, class Kernel>
 void launch(stream& s, shape grid, const Kernel& kernel) {
   detail::check_shape(s.where(), grid.blocks, grid.threads);
@@ -120,7 +122,7 @@ struct kernel_fit {
 };
 
 /// Asks how many blocks of `threads` of this kernel fit on one SM, and loads it eagerly, so that a
-/// later launch cannot wait for a resident kernel.
+/// later launch cannot wait for a resident kernel. Errors as launch().
 template <unsigned MaxThreads, unsigned MinBlocks, class Kernel>
 kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
   if (!d.is_cuda()) return {1, 0, 0};
@@ -144,7 +146,8 @@ kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
 }
 
 /// Makes sure that device functions which call each other recursively have `bytes` of stack a
-/// lane. Costs device memory for every lane the GPU can hold. On the host: stacks are fixed.
+/// lane. Costs device memory for every lane the GPU can hold. On the host: stacks are fixed. Throws
+/// error(out_of_memory) when the device has not that much.
 inline void reserve_stack(device d, [[maybe_unused]] std::size_t bytes) {
   if (!d.is_cuda()) return;
 #if defined(__CUDACC__)
