@@ -41,7 +41,9 @@ TEST_P(small_queues, spill_what_one_task_starts) {
   EXPECT_TRUE(all_are(cells, 1u));
   rt->stop();
   // On a GPU thieves may be faster than the deque is filled.
-  if (!where().is_cuda()) EXPECT_GE(rt->stats().spilled, 1u);
+  if (!where().is_cuda()) {
+    EXPECT_GE(rt->stats().spilled, 1u);
+  }
 }
 
 TEST_P(small_queues, make_submitters_wait) {
