@@ -117,8 +117,7 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
 std::uint32_t engine::claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
                                  bool attempt, bool& ok) {
   std::optional<std::uint32_t> slot = take_slot(k, generation);
-  if (!slot && !attempt)
-    wait_for([&] { return (slot = take_slot(k, generation)).has_value(); }, until);
+  if (!slot && !attempt) wait_for([&] { return slot || (slot = take_slot(k, generation)); }, until);
   ok = slot.has_value();
   return slot.value_or(0);
 }
@@ -143,7 +142,10 @@ bool engine::write_line(unsigned level, const queue::line& content, bool spread,
     }
     return false;
   };
-  return write() || (!attempt && wait_for(write, until));
+  bool written = write();
+  auto try_again = [&] { return written || (written = write()); };
+  if (!written && !attempt) wait_for(try_again, until);
+  return written;
 }
 
 void engine::give_slot_back(std::uint32_t slot, std::uint32_t generation) {

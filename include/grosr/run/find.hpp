@@ -56,6 +56,7 @@ class finder : public poller<Tasks...> {
     // between are looked for once more; deques are scanned every scan_every_cycles anyway.
     unsigned lane = simt::lane_id();
     if (leads()) clear_hint(hint_bit(level, false));
+    if (leads() && v_.spill[level].ready() != 0) set_bit(*v_.hints, hint_bit(level, false));
     simt::sync_warp();
     if (lane < v_.ports_per_level && v_.ports[level * v_.ports_per_level + lane].waiting())
       set_bit(*v_.hints, hint_bit(level, false));
@@ -74,7 +75,9 @@ class finder : public poller<Tasks...> {
     if (leads() && ring.ready() != 0) ring.try_pop_n(&bits, 1);
     bits = simt::shuffle(simt::full_mask, bits, 0);
     if (bits == 0) return {};
-    if (active_ && leads()) base::board().fetch_sub(1, simt::acq_rel);
+    // It is one holder less; or this worker takes its place, which counts as an activation.
+    if (leads())
+      base::board().fetch_add(active_ ? ~std::uint64_t{0} : activation - 1, simt::acq_rel);
     if (!active_ && leads()) w_.alone = 0;
     active_ = true;
     base::told_ = false;

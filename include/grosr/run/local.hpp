@@ -145,7 +145,11 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
     simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
         .fetch_or(1u << i % 32, simt::relaxed);
   }
-  set_bit(*v.hints, hint_bit(level, block));
+  // H1 for a spilled ref: always a write, so that whoever clears the hint next sees the ring.
+  if (spilled != 0)
+    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint_bit(level, block), simt::acq_rel);
+  else
+    set_bit(*v.hints, hint_bit(level, block));
   return spilled;
 }
 

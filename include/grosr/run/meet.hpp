@@ -87,7 +87,10 @@ class meeter : public finder<Tasks...> {
           r = choose_victim(v_, level, true, simt::block_id(), streak, [&](std::uint32_t victim) {
             return steal(level, v_.workers + victim);
           });
-        if (!r && leads()) clear_hint(hint_bit(level, true));
+        if (!r && leads()) {
+          clear_hint(hint_bit(level, true));
+          if (v_.block_spill[level].ready() != 0) set_bit(*v_.hints, hint_bit(level, true));
+        }
       }
       if (r) {
         activate();

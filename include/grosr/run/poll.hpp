@@ -141,7 +141,9 @@ class poller : public worker<Tasks...> {
     std::uint32_t c = simt::atomic_ref<std::uint32_t, simt::scope::system>(
                           const_cast<std::uint32_t&>(*v_.control))
                           .load(simt::relaxed);
-    if (c >> 2 != v_.epoch) return;
+    // Also what is asked of the kernel behind this one: it starts when this one has left. Epochs
+    // have 30 bits here and wrap.
+    if (static_cast<std::int32_t>(((c >> 2) - v_.epoch) << 2) < 0) return;
     simt::atomic_ref<std::uint32_t> leave(v_.hints[1]);
     if (static_cast<request>(c & 3) == request::park) {
       say_leaving();
@@ -171,7 +173,7 @@ class poller : public worker<Tasks...> {
     for (unsigned turn = 0;; ++turn) {
       // All loads of a round are under way together: the bus is the slowest of them. After a single
       // task another one is likely.
-      auto k = v_.ports[port].peek(role, active_ ? 1 : queue::poll_window);
+      auto k = v_.ports[port].peek(role, active_ && turn != 0 ? 1 : queue::poll_window);
       std::uint64_t now = 0, board = 0;
       if (leads()) {
         now = look();

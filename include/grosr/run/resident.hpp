@@ -53,7 +53,7 @@ class scheduler : public meeter<Tasks...> {
       if (r) base::run(r);
       bool found = line || r;
       // One task that left nothing: the next line may be on its way.
-      quick_ = this->line_left_nothing_ && waited && !base::shared_lines_;
+      quick_ = this->line_left_nothing_ && waited && !base::shared_lines_ && turn % 64 != 0;
       if (found && !this->line_left_nothing_) {
         simt::sync_warp();
         bool spawned = leads() && (w_.open_mask != 0 || nonempty(b_.deques) != 0);
@@ -162,6 +162,7 @@ class scheduler : public meeter<Tasks...> {
     if (active_ && !base::told_ && !quick_) {
       std::uint32_t claimed = base::lines_claimed(simt::relaxed);
       simt::fence<simt::scope::system>(simt::acq_rel);
+      simt::sync_warp();  // every lane's claims before the board
       base::tell_alone(claimed, leads() ? base::board().load(simt::relaxed) : 0);
     }
     bool holds = false, scout = false;

@@ -67,7 +67,8 @@ class spawner {
     above |= above << 8;
     simt::atomic_ref<std::uint32_t> hints(*v_.hints);
     if (hints.load(simt::relaxed) & above) return true;
-    if (v_.leave() != 0) return true;
+    std::uint32_t leave = v_.leave();
+    if (leave == v_.epoch || leave == leave_abort) return true;
     for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
       const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level];
       queue::poll_role role{};
