@@ -277,7 +277,7 @@ class worker : public member<Tasks...> {
       simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
       std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
       if (static_cast<std::uint32_t>(now) == s.total) {
-        count.store(0, simt::relaxed);
+        count.fetch_sub(now, simt::relaxed);
         report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
                now >> 32 != 0);
       }
@@ -308,7 +308,7 @@ class worker : public member<Tasks...> {
       std::uint64_t more = counted(1, failed ? 1 : 0);
       std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
       if (static_cast<std::uint32_t>(now) == ticket_lines) {
-        count.store(0, simt::relaxed);
+        count.fetch_sub(now, simt::relaxed);
         simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other lines
         word(v_.slot_words[ticket])
             .store(slot_word(ticket_generation, now >> 32 != 0), simt::relaxed);
