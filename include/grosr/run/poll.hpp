@@ -91,7 +91,7 @@ class poller : public worker<Tasks...> {
     bool first = take && p.first_is_free(k), counted = active_;
     if (first) activate();
     // A single short task is done before anybody else could be there. What it takes longer for is
-    // not known before, but others look when nobody polled for poll_stale_ns.
+    // not known before, but others look some 4 us after a poll would be overdue.
     bool single = first && n == 1 && (queue::held_line{k.mine}.word(0) & line_carries_task) != 0;
     p.accept(role, n, first, keep && !first, single, counted, k);
     back_ = single;
