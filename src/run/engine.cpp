@@ -14,6 +14,7 @@ namespace grosr::run {
 namespace {
 
 constexpr std::uint32_t least_margin = 128;  // batches; twice what one worker may need
+constexpr std::size_t word_lines = 6;  // single words of the view that have a line of their own
 
 std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
@@ -110,10 +111,10 @@ void engine::allocate() {
   std::size_t deques = std::size_t{priority_levels} * all;
   std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
   std::size_t fixed =
-      5 * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
+      word_lines * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
       deques * 8 * (1 + options_.deque_capacity) +
       ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
-      slots * sizeof(slot_info) + workers * (sizeof(worker_stats) + sizeof(worker_save) + 8);
+      slots * sizeof(slot_info) + workers * (sizeof(worker_stats) + sizeof(worker_save) + 4);
   // The pool: each batch also has a cell in the free ring and in every spill ring. Rings are powers
   // of two, so the largest pool is found by trying.
   auto ring_cells = [&](std::size_t batches) {
@@ -143,12 +144,13 @@ void engine::allocate() {
   view_.stock_target = std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
   device_bytes_ = total(batches);
 
-  words_ = {device_, space::device, 5 * 32};  // a 128-byte line each
+  words_ = {device_, space::device, word_lines * 32};  // a 128-byte line each
   view_.board = reinterpret_cast<std::uint64_t*>(words_.data());
   view_.hints = words_.data() + 32;
   view_.error_count = words_.data() + 64;
   view_.keeper = words_.data() + 96;
   view_.quiet_since = reinterpret_cast<std::uint64_t*>(words_.data() + 128);
+  view_.departed = words_.data() + 160;
   std::vector<queue::ingress_ref> refs;
   for (std::uint32_t i = 0; i < ports; ++i) {
     ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
@@ -274,6 +276,7 @@ void engine::stop(deadline until) {
                          std::to_string(known) +
                          " tasks not run; they are dropped. Give stop() more time, or none to wait";
       say_fault(errc::stopped, text);
+      ask_for_abort();
       abort_kernel();
       fail(errc::stopped, text);  // whoever still waits learns it
       throw error(errc::timed_out, text);

@@ -8,6 +8,17 @@ namespace grosr::run {
 namespace {
 using clock = std::chrono::steady_clock;
 using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+
+/// "a (1 worker), b (2 workers)".
+std::string listed(const std::map<std::string, unsigned>& counts, const char* one,
+                   const char* many) {
+  std::string text;
+  for (auto& [name, n] : counts)
+    text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(n) + " " +
+            (n == 1 ? one : many) + ")";
+  return text;
+}
+
 }  // namespace
 
 bool engine::resident() const {
@@ -19,6 +30,10 @@ bool engine::resident() const {
 // Brings the kernel back if it left, or is about to, while work is there. Cheap when it is not.
 void engine::ensure_resident() {
   if (resident() || !outstanding()) return;
+  if (life_ == life::stopped) {  // lines of a submitter that began before stop() did
+    if (goes_on_after_stop()) stop({});
+    return;
+  }
   std::lock_guard lock(residency_lock_);
   if (resident() || life_ == life::lost || life_ == life::stopped) return;
   launch_locked();
@@ -66,9 +81,8 @@ bool engine::stream_ended() {
   try {
     return stream_->done();
   } catch (const error& e) {
-    fail(errc::device_lost, device_.name() + " was lost: " + e.what() +
-                                ". In flight: " + running_now(false) +
-                                ". Nothing more can run on it in this process");
+    fail(errc::device_lost, device_.name() + " was lost: " + e.what() + ". In flight: " +
+                                in_flight() + ". Nothing more can run on it in this process");
     return true;
   }
 }
@@ -96,42 +110,59 @@ void engine::fail(errc code, const std::string& text) {
   life_ = life::lost;
 }
 
-// Which types run, by number of workers: from the device while it answers, else from the last that
-// workers told the host.
-std::string engine::running_now(bool from_device) const {
-  std::map<std::string, unsigned> count, in_flight;
-  if (from_device) {
-    std::vector<std::uint64_t> running(view_.workers);
-    running_.copy_to(running);
-    for (std::uint64_t r : running)
-      if (r >> 56) ++count[program_.types[(r >> 56) - 1].name];
-  } else {
-    for (std::uint32_t s = 0; s < options_.slabs + options_.slots; ++s) {
-      std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
-      if (word >> 1 != (generations_[s].load() & 0x7fffffffu))
-        in_flight[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name] += 1;
-    }
-    for (unsigned w = 0; w < view_.workers; ++w) {
-      std::uint32_t type = host_word(running_host_[w]).load(simt::relaxed);
-      if (type != 0 && type <= program_.types.size()) ++count[program_.types[type - 1].name];
-    }
+// What workers last told the host, and which submissions are not complete. For when the device
+// cannot be asked any more.
+std::string engine::in_flight() const {
+  std::map<std::string, unsigned> workers, submissions;
+  for (std::uint32_t s = 0; s < options_.slabs + options_.slots; ++s) {
+    std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
+    if (word >> 1 != (generations_[s].load() & 0x7fffffffu))
+      ++submissions[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name];
   }
-  std::string text;
-  for (auto& [name, n] : count)
-    text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(n) +
-            (n == 1 ? " worker)" : " workers)");
-  for (auto& [name, n] : in_flight)
-    text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(n) +
-            (n == 1 ? " submission in flight)" : " submissions in flight)");
+  for (unsigned w = 0; w < view_.workers; ++w) {
+    std::uint32_t type = host_word(running_host_[w]).load(simt::relaxed) >> 24;
+    if (type != 0) ++workers[program_.types[type - 1].name];
+  }
+  std::string text = listed(workers, "worker", "workers");
+  std::string more = listed(submissions, "submission in flight", "submissions in flight");
+  return text.empty() && more.empty() ? "none"
+                                      : text + (text.empty() || more.empty() ? "" : ", ") + more;
+}
+
+// After ask_for_abort(): which types run, by number of workers. The poller of port 0 tells it; if
+// there is none, because every worker is at its task, the host copies it.
+std::string engine::running_at_abort() const {
+  std::map<std::string, unsigned> workers;
+  auto give_up = clock::now() + std::chrono::milliseconds(200);
+  // N1: pairs with poller::name_running().
+  auto told = [&] { return host_word(state_[1]).load(simt::acquire) == launched_.load(); };
+  while (!told() && clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::vector<std::uint32_t> running(view_.workers);
+  if (told())
+    for (unsigned w = 0; w < view_.workers; ++w)
+      running[w] = host_word(running_host_[w]).load(simt::relaxed) >> 24;
+  else
+    running_.copy_to(running);
+  for (std::uint32_t type : running)
+    if (type != 0) ++workers[program_.types[type - 1].name];
+  std::string text = listed(workers, "worker", "workers");
   return text.empty() ? "none" : text;
 }
 
-// Asks the workers to leave without finishing; if they do not, ends the context.
+// Asks the workers to leave without finishing. Makes no CUDA call: those wait while another thread
+// is inside cudaFree, which waits for the kernel. From now on no wait succeeds.
+void engine::ask_for_abort() {
+  std::lock_guard lock(residency_lock_);
+  aborting_ = true;
+  host_word(state_[32])
+      .store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort), simt::release);
+}
+
+// After ask_for_abort(): if the workers do not leave, ends the context.
 void engine::abort_kernel() {
   std::lock_guard lock(residency_lock_);
   if (launched_.load() == 0) return;
-  host_word(state_[32])
-      .store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort), simt::release);
   std::uint32_t leave = leave_abort;
   auto give_up = clock::now() + std::chrono::seconds(2);  // workers trap after one
   try {
@@ -153,45 +184,47 @@ void engine::monitor() {
   auto period = std::chrono::milliseconds(50);
   if (options_.watchdog.count() > 0)
     period = std::clamp(options_.watchdog / 8, std::chrono::milliseconds(5), period);
+  progress_at_ = clock::now();
   while (!monitor_wake_.wait_for(lock, period, [&] { return monitor_stop_; })) {
     if (life_ == life::lost || life_ == life::stopped) continue;
-    bool ended = stream_ended();
-    if (life_ == life::lost) continue;
     try {
-      if (!outstanding()) {
+      // First what needs no CUDA call, which may wait for the very task that does not end.
+      if (!outstanding() || !arrived())
         progress_at_ = clock::now();
-      } else if (ended) {
-        // Work is left and nobody is there: a submitter's resume is under way, or is made here.
-        if (!parked_by_user_) ensure_resident();
-        progress_at_ = clock::now();
-      } else {
+      else
         check_progress();
-      }
+      if (life_ == life::lost || !stream_ended() || life_ == life::lost) continue;
+      progress_at_ = clock::now();
+      // Work is left and nobody is there: a submitter's resume is under way, or is made here.
+      if (outstanding() && !parked_by_user_) ensure_resident();
     } catch (const error& e) {
       fail(errc::device_lost, std::string("monitor: ") + e.what());
     }
   }
 }
 
+// Whether the kernel launched last has begun. What it waits for before is not its tasks' fault.
+bool engine::arrived() const {
+  return launched_.load() != 0 &&
+         host_word(state_[0]).load(simt::acquire) >> 1 == (launched_.load() & 0x7fffffffu);
+}
+
 void engine::check_progress() {
   if (options_.watchdog.count() == 0) return;
-  std::vector<std::uint64_t> running(view_.workers);
-  running_.copy_to(running);
-  std::uint64_t progress = 0;
+  std::vector<std::uint32_t> told(view_.workers + ports_.size());
+  for (unsigned w = 0; w < view_.workers; ++w)
+    told[w] = host_word(running_host_[w]).load(simt::relaxed);
   for (unsigned p = 0; p < ports_.size(); ++p)
-    progress += host_word(quiescent_[p]).load(simt::relaxed);
-  std::vector<worker_stats> stats(view_.workers);
-  stats_.copy_to(stats);
-  for (auto& s : stats) progress += s.tasks;
-  if (running != last_running_ || progress != last_progress_) {
-    last_running_ = std::move(running);
-    last_progress_ = progress;
+    told[view_.workers + p] = host_word(quiescent_[p]).load(simt::relaxed);
+  if (told != last_told_) {
+    last_told_ = std::move(told);
     progress_at_ = clock::now();
     return;
   }
   if (clock::now() - progress_at_ < options_.watchdog) return;
+  ask_for_abort();
   std::string text = "watchdog: no task ended for " + std::to_string(options_.watchdog.count()) +
-                     " ms while work was outstanding. Running: " + running_now(true) +
+                     " ms while work was outstanding. Running: " + running_at_abort() +
                      ". The runtime is aborted; raise runtime_options::watchdog if tasks are that "
                      "long";
   // First the kernel, then the news: who hears them goes on to cudaFree, which waits for the kernel

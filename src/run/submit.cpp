@@ -26,6 +26,9 @@ void relax() {
 
 bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
+/// A wait_all() that other submitters keep from ending holds them back for an eighth of the time.
+constexpr auto least_wait = std::chrono::milliseconds(16), most_wait = least_wait * 16;
+
 /// Tasks a line should carry: all of them in few lines when there are many, spread over more warps
 /// when there are few.
 std::uint32_t tasks_a_line(width w, std::size_t n, std::size_t slabs) {
@@ -158,6 +161,8 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
   if (life_ != life::running)
     throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
                                    " after stop(); make a new runtime");
+  if (held_back() && (attempt || !wait_for([&] { return !held_back(); }, until)))
+    return std::nullopt;
   const task_type& t = program_.types[type];
   std::uint32_t a_line = tasks_a_line(t.how_wide, n, options_.slabs);
   auto lines = static_cast<std::uint32_t>((n + a_line - 1) / a_line);
@@ -214,11 +219,10 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }
-  // P2: the lines before the looks at `state` and `life_`; pairs with P1 in poller::say_leaving(),
-  // and with P3.
+  // P2: the lines before the looks at `state` and `life_`, next; pairs with P1 in
+  // poller::say_leaving(), and with P3.
   simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();
-  if (life_ == life::stopped && goes_on_after_stop()) stop({});
   return ticket;
 }
 
@@ -245,15 +249,26 @@ bool engine::wait_all(deadline until) {
   unsigned ports = priority_levels * options_.ports_per_level;
   std::vector<std::uint32_t> target(ports);
   for (unsigned p = 0; p < ports; ++p) target[p] = written_[p].load(std::memory_order_acquire);
-  return wait_for(
-      [&] {
-        for (unsigned p = 0; p < ports; ++p)
-          if (static_cast<std::int32_t>(host_word(quiescent_[p]).load(simt::acquire) - target[p]) <
-              0)
-            return false;
-        return true;
-      },
-      until);
+  auto all_done = [&] {
+    for (unsigned p = 0; p < ports; ++p)
+      if (static_cast<std::int32_t>(host_word(quiescent_[p]).load(simt::acquire) - target[p]) < 0)
+        return false;
+    return true;
+  };
+  for (auto step = least_wait;; step = std::min(2 * step, most_wait)) {
+    auto end = clock::now() + step;
+    if (wait_for(all_done, until && *until < end ? until : end)) break;
+    if (expired(until)) return false;
+    held_until_ = (clock::now() + step / 8).time_since_epoch().count();
+  }
+  held_until_ = 0;
+  return true;
+}
+
+// Whether a wait_all() asks submitters to let the device come to rest.
+bool engine::held_back() const {
+  auto until = held_until_.load(std::memory_order_relaxed);
+  return until != 0 && clock::now().time_since_epoch().count() < until;
 }
 
 bool engine::outstanding() const {

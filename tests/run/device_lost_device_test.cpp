@@ -142,7 +142,6 @@ void leave_it_hanging() {
   {
     runtime_options o = small_options();
     o.watchdog = 500ms;
-    // Freed after the runtime has ended: to free it before would wait for the task, as CUDA does.
     const simt::buffer<std::uint32_t> cell(device("cuda:0"), simt::space::device, 1);
     fragile_runtime rt(device("cuda:0"), o);
     rt.submit(endless{cell.data()});
@@ -152,6 +151,25 @@ void leave_it_hanging() {
 
 TEST_P(device_lost, by_an_endless_task_does_not_hold_up_destruction) {
   EXPECT_EXIT(leave_it_hanging(), ::testing::ExitedWithCode(0), "");
+}
+
+// cudaFree waits for the kernel, and keeps every other CUDA call of the process waiting.
+void free_while_it_hangs() {
+  {
+    runtime_options o = small_options();
+    o.watchdog = 500ms;
+    fragile_runtime rt(device("cuda:0"), o);
+    simt::buffer<std::uint32_t> cell(rt.where(), simt::space::device, 1);
+    const ticket t = rt.submit(endless{cell.data()});
+    if (t.wait_for(50ms)) std::exit(3);
+    cell = {};
+    demand("wait", errc::watchdog, "endless (1 worker)", [&] { t.wait(); });
+  }
+  std::exit(0);
+}
+
+TEST_P(device_lost, by_an_endless_task_does_not_hold_up_cuda_calls) {
+  EXPECT_EXIT(free_while_it_hangs(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST_P(many_threads, wait_for_their_own) {
 
 // One thread waits for everything while others never stop submitting: it must come back, and what
 // it had submitted must have run, with all that it spawned.
-TEST_P(many_threads, DISABLED_wait_for_all_while_others_submit) {
+TEST_P(many_threads, wait_for_all_while_others_submit) {
   auto rt = start();
   auto& cells = keep<std::uint32_t>(3, simt::space::pinned);
   std::atomic<bool> over{false};

@@ -71,16 +71,17 @@ class ingress_ref {
   }
 
   /// One lane becomes the poller again, unless somebody else has looked meanwhile or more lines
-  /// came: `role` is what accept() left.
+  /// came: `role` is what accept() or give_role() left.
   GROSR_DEVICE bool retake_role(const poll_role& role) const {
     std::uint64_t w = pack(role.seen, role.tick);
     return word().compare_exchange(w, w | held, simt::acquire);
   }
 
   /// One lane gives the role back. `again`: lets the next poll look overdue.
-  GROSR_DEVICE void give_role(const poll_role& role, bool again = false) const {
+  GROSR_DEVICE void give_role(poll_role& role, bool again = false) const {
     std::uint32_t now = (tick() - (again ? tick_mask / 2 : 0u)) & tick_mask;
     word().fetch_add(changed_tick(role.tick, now) - held, simt::release);  // R2: pairs with A1, A2
+    role.tick = now;
   }
 
   /// What one look across the bus gives a lane.
@@ -143,8 +144,9 @@ class ingress_ref {
     std::uint32_t seen = role.seen, after = seen + count, quarter = (mask_ + 1) / 4;
     std::uint32_t now = keep ? role.tick : (k.tick + (back_soon ? 4u : tick_mask / 2)) & tick_mask;
     if (lane == 0) {
-      if (take_first)
-        simt::atomic_ref<std::uint32_t>(next_[i]).store(seen + mask_ + 1, simt::relaxed);
+      // Its place in the mirror stays unused for a lap. An addition, not a store: the next writer
+      // acquires the release of its last reader (R3) through it.
+      if (take_first) simt::atomic_ref<std::uint32_t>(next_[i]).fetch_add(mask_ + 1, simt::relaxed);
       std::uint64_t change = changed_tick(role.tick, now) - (keep ? 0 : held) +
                              (take_first ? std::uint64_t{count - 1} + one_claimed : count);
       // R2, R4: the mirror and the active count, before the lines can be claimed or count as such.

@@ -101,18 +101,22 @@ class engine {
   bool write_line(unsigned level, const queue::line& content, bool spread, deadline until,
                   bool attempt);
   void give_slot_back(std::uint32_t slot, std::uint32_t generation);
+  bool held_back() const;
   bool goes_on_after_stop();
   void ensure_resident();
   bool outstanding() const;
   void launch_locked();
   void throw_if_ended() const;
+  bool arrived() const;
   bool stream_ended();
   [[noreturn]] void throw_fault() const;
   void monitor();
   void check_progress();
   void say_fault(errc code, const std::string& text);
   void fail(errc code, const std::string& text);
-  std::string running_now(bool from_device) const;
+  std::string in_flight() const;
+  std::string running_at_abort() const;
+  void ask_for_abort();
   void abort_kernel();
   void write_trace();
   template <class Ready>
@@ -131,13 +135,15 @@ class engine {
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
   std::atomic<std::uint32_t> next_slot_[3] = {}, next_port_{0};
   std::atomic<std::uint64_t> submitted_{0};
+  std::atomic<std::int64_t> held_until_{0};  // steady clock; 0: submitters are not held back
 
   simt::buffer<std::uint32_t> words_;  // device: what view has lines of its own for
   simt::buffer<queue::ingress_ref> port_refs_;
   simt::buffer<slot_info> slot_infos_;
   simt::buffer<unsigned char> slabs_, pool_, overflow_;
   simt::buffer<std::uint32_t> slot_words_, quiescent_, state_, running_host_, bitmaps_;
-  simt::buffer<std::uint64_t> deque_words_, deque_entries_, running_;
+  simt::buffer<std::uint32_t> running_;
+  simt::buffer<std::uint64_t> deque_words_, deque_entries_;
   simt::buffer<worker_stats> stats_;
   simt::buffer<worker_save> saves_;
   simt::buffer<error_record> errors_;
@@ -166,8 +172,7 @@ class engine {
   std::mutex monitor_lock_;
   std::condition_variable monitor_wake_;
   bool monitor_stop_ = false;
-  std::vector<std::uint64_t> last_running_;
-  std::uint64_t last_progress_ = 0;
+  std::vector<std::uint32_t> last_told_;
   std::chrono::steady_clock::time_point progress_at_;
   std::thread monitor_thread_;
 };

@@ -84,6 +84,11 @@ GROSR_DEVICE inline std::uint64_t counted(std::uint32_t done, std::uint32_t fail
   return std::uint64_t{failed} << 32 | done;
 }
 
+/// What a worker tells the host: type + 1, or 0, and a serial number that shows that it goes on.
+GROSR_DEVICE inline std::uint32_t told_word(std::uint32_t type_and_one, std::uint32_t serial) {
+  return type_and_one << 24 | (serial & 0xffffffu);
+}
+
 /// A slot's word in host memory: generation << 1 | failed.
 GROSR_DEVICE inline std::uint32_t slot_word(std::uint32_t generation, bool failed) {
   return generation << 1 | (failed ? 1u : 0u);
@@ -148,13 +153,14 @@ struct view {
   std::uint32_t* hints;        ///< hint bits; hints[1] is `leave`
   std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody
+  std::uint32_t* departed;     ///< workers that left after an abort
   // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
   queue::ingress_ref* ports;
   slot_info* slots;
   const unsigned char* slabs;    // pinned
   std::uint32_t* slot_words;     // pinned
   std::uint32_t* quiescent;      // pinned, one a port
-  std::uint32_t* state;          // pinned
+  std::uint32_t* state;          // pinned; state[1]: the epoch that told what ran when it aborted
   const std::uint32_t* control;  // pinned
   // Task memory.
   unsigned char* pool;      ///< batches below pool_batches
@@ -169,8 +175,8 @@ struct view {
   // Reports.
   worker_stats* stats;
   worker_save* saves;
-  std::uint64_t* running;       ///< device: (type + 1) << 56 | serial of the run, by worker
-  std::uint32_t* running_host;  ///< pinned: type + 1, by worker; told every 16 us at most
+  std::uint32_t* running;       ///< device: type + 1, or 0, by worker
+  std::uint32_t* running_host;  ///< pinned: told_word, by worker; every 16 us at most
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
   trace_event* trace;  ///< null: off; [worker][trace_capacity]

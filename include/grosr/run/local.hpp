@@ -46,12 +46,14 @@ struct warp_local {
   // tasks count in. Here and not in registers, because the hot loop needs those.
   std::uint32_t spawned, inlined, spilled, rejected, failed;  // since the last flush_stats
   std::uint32_t tasks, batches, stolen;                       // likewise
-  std::uint64_t runs, trace_began;
-  std::uint64_t host_told;  ///< when (cycle_count) the host was told what runs here
-  std::uint32_t host_type;  ///< what it was told: type + 1, or 0
-  std::uint32_t port;       ///< the port that this worker polls, or polled last
-  queue::poll_role role;    ///< in it
-  std::uint64_t alone;      ///< the board as long as no other worker became active after this one
+  std::uint64_t trace_began;
+  std::uint64_t host_told;    ///< when (cycle_count) the host was told what runs here
+  std::uint32_t told_type;    ///< what it was told: type + 1, or 0
+  std::uint32_t told_serial;  ///< how often
+  std::uint32_t port;         ///< the port that this worker polls, or polled last
+  queue::poll_role role;      ///< in it
+  std::uint64_t scanned;      ///< when (cycle_count) it last looked for what hints may have missed
+  std::uint64_t alone;        ///< the board as long as no other worker became active after this one
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run
   line_header line;                              ///< the line whose `whole` ref is running
 };

@@ -65,6 +65,20 @@ class meeter : public finder<Tasks...> {
     return leaving;
   }
 
+  /// One lane, leaving after an abort: when not all workers leave in time, ends them.
+  GROSR_DEVICE void await_others() const {
+    simt::atomic_ref<std::uint32_t> departed(*v_.departed);
+    departed.fetch_add(1, simt::relaxed);
+    std::uint64_t began = simt::clock_ns();
+    for (unsigned turn = 0; departed.load(simt::relaxed) < v_.workers; ++turn) {
+      if (simt::clock_ns() - began > abort_patience_ns) {
+        simt::trap();
+        return;  // on the host, where nothing ends them
+      }
+      simt::pause(6, "the other workers");
+    }
+  }
+
   /// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
   GROSR_DEVICE ref find_block(unsigned streak) {
     std::uint32_t hints = 0;

@@ -136,6 +136,20 @@ class poller : public worker<Tasks...> {
     return simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0;
   }
 
+  /// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles. Who
+  /// goes round the ports waits in many pieces.
+  GROSR_DEVICE void begin_scan_wait() {
+    if (!roams()) w_.scanned = simt::cycle_count();
+  }
+
+  /// One lane: whether it is time to look for that.
+  GROSR_DEVICE bool scan_due() {
+    std::uint64_t now = simt::cycle_count();
+    if (now - w_.scanned < scan_every_cycles) return false;
+    w_.scanned = now;
+    return true;
+  }
+
   /// One lane, port 0 held: does what the host asks for.
   GROSR_DEVICE void obey_control() {
     std::uint32_t c = simt::atomic_ref<std::uint32_t, simt::scope::system>(
@@ -148,9 +162,20 @@ class poller : public worker<Tasks...> {
     if (static_cast<request>(c & 3) == request::park) {
       say_leaving();
       leave.store(v_.epoch, simt::release);
-    } else if (static_cast<request>(c & 3) == request::abort) {
+    } else if (static_cast<request>(c & 3) == request::abort && !v_.aborted()) {
+      name_running(v_);
       leave.store(leave_abort, simt::release);
     }
+  }
+
+  /// One lane: tells the host what runs on every worker, before an abort changes it.
+  GROSR_DEVICE GROSR_NOINLINE static void name_running(const view& v) {
+    using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+    for (std::uint32_t w = 0; w < v.workers; ++w)
+      word(v.running_host[w])
+          .store(told_word(simt::atomic_ref<std::uint32_t>(v.running[w]).load(simt::relaxed), 0),
+                 simt::relaxed);
+    word(v.state[1]).store(v.epoch, simt::release);  // N1: pairs with engine::abort_and_say()
   }
 
   GROSR_DEVICE void say_leaving() {
@@ -165,7 +190,7 @@ class poller : public worker<Tasks...> {
   /// something interrupts (both: the role is given back), or its count on the board should drop.
   enum class led { line, interrupted, lingered };
   GROSR_DEVICE led lead() {
-    std::uint64_t began = simt::cycle_count();
+    if (leads()) begin_scan_wait();
     simt::sync_warp();
     const unsigned port = w_.port;
     queue::poll_role role = w_.role;
@@ -187,20 +212,24 @@ class poller : public worker<Tasks...> {
       if (leads()) {
         if (port == 0) obey_control();
         stop = (now & (interrupts | all_hints)) != 0 ? 1 : 0;
-        if (port == 0 && v_.idle_us != 0 && holders(board) == 0 && base::quiet_for() > v_.idle_us)
-          stop |= 2;
+        // Not when the kernel leaves already: it was looked for after taking the role, which
+        // whoever said so has given back since.
+        if (stop == 0 && port == 0 && v_.idle_us != 0 && holders(board) == 0 &&
+            base::quiet_for() > v_.idle_us)
+          stop = 2;
         if (active_ && (board != w_.alone || turn >= linger_polls)) stop |= 4;
-        if (simt::cycle_count() - began > scan_every_cycles) {
-          began = simt::cycle_count();
+        if (scan_due()) {
           std::uint32_t found = scan_hints();
-          if (found) {
-            simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
-            stop |= 1;
-          }
+          if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+          stop |= found ? 9 : 8;
         }
       }
       if (roams() && turn >= 3) stop |= 1;
       stop = simt::shuffle(simt::full_mask, stop, 0);
+      if ((stop & 8) && others_overdue(port)) {
+        others_overdue_ = true;
+        stop |= 1;
+      }
       verdict = led::lingered;
       if (stop & 4) break;
       if (stop & 2) {
@@ -209,6 +238,7 @@ class poller : public worker<Tasks...> {
       }
       if (stop & 1) {
         if (leads()) v_.ports[port].give_role(role);
+        back_ = !roams();
         verdict = led::interrupted;
         break;
       }
@@ -217,6 +247,13 @@ class poller : public worker<Tasks...> {
     if (leads()) w_.role = role;
     simt::sync_warp();
     return verdict;
+  }
+
+  /// Whole warp: whether nobody polls some other port, because the warps that would are busy.
+  GROSR_DEVICE bool others_overdue(unsigned port) const {
+    unsigned lane = simt::lane_id();
+    bool due = lane < ports() && lane != port && v_.ports[lane].overdue(base::poll_stale_ns);
+    return simt::any(simt::full_mask, due);
   }
 
   /// Levels whose bitmaps are not empty, as hint bits. One lane.
@@ -238,7 +275,7 @@ class poller : public worker<Tasks...> {
   /// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
   GROSR_DEVICE bool park() {
     // Looked for twice: to submitters, `leaving` is gone, so it is not said while work is seen.
-    if (work_waits()) return false;
+    if (!has_arrived() || work_waits()) return false;
     if (leads()) say_leaving();
     simt::sync_warp();
     bool busy = work_waits();
@@ -250,6 +287,14 @@ class poller : public worker<Tasks...> {
         simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
     }
     return !busy;
+  }
+
+  /// Whole warp: whether block 0 has said that this kernel is there. Before, it could still say so
+  /// after somebody has said that it leaves.
+  GROSR_DEVICE bool has_arrived() const {
+    bool there = leads() && simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).load(
+                                simt::relaxed) == v_.epoch << 1;
+    return simt::any(simt::full_mask, there);
   }
 
   /// Whole warp: whether a line was not taken, or a worker is active.
@@ -264,8 +309,9 @@ class poller : public worker<Tasks...> {
 
   queue::held_line line_{};  // the line that this worker took and has not opened yet
   bool has_line_ = false;
-  bool back_ = false;          // nobody polled w_.port since this worker took a line, perhaps
-  bool shared_lines_ = false;  // there were lines for others besides
+  bool back_ = false;            // nobody polled w_.port since this worker did, perhaps
+  bool shared_lines_ = false;    // there were lines for others besides
+  bool others_overdue_ = false;  // this leader has left its port to look at others
 };
 
 }  // namespace grosr::run

@@ -25,10 +25,11 @@ class scheduler : public meeter<Tasks...> {
       if (!quick_) {
         // A look at what can interrupt. After short runs every fourth turn is soon enough.
         bool ran_long = busy_ && this->run_cycles_ > base::long_run_cycles;
-        if (ran_long)
+        if (ran_long || base::others_overdue_ || turn % 64 == 0)
           base::poll_overdue(~0u >> (32 - ports()));
         else if (turn % 16 == 0)
           base::poll_overdue(1u << (id_ + turn / 16) % ports());
+        base::others_overdue_ = false;
         if (!busy_ || this->run_cycles_ > look_cycles || turn % 4 == 0) {
           std::uint64_t now = 0;
           if (leads()) now = look();
@@ -89,8 +90,9 @@ class scheduler : public meeter<Tasks...> {
       w_.open_mask = 0;
       w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = 0;
       w_.tasks = w_.batches = w_.stolen = 0;
-      w_.runs = w_.host_told = w_.alone = 0;
-      w_.host_type = 0;
+      w_.host_told = w_.alone = 0;
+      w_.scanned = simt::cycle_count();
+      w_.told_type = w_.told_serial = 0;
       w_.port = simt::block_id();
       for (auto& o : w_.open) o.batch = no_batch;
       adopt(w_.deques, id_);
@@ -143,6 +145,7 @@ class scheduler : public meeter<Tasks...> {
     save.stock_count = w_.stock_count;
     for (std::uint32_t i = 0; i < w_.stock_count; ++i) save.stock[i] = w_.stock[i];
     base::flush_stats();
+    if (v_.aborted()) base::await_others();
   }
 
   // ---- waiting ----
@@ -196,9 +199,9 @@ class scheduler : public meeter<Tasks...> {
   GROSR_DEVICE watched watch(bool& scout) {
     using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
     // With fewer blocks than ports each scout goes round several.
-    if (leads()) w_.port = (w_.port + v_.blocks) % ports();
+    if (leads() && base::roams()) w_.port = (w_.port + v_.blocks) % ports();
     std::uint32_t self = simt::warp_id() + 1, wake = 0;
-    std::uint64_t began = simt::cycle_count();
+    if (leads()) base::begin_scan_wait();
     watched verdict = watched::nothing;
     const bool keen = simt::block_id() < keen_blocks;
     if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
@@ -214,7 +217,7 @@ class scheduler : public meeter<Tasks...> {
           // Not all at once, so that little work does not wake everybody: the keen ones, and an
           // eighth of the others at each look.
           bool mine = keen || (id_ / warps_per_block + turn) % 8 == 0;
-          bool long_ago = simt::cycle_count() - began > base::scan_every_cycles;
+          bool long_ago = base::scan_due();
           if ((now & base::interrupts) || ((now & base::all_hints) && mine))
             verdict = watched::work;
           else if (v_.ports[w_.port].take_role(base::poll_stale_ns, w_.role))
@@ -224,8 +227,12 @@ class scheduler : public meeter<Tasks...> {
           else if ((now & hungry_bit) == 0)
             simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hungry_bit, simt::relaxed);
           // Hints are only hints: after a long wait look at more.
-          std::uint32_t found = long_ago ? base::scan_hints() : 0;
-          if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+          if (long_ago) {
+            std::uint32_t found = base::scan_hints();
+            if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+            if (verdict == watched::work)
+              w_.port = (w_.port + 1) % ports();  // this one has a poller
+          }
         } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
                    shared_word(b_.meeting).load(simt::relaxed) != 0) {
           verdict = watched::work;

@@ -18,7 +18,8 @@ class worker : public member<Tasks...> {
       base::leads, base::long_run_cycles, base::push_any, base::record_error, base::v_, base::w_;
   using typename base::context_type, typename base::types;
 
-  static constexpr std::uint64_t tell_host_cycles = 32'768;  // about 16 us
+  static constexpr std::uint64_t news_cycles = 32 * 1024;             // about 16 us
+  static constexpr std::uint64_t heartbeat_cycles = 8 * 1024 * 1024;  // about 4 ms
   static constexpr std::uint32_t no_slot = 0xffffffffu;
 
   // ---- running ----
@@ -323,19 +324,18 @@ class worker : public member<Tasks...> {
     if (!leads()) return;
     w_.run_began = simt::cycle_count();
     if (v_.trace != nullptr) w_.trace_began = simt::clock_ns();
-    simt::atomic_ref<std::uint64_t>(v_.running[id_])
-        .store(std::uint64_t{type + 1} << 56 | ++w_.runs, simt::relaxed);
-    // What lies in slots the host knows itself.
-    if (!from_slot && type + 1 != w_.host_type) tell_host(type + 1);
+    simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(type + 1, simt::relaxed);
+    // What lies in slots the host knows itself, but not that this worker goes on.
+    bool news = !from_slot && type + 1 != w_.told_type;
+    if (w_.run_began - w_.host_told > (news ? news_cycles : heartbeat_cycles)) tell_host(type + 1);
   }
 
-  /// One lane: lets the host know what runs here, but not too often.
+  /// One lane: lets the host know what runs here.
   GROSR_DEVICE void tell_host(std::uint32_t type) {
-    if (w_.run_began - w_.host_told < tell_host_cycles) return;
-    w_.host_type = type;
+    w_.told_type = type;
     w_.host_told = w_.run_began;
     simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
-        .store(type, simt::relaxed);
+        .store(told_word(type, ++w_.told_serial), simt::relaxed);
   }
 
   GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed) {
@@ -356,9 +356,9 @@ class worker : public member<Tasks...> {
 
   /// One lane, before a wait: nothing runs here any more.
   GROSR_DEVICE void end_of_work() {
-    simt::atomic_ref<std::uint64_t>(v_.running[id_]).store(0, simt::relaxed);
+    simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(0, simt::relaxed);
     yield_keeper(v_, id_, true);
-    if (w_.host_type != 0) tell_host(0);
+    if (w_.told_type != 0 && w_.run_began - w_.host_told > news_cycles) tell_host(0);
     if (w_.batches != 0) flush_stats();
   }
 
