@@ -1,6 +1,7 @@
 // Every task that the host hands over runs exactly once, whole: one, many, in spans of any length,
 // of any width, size and priority.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -145,6 +146,30 @@ TEST_P(submit, runs_every_priority) {
   rt->wait_all();
   const auto all = contents(cells);
   for (std::uint32_t i = 0; i < n; ++i) ASSERT_EQ(all[i], i < 40 ? 8u : 4u) << "task " << i;
+}
+
+// Fewer blocks than ports: each goes round several. More: some share one.
+TEST_P(submit, runs_every_priority_with_any_number_of_blocks_and_ports) {
+  for (auto [sms, blocks_per_sm, ports] : {std::array{1u, 1u, 8u}, std::array{1u, 3u, 2u},
+                                           std::array{0u, where().is_cuda() ? 0u : 8u, 1u}}) {
+    runtime_options o = small_options();
+    o.sms = sms;
+    o.blocks_per_sm = blocks_per_sm;
+    o.ports_per_level = ports;
+    o.idle_timeout = std::chrono::milliseconds(2);
+    auto rt = start(o);
+    auto& cells = keep<std::uint32_t>(4);
+    const auto n = static_cast<std::uint32_t>(scaled(50, 5));
+    for (std::uint32_t i = 0; i < n; ++i) {
+      for (std::uint32_t l = 0; l < 4; ++l) {
+        rt->submit(mark<16>::make(cells.data(), l), static_cast<priority>(l));
+        rt->submit(std::vector<mark<16>>(99, mark<16>::make(cells.data(), l)),
+                   static_cast<priority>(l));
+      }
+      rt->wait_all();
+    }
+    EXPECT_TRUE(all_are(cells, n * 100));
+  }
 }
 
 TEST_P(submit, one_by_one_runs_each_once) {

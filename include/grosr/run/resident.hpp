@@ -93,7 +93,7 @@ class scheduler : public meeter<Tasks...> {
       w_.host_told = w_.alone = 0;
       w_.scanned = simt::cycle_count();
       w_.told_type = w_.told_serial = 0;
-      w_.port = simt::block_id();
+      w_.port = simt::block_id() % ports();
       for (auto& o : w_.open) o.batch = no_batch;
       adopt(w_.deques, id_);
       active_ = v_.saves[id_].active != 0;

@@ -178,6 +178,7 @@ GROSR_DEVICE inline void sync_warp(site where = site::here()) {
   // An aligned instruction, whose result is not needed: for it the assembler really converges.
   std::uint32_t unused;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(unused) : "r"(0u) : "memory");
+  (void)unused;
 #else
   host::sync_warp(full_mask, where);
 #endif
