@@ -14,7 +14,7 @@ namespace grosr::run {
 namespace {
 
 constexpr std::uint32_t least_margin = 128;  // batches; twice what one worker may need
-constexpr std::size_t word_lines = 6;  // single words of the view that have a line of their own
+constexpr std::size_t word_lines = 7;  // single words of the view that have a line of their own
 
 std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
@@ -151,6 +151,7 @@ void engine::allocate() {
   view_.keeper = words_.data() + 96;
   view_.quiet_since = reinterpret_cast<std::uint64_t*>(words_.data() + 128);
   view_.departed = words_.data() + 160;
+  view_.way_made = reinterpret_cast<std::uint64_t*>(words_.data() + 192);
   std::vector<queue::ingress_ref> refs;
   for (std::uint32_t i = 0; i < ports; ++i) {
     ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));

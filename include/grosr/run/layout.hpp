@@ -153,7 +153,8 @@ struct view {
   std::uint32_t* hints;        ///< hint bits; hints[1] is `leave`
   std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody
-  std::uint32_t* departed;     ///< workers that left after an abort
+  std::uint32_t* departed;     ///< how many workers have left, of all kernels (wraps)
+  std::uint64_t* way_made;     ///< when (clock_ns) a task was last told to make way; 0: it has
   // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
   queue::ingress_ref* ports;
   slot_info* slots;

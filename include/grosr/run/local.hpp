@@ -50,6 +50,7 @@ struct warp_local {
   std::uint64_t host_told;    ///< when (cycle_count) the host was told what runs here
   std::uint32_t told_type;    ///< what it was told: type + 1, or 0
   std::uint32_t told_serial;  ///< how often
+  std::uint32_t makes_way;    ///< the task that runs was told to make way
   std::uint32_t port;         ///< the port that this worker polls, or polled last
   queue::poll_role role;      ///< in it
   std::uint64_t scanned;      ///< when (cycle_count) it last looked for what hints may have missed

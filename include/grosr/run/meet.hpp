@@ -65,12 +65,14 @@ class meeter : public finder<Tasks...> {
     return leaving;
   }
 
-  /// One lane, leaving after an abort: when not all workers leave in time, ends them.
-  GROSR_DEVICE void await_others() const {
+  /// One lane, leaving: after an abort, when not all workers leave in time, ends them.
+  GROSR_DEVICE void take_leave() const {
     simt::atomic_ref<std::uint32_t> departed(*v_.departed);
+    std::uint32_t all = v_.epoch * v_.workers;  // of every kernel so far
     departed.fetch_add(1, simt::relaxed);
+    if (!v_.aborted()) return;
     std::uint64_t began = simt::clock_ns();
-    for (unsigned turn = 0; departed.load(simt::relaxed) < v_.workers; ++turn) {
+    for (unsigned turn = 0; departed.load(simt::relaxed) != all; ++turn) {
       if (simt::clock_ns() - began > abort_patience_ns) {
         simt::trap();
         return;  // on the host, where nothing ends them

@@ -92,7 +92,7 @@ class scheduler : public meeter<Tasks...> {
       w_.tasks = w_.batches = w_.stolen = 0;
       w_.host_told = w_.alone = 0;
       w_.scanned = simt::cycle_count();
-      w_.told_type = w_.told_serial = 0;
+      w_.told_type = w_.told_serial = w_.makes_way = 0;
       w_.port = simt::block_id() % ports();
       for (auto& o : w_.open) o.batch = no_batch;
       adopt(w_.deques, id_);
@@ -145,7 +145,7 @@ class scheduler : public meeter<Tasks...> {
     save.stock_count = w_.stock_count;
     for (std::uint32_t i = 0; i < w_.stock_count; ++i) save.stock[i] = w_.stock[i];
     base::flush_stats();
-    if (v_.aborted()) base::await_others();
+    base::take_leave();
   }
 
   // ---- waiting ----

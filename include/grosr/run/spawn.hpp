@@ -65,10 +65,14 @@ class spawner {
   GROSR_DEVICE bool higher_waits(std::uint32_t level) {
     std::uint32_t above = ~((2u << level) - 1u) & ((1u << priority_levels) - 1u);
     above |= above << 8;
-    simt::atomic_ref<std::uint32_t> hints(*v_.hints);
-    if (hints.load(simt::relaxed) & above) return true;
-    std::uint32_t leave = v_.leave();
+    if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.makes_way).load(simt::relaxed) != 0)
+      return true;
+    std::uint64_t both = v_.hints_and_leave();
+    auto leave = static_cast<std::uint32_t>(both >> 32);
     if (leave == v_.epoch || leave == leave_abort) return true;
+    std::uint32_t hints = static_cast<std::uint32_t>(both) & above;
+    if (hints != 0) return takes_turn(hints);
+    GROSR_NO_UNROLL
     for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
       const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level];
       queue::poll_role role{};
@@ -81,7 +85,27 @@ class spawner {
     return false;
   }
 
+  /// Lanes that are together, while more urgent work waits: whether this worker makes way for it.
+  /// One at a time, until that one has found something or 8 us have passed: who waits is mostly
+  /// one task, and those who ask are all workers. Warps that a block task waits for all do.
+  GROSR_DEVICE GROSR_NOINLINE bool takes_turn(std::uint32_t hints) {
+    std::uint32_t mask = simt::active_mask();
+    unsigned leader = simt::lowest_bit(mask);
+    std::uint32_t mine = 0;
+    if (simt::lane_id() == leader) {
+      using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+      if (hints >> 8 != 0 && word(b_.meeting).load(simt::relaxed) != 0) mine = 1;
+      simt::atomic_ref<std::uint64_t> way_made(*v_.way_made);
+      std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
+      if (mine == 0 && now - last > turn_ns && way_made.compare_exchange(last, now, simt::relaxed))
+        mine = 1;
+      if (mine != 0) word(w_.makes_way).store(1, simt::relaxed);
+    }
+    return simt::shuffle(mask, mine, leader) != 0;
+  }
+
  protected:
+  static constexpr std::uint64_t turn_ns = 8192;
   static constexpr std::uint64_t room_wait_ns = 200'000'000;
   static constexpr std::uint32_t poll_stale_ns = 4096;
   static constexpr std::uint64_t long_run_cycles = 20'000;  // about 10 us

@@ -324,6 +324,10 @@ class worker : public member<Tasks...> {
     if (!leads()) return;
     w_.run_began = simt::cycle_count();
     if (v_.trace != nullptr) w_.trace_began = simt::clock_ns();
+    if (w_.makes_way != 0) {  // it has: the next one may
+      w_.makes_way = 0;
+      simt::atomic_ref<std::uint64_t>(*v_.way_made).store(0, simt::relaxed);
+    }
     simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(type + 1, simt::relaxed);
     // What lies in slots the host knows itself, but not that this worker goes on.
     bool news = !from_slot && type + 1 != w_.told_type;
