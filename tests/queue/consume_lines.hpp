@@ -33,11 +33,11 @@ struct consume_lines {
 
   GROSR_DEVICE void operator()() const {
     const unsigned lane = simt::lane_id();
-    for (std::uint32_t turn = 0;; ++turn) {
+    for (std::uint32_t turn = 0, step = 0;; ++turn, ++step) {
       std::uint32_t over = 0;
       if (lane == 0) over = simt::atomic_ref(*count).load(simt::relaxed) == total;
       if (simt::shuffle(simt::full_mask, over, 0)) return;
-      if (claim() || poll(turn % 2 == 0)) turn = 0;
+      if (claim() || (step % 3 == 2 ? poll_one() : poll(step % 2 == 0))) turn = 0;
       simt::pause(turn, "lines from the host");
     }
   }
@@ -56,13 +56,16 @@ struct consume_lines {
     return true;
   }
 
+  GROSR_DEVICE bool poll_one() const {
+    poll_role role{};
+    bool there = false;
+    if (simt::lane_id() == 0) there = lines.take_role(0, role) && lines.accept_one(role);
+    return simt::any(simt::full_mask, there);
+  }
+
   GROSR_DEVICE bool poll(bool take) const {
     poll_role role{};
-    bool held = simt::lane_id() == 0 && lines.take_role(0, role);
-    held = simt::shuffle(simt::full_mask, held ? 1u : 0u, 0) != 0;
-    if (!held) return false;
-    role = {simt::shuffle(simt::full_mask, role.seen, 0),
-            simt::shuffle(simt::full_mask, role.tick, 0)};
+    if (!share_role(simt::lane_id() == 0 && lines.take_role(0, role), role)) return false;
     const std::uint32_t seen = role.seen;
     const ingress_ref::peeked k = lines.peek(role);
     const unsigned n = lines.valid_lines(role, k);

@@ -150,8 +150,8 @@ TEST_P(submit, runs_every_priority) {
 
 // Fewer blocks than ports: each goes round several. More: some share one.
 TEST_P(submit, runs_every_priority_with_any_number_of_blocks_and_ports) {
-  for (auto [sms, blocks_per_sm, ports] : {std::array{1u, 1u, 8u}, std::array{1u, 3u, 2u},
-                                           std::array{0u, where().is_cuda() ? 0u : 8u, 1u}}) {
+  for (auto [sms, blocks_per_sm, ports] :
+       {std::array{1u, 1u, 8u}, std::array{0u, 1u, 2u}, std::array{0u, 0u, 1u}}) {
     runtime_options o = small_options();
     o.sms = sms;
     o.blocks_per_sm = blocks_per_sm;

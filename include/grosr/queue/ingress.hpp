@@ -36,6 +36,13 @@ struct poll_role {
   std::uint32_t tick;  ///< the last poll's, as the control word has it; lane 0 knows it
 };
 
+/// Whole warp: what lane 0 got, in every lane.
+GROSR_DEVICE inline bool share_role(bool got, poll_role& role) {
+  role.seen = simt::shuffle(simt::full_mask, role.seen, 0);
+  role.tick = simt::shuffle(simt::full_mask, role.tick, 0);
+  return simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0;
+}
+
 /// Lines that one poll can see.
 inline constexpr unsigned poll_window = simt::warp_size / line_words;
 
@@ -77,9 +84,9 @@ class ingress_ref {
     return word().compare_exchange(w, w | held, simt::acquire);
   }
 
-  /// One lane gives the role back. `again`: lets the next poll look overdue.
-  GROSR_DEVICE void give_role(poll_role& role, bool again = false) const {
-    std::uint32_t now = (tick() - (again ? tick_mask / 2 : 0u)) & tick_mask;
+  /// One lane gives the role back.
+  GROSR_DEVICE void give_role(poll_role& role) const {
+    std::uint32_t now = tick() & tick_mask;
     word().fetch_add(changed_tick(role.tick, now) - held, simt::release);  // R2: pairs with A1, A2
     role.tick = now;
   }
@@ -152,10 +159,30 @@ class ingress_ref {
       // R2, R4: the mirror and the active count, before the lines can be claimed or count as such.
       if (copies || !counted) simt::fence(simt::release);
       word().fetch_add(change, simt::relaxed);
-      if ((after & ~(quarter - 1)) != (seen & ~(quarter - 1)))
-        simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit_).store(after, simt::relaxed);
+      if ((after & ~(quarter - 1)) != (seen & ~(quarter - 1))) give_credit(after);
     }
     role = {after, now};
+  }
+
+  /// One lane, the poller, whatever its warp does: takes in the next line, if it is there, and
+  /// gives the role back. Whether it was there.
+  GROSR_DEVICE bool accept_one(poll_role& role) const {
+    std::uint32_t i = role.seen & mask_, lap = lap_of(role.seen, mask_ + 1);
+    simt::bus_word words[line_words];
+    for (unsigned k = 0; k < line_words; ++k)
+      words[k] = simt::bus_load(lines_ + std::size_t{i} * line_words + k);
+    // A3: pairs with R3.
+    bool there = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::acquire) == role.seen;
+    for (unsigned k = 0; k < line_words; ++k) there = there && words[k].w[3] == lap;
+    if (there) {
+      for (unsigned k = 0; k < line_words; ++k) mirror_[std::size_t{i} * line_words + k] = words[k];
+      if ((++role.seen & ((mask_ + 1) / 4 - 1)) == 0) give_credit(role.seen);
+    }
+    std::uint32_t now = tick() & tick_mask;
+    // R2: pairs with A1, A2.
+    word().fetch_add(changed_tick(role.tick, now) - held + (there ? 1 : 0), simt::release);
+    role.tick = now;
+    return there;
   }
 
   /// One lane claims the oldest seen line: true and its number, or false when there is none.
@@ -232,6 +259,10 @@ class ingress_ref {
     // A tick in the next few microseconds is no old one.
     std::uint32_t age = (tick() - tick_in(w)) & tick_mask;
     return (w & held) == 0 && age >= stale_ns / 1024 && age < tick_mask - 8;
+  }
+
+  GROSR_DEVICE void give_credit(std::uint32_t seen) const {
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit_).store(seen, simt::relaxed);
   }
 
   GROSR_DEVICE void next_line(std::uint32_t number) const {

@@ -118,7 +118,7 @@ class poller : public worker<Tasks...> {
     for (; all != 0; all &= all - 1) {
       unsigned port = simt::lowest_bit(all);
       queue::poll_role role{};
-      if (!share_role(leads() && v_.ports[port].take_role(base::poll_stale_ns, role), role))
+      if (!queue::share_role(leads() && v_.ports[port].take_role(base::poll_stale_ns, role), role))
         continue;
       auto k = v_.ports[port].peek(role);
       if (accept(port, role, k, false, false) == lines::none && leads()) {
@@ -127,13 +127,6 @@ class poller : public worker<Tasks...> {
       }
       simt::sync_warp();
     }
-  }
-
-  /// Whole warp: what lane 0 got, in every lane.
-  GROSR_DEVICE static bool share_role(bool got, queue::poll_role& role) {
-    role.seen = simt::shuffle(simt::full_mask, role.seen, 0);
-    role.tick = simt::shuffle(simt::full_mask, role.tick, 0);
-    return simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0;
   }
 
   /// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles. Who

@@ -72,15 +72,18 @@ class spawner {
     if (leave == v_.epoch || leave == leave_abort) return true;
     std::uint32_t hints = static_cast<std::uint32_t>(both) & above;
     if (hints != 0) return takes_turn(hints);
-    GROSR_NO_UNROLL
+    return poll_above(level) && takes_turn(above);
+  }
+
+  /// Any lane: takes in a line of a level above from a port that nobody polled for a while.
+  GROSR_DEVICE GROSR_NOINLINE bool poll_above(std::uint32_t level) {
     for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
       const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level];
       queue::poll_role role{};
-      if (!port.take_role(poll_stale_ns, role)) continue;
-      bool there = port.unseen();
-      // Left for a worker that runs converged: it polls at once when the last poll looks old.
-      port.give_role(role, there);
-      if (there) return true;
+      if (!port.take_role(poll_stale_ns, role) || !port.accept_one(role)) continue;
+      // H1, as in poller::accept().
+      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint_bit(l, false), simt::acq_rel);
+      return true;
     }
     return false;
   }

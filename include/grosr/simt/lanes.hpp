@@ -175,10 +175,9 @@ GROSR_DEVICE inline void sync_warp(site where = site::here()) {
 #if GROSR_ON_GPU
   (void)where;
   __syncwarp();
-  // An aligned instruction, whose result is not needed: for it the assembler really converges.
-  std::uint32_t unused;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(unused) : "r"(0u) : "memory");
-  (void)unused;
+  // An aligned instruction, for which the assembler really converges; its result is dropped.
+  asm volatile("{ .reg .b32 dropped; movmatrix.sync.aligned.m8n8.trans.b16 dropped, %0; }" ::"r"(0u)
+               : "memory");
 #else
   host::sync_warp(full_mask, where);
 #endif
