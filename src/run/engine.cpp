@@ -13,8 +13,9 @@
 namespace grosr::run {
 namespace {
 
-constexpr std::uint32_t least_margin = 128;  // batches; twice what one worker may need
-constexpr std::size_t word_lines = 7;  // single words of the view that have a line of their own
+constexpr std::uint32_t least_margin = 128;              // batches; twice what one worker may need
+constexpr std::chrono::milliseconds least_watchdog{50};  // workers tell every 4 ms that they go on
+constexpr std::size_t lone_words = 7;  // single words of the view that have a line of their own
 
 std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
@@ -29,6 +30,7 @@ unsigned auto_blocks_per_sm(const device& d, const simt::kernel_fit& fit) {
 engine::engine(device d, const runtime_options& options, program p)
     : device_(d), options_(options), program_(std::move(p)) {
   check_options();
+  if (options_.watchdog > std::chrono::hours(24 * 365)) options_.watchdog = {};  // never
   device_properties props = device_.properties();
   if (options_.sms == 0 || options_.sms > props.sms) options_.sms = props.sms;
   if (options_.blocks_per_sm == 0)
@@ -43,7 +45,7 @@ engine::engine(device d, const runtime_options& options, program p)
   blocks_ = options_.sms * options_.blocks_per_sm;
   if (options_.trace.empty())
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
-  trace_file_ = options_.trace;
+  if (!options_.trace.empty()) trace_file_ = trace_file_for(options_.trace);
   allocate();
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
@@ -54,7 +56,10 @@ engine::engine(device d, const runtime_options& options, program p)
 engine::~engine() {
   try {
     if (life_ == life::running) stop({});
-  } catch (...) {  // stop() is where errors are reported
+  } catch (
+      const error& e) {  // stop() is where errors are reported, but a trace is not lost silently
+    if (!trace_file_.empty() && life_ != life::lost) std::fprintf(stderr, "grosr: %s\n", e.what());
+  } catch (...) {
   }
   {
     std::lock_guard lock(monitor_lock_);
@@ -82,6 +87,10 @@ void engine::check_options() const {
     bad("inline_depth = " + std::to_string(options_.inline_depth) + "; at most 64");
   if (options_.idle_timeout.count() < 0 || options_.watchdog.count() < 0)
     bad("idle_timeout and watchdog must not be negative; 0 means never");
+  if (options_.watchdog.count() != 0 && options_.watchdog < least_watchdog)
+    bad("watchdog = " + std::to_string(options_.watchdog.count()) +
+        " ms; must be 0, which means never, or at least " + std::to_string(least_watchdog.count()) +
+        " ms");
 }
 
 void engine::allocate() {
@@ -111,7 +120,7 @@ void engine::allocate() {
   std::size_t deques = std::size_t{priority_levels} * all;
   std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
   std::size_t fixed =
-      word_lines * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
+      lone_words * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
       deques * 8 * (1 + options_.deque_capacity) +
       ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
       slots * sizeof(slot_info) + workers * (sizeof(worker_stats) + sizeof(worker_save) + 4);
@@ -144,14 +153,15 @@ void engine::allocate() {
   view_.stock_target = std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
   device_bytes_ = total(batches);
 
-  words_ = {device_, space::device, word_lines * 32};  // a 128-byte line each
-  view_.board = reinterpret_cast<std::uint64_t*>(words_.data());
-  view_.hints = words_.data() + 32;
-  view_.error_count = words_.data() + 64;
-  view_.keeper = words_.data() + 96;
-  view_.quiet_since = reinterpret_cast<std::uint64_t*>(words_.data() + 128);
-  view_.departed = words_.data() + 160;
-  view_.way_made = reinterpret_cast<std::uint64_t*>(words_.data() + 192);
+  words_ = {device_, space::device, lone_words * 32};
+  auto own_line = [&, line = 0u]() mutable { return words_.data() + 32 * line++; };
+  view_.board = reinterpret_cast<std::uint64_t*>(own_line());
+  view_.quiet_since = reinterpret_cast<std::uint64_t*>(own_line());
+  view_.way_made = reinterpret_cast<std::uint64_t*>(own_line());
+  view_.hints = own_line();
+  view_.error_count = own_line();
+  view_.keeper = own_line();
+  view_.departed = own_line();
   std::vector<queue::ingress_ref> refs;
   for (std::uint32_t i = 0; i < ports; ++i) {
     ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
@@ -179,9 +189,9 @@ void engine::allocate() {
   pinned_bytes_ += slabs_.bytes() + ports * options_.lines * sizeof(queue::line);
   pinned_array(slot_words_, view_.slot_words, slots);
   pinned_array(quiescent_, view_.quiescent, ports);
-  state_ = {device_, space::pinned, 64};  // state, and control on a line of its own
+  state_ = {device_, space::pinned, 2 * control_at};
   view_.state = state_.data();
-  view_.control = state_.data() + 32;
+  view_.control = state_.data() + control_at;
   pinned_array(running_host_, view_.running_host, workers);
   pinned_array(errors_, view_.errors, errors_kept);
   device_array(pool_, view_.pool, std::size_t{batches} * view_.batch_bytes);
@@ -247,8 +257,7 @@ std::vector<task_error> engine::errors() const {
   std::vector<task_error> list;
   for (std::uint32_t i = 0; i < errors_kept; ++i) {
     error_record& e = errors_[i];
-    if (simt::atomic_ref<std::uint32_t, simt::scope::system>(e.serial).load(simt::acquire) == 0)
-      continue;
+    if (host_word(e.serial).load(simt::acquire) == 0) continue;
     const task_type& t = program_.types[e.type];
     auto* bytes = reinterpret_cast<const std::byte*>(e.task);
     list.push_back({t.name, e.code, {bytes, bytes + t.bytes}});
@@ -291,12 +300,12 @@ void engine::stop(deadline until) {
   } while (goes_on_after_stop());
 }
 
-// Whether lines came after a stop() had looked at them, from a submitter who began before: then
-// another round of stopping is due.
+// Whether a submitter who began before brought lines, or the kernel, after a stop() had looked:
+// then another round of stopping is due.
 bool engine::goes_on_after_stop() {
   simt::fence<simt::scope::system>(simt::seq_cst);  // P3: `stopped` before the lines; pairs with P2
   auto before = life::stopped;
-  return life_ == life::stopped && outstanding() &&
+  return life_ == life::stopped && (outstanding() || resident()) &&
          life_.compare_exchange_strong(before, life::stopping);
 }
 
@@ -306,7 +315,8 @@ void engine::write_trace() {
   std::vector<std::uint32_t> counts(trace_counts_.size());
   trace_.copy_to(events);
   trace_counts_.copy_to(counts);
-  write_perfetto(trace_file_, device_, program_.types, events, counts, view_.trace_capacity);
+  std::string file = std::exchange(trace_file_, "");  // once
+  write_perfetto(file, device_, program_.types, events, counts, view_.trace_capacity);
 }
 
 }  // namespace grosr::run

@@ -7,7 +7,17 @@
 namespace grosr::run {
 namespace {
 using clock = std::chrono::steady_clock;
-using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+
+/// What the exception that is being handled says.
+std::string reason() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "something that is no std::exception was thrown";
+  }
+}
 
 /// "a (1 worker), b (2 workers)".
 std::string listed(const std::map<std::string, unsigned>& counts, const char* one,
@@ -45,9 +55,9 @@ void engine::launch_locked() {
   v.epoch = ++epoch_;
   try {
     program_.launch(*stream_, {blocks_, block_threads}, v);
-  } catch (const error& e) {
-    fail(errc::device_lost, std::string("launch: ") + e.what());
-    throw;
+  } catch (...) {
+    fail(errc::device_lost, "launch: " + reason());
+    throw_fault();
   }
   launched_.store(epoch_);
   parked_by_user_ = false;
@@ -60,12 +70,17 @@ void engine::park() {
     epoch = epoch_;
     if (epoch == 0) return;
     parked_by_user_ = true;
-    host_word(state_[32])
+    host_word(state_[control_at])
         .store(epoch << 2 | static_cast<std::uint32_t>(request::park), simt::release);
   }
-  // Not under the lock: the kernel may take long to end, and submitters may bring it back.
+  // Not under the lock: the kernel may take long to end, and submitters may bring the next one.
+  auto ended = [&] {
+    if (launched_.load() == epoch) return stream_ended();
+    return static_cast<std::int32_t>(host_word(state_[state_left]).load(simt::acquire) - epoch) >=
+           0;
+  };
   auto nap = std::chrono::microseconds(5);
-  while ((launched_.load() == epoch && !stream_ended()) || (aborting_ && life_ != life::lost)) {
+  while (!ended() || (aborting_ && life_ != life::lost)) {
     throw_if_ended();
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, std::chrono::microseconds(1000));
@@ -80,8 +95,8 @@ void engine::park() {
 bool engine::stream_ended() {
   try {
     return stream_->done();
-  } catch (const error& e) {
-    fail(errc::device_lost, device_.name() + " was lost: " + e.what() + ". In flight: " +
+  } catch (...) {  // on host:N also what a task threw
+    fail(errc::device_lost, device_.name() + " was lost: " + reason() + ". In flight: " +
                                 in_flight() + ". Nothing more can run on it in this process");
     return true;
   }
@@ -135,7 +150,7 @@ std::string engine::running_at_abort() const {
   std::map<std::string, unsigned> workers;
   auto give_up = clock::now() + std::chrono::milliseconds(200);
   // N1: pairs with poller::name_running().
-  auto told = [&] { return host_word(state_[1]).load(simt::acquire) == launched_.load(); };
+  auto told = [&] { return host_word(state_[state_named]).load(simt::acquire) != 0; };
   while (!told() && clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::vector<std::uint32_t> running(view_.workers);
@@ -155,7 +170,7 @@ std::string engine::running_at_abort() const {
 void engine::ask_for_abort() {
   std::lock_guard lock(residency_lock_);
   aborting_ = true;
-  host_word(state_[32])
+  host_word(state_[control_at])
       .store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort), simt::release);
 }
 
@@ -175,7 +190,7 @@ void engine::abort_kernel() {
     give_up = clock::now() + std::chrono::seconds(5);
     while (!trap_stream_->done() && clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  } catch (const error&) {  // the context has ended: that was the aim
+  } catch (...) {  // the context has ended: that was the aim
   }
 }
 
@@ -189,24 +204,29 @@ void engine::monitor() {
     if (life_ == life::lost || life_ == life::stopped) continue;
     try {
       // First what needs no CUDA call, which may wait for the very task that does not end.
-      if (!outstanding() || !arrived())
+      if (!outstanding() || !tasks_may_run())
         progress_at_ = clock::now();
       else
         check_progress();
-      if (life_ == life::lost || !stream_ended() || life_ == life::lost) continue;
+      if (life_ == life::lost) continue;
+      bool ended = stream_ended();
+      if (life_ == life::lost || !ended) continue;
       progress_at_ = clock::now();
       // Work is left and nobody is there: a submitter's resume is under way, or is made here.
       if (outstanding() && !parked_by_user_) ensure_resident();
-    } catch (const error& e) {
-      fail(errc::device_lost, std::string("monitor: ") + e.what());
+    } catch (...) {
+      fail(errc::device_lost, "monitor: " + reason());
     }
   }
 }
 
-// Whether the kernel launched last has begun. What it waits for before is not its tasks' fault.
-bool engine::arrived() const {
-  return launched_.load() != 0 &&
-         host_word(state_[0]).load(simt::acquire) >> 1 == (launched_.load() & 0x7fffffffu);
+// Whether tasks are to blame when nothing moves: the kernel launched last has begun, or the one
+// before has not left. What a kernel waits for besides is not their fault.
+bool engine::tasks_may_run() const {
+  std::uint32_t launched = launched_.load();
+  if (launched == 0) return false;
+  return host_word(state_[0]).load(simt::acquire) >> 1 == (launched & 0x7fffffffu) ||
+         host_word(state_[state_left]).load(simt::acquire) != launched - 1;
 }
 
 void engine::check_progress() {

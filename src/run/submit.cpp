@@ -14,7 +14,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t near_slabs = 160, near_slots = 1024, near_tries = 16;
-using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
 
 void relax() {
 #if defined(__x86_64__)
@@ -26,8 +25,9 @@ void relax() {
 
 bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
-/// A wait_all() that other submitters keep from ending holds them back for an eighth of the time.
-constexpr auto least_wait = std::chrono::milliseconds(16), most_wait = least_wait * 16;
+/// A wait_all() that other submitters keep from ending looks after 16 ms, then 32, up to 2048;
+/// after each look it holds them back for a quarter of that.
+constexpr auto least_wait = std::chrono::milliseconds(16), most_wait = least_wait * 128;
 
 /// Tasks a line should carry: all of them in few lines when there are many, spread over more warps
 /// when there are few.
@@ -48,7 +48,7 @@ bool reached(std::uint32_t word, std::uint32_t generation) {
 
 }  // namespace
 
-// Polls: 200 us of spinning, then sleeps from 20 us to 1 ms.
+// Polls: 200 us of spinning, then sleeps of a sixteenth of the time waited, 20 us to 1 ms.
 template <class Ready>
 bool engine::wait_for(Ready&& condition, deadline until) {
   // What comes to pass while the kernel is being aborted has not been done: that ends in an error.
@@ -117,12 +117,11 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
   return std::nullopt;
 }
 
-std::uint32_t engine::claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
-                                 bool attempt, bool& ok) {
+std::optional<std::uint32_t> engine::claim_slot(slot_kind k, std::uint32_t& generation,
+                                                deadline until, bool attempt) {
   std::optional<std::uint32_t> slot = take_slot(k, generation);
   if (!slot && !attempt) wait_for([&] { return slot || (slot = take_slot(k, generation)); }, until);
-  ok = slot.has_value();
-  return slot.value_or(0);
+  return slot;
 }
 
 // A thread's single lines go through one port while it has room: the worker that polls it is warm.
@@ -157,20 +156,24 @@ void engine::give_slot_back(std::uint32_t slot, std::uint32_t generation) {
 
 std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
                                         unsigned level, deadline until, bool attempt) {
+  if (level >= priority_levels)
+    throw error(errc::invalid_option, "submit: priority " + std::to_string(level) +
+                                          " was asked for; there are 0 to " +
+                                          std::to_string(priority_levels - 1));
+  if (held_back(level) && (attempt || !wait_for([&] { return !held_back(level); }, until)))
+    return std::nullopt;
   throw_if_ended();
   if (life_ != life::running)
     throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
                                    " after stop(); make a new runtime");
-  if (held_back() && (attempt || !wait_for([&] { return !held_back(); }, until)))
-    return std::nullopt;
   const task_type& t = program_.types[type];
   std::uint32_t a_line = tasks_a_line(t.how_wide, n, options_.slabs);
   auto lines = static_cast<std::uint32_t>((n + a_line - 1) / a_line);
-  bool ok = true;
   ticket_id ticket;
   if (lines > 1) {
-    ticket.slot = claim_slot(slot_kind::ticket, ticket.generation, until, attempt, ok);
-    if (!ok) return std::nullopt;
+    auto taken = claim_slot(slot_kind::ticket, ticket.generation, until, attempt);
+    if (!taken) return std::nullopt;
+    ticket.slot = *taken;
     slot_types_[ticket.slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
   }
   auto* from = static_cast<const unsigned char*>(data);
@@ -182,12 +185,13 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     deadline line_until = i == 0 ? until : deadline{};
     bool line_attempt = attempt && i == 0;
     std::uint32_t generation = 0;
-    std::uint32_t slot = claim_slot(in_line ? slot_kind::line : slot_kind::slab, generation,
-                                    line_until, line_attempt, ok);
-    if (!ok) {
+    auto taken = claim_slot(in_line ? slot_kind::line : slot_kind::slab, generation, line_until,
+                            line_attempt);
+    if (!taken) {
       if (lines > 1) give_slot_back(ticket.slot, ticket.generation);
       return std::nullopt;
     }
+    std::uint32_t slot = *taken;
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
     if (lines == 1) ticket = {slot, generation};
     line_header h{type | level << 8 | (in_line ? line_carries_task : 0u),
@@ -232,11 +236,7 @@ bool engine::done(ticket_id t) const {
 
 bool engine::failed(ticket_id t) const {
   std::uint32_t word = host_word(slot_words_[t.slot]).load(simt::acquire);
-  if (word >> 1 == t.generation) {
-    if (word & 1) return true;
-    std::lock_guard lock(failed_lock_);
-    return failed_.count({t.slot, t.generation}) != 0;
-  }
+  if (word == slot_word(t.generation, true)) return true;
   std::lock_guard lock(failed_lock_);
   return failed_.count({t.slot, t.generation}) != 0;
 }
@@ -255,18 +255,21 @@ bool engine::wait_all(deadline until) {
         return false;
     return true;
   };
+  std::int64_t mine = 0;
   for (auto step = least_wait;; step = std::min(2 * step, most_wait)) {
     auto end = clock::now() + step;
     if (wait_for(all_done, until && *until < end ? until : end)) break;
     if (expired(until)) return false;
-    held_until_ = (clock::now() + step / 8).time_since_epoch().count();
+    mine = (clock::now() + step / 4).time_since_epoch().count();
+    held_until_ = mine;
   }
-  held_until_ = 0;
+  held_until_.compare_exchange_strong(mine, 0);  // unless another one holds them
   return true;
 }
 
-// Whether a wait_all() asks submitters to let the device come to rest.
-bool engine::held_back() const {
+// Whether a wait_all() asks submitters to let the device come to rest. Urgent ones go on.
+bool engine::held_back(unsigned level) const {
+  if (level == priority_levels - 1) return false;
   auto until = held_until_.load(std::memory_order_relaxed);
   return until != 0 && clock::now().time_since_epoch().count() < until;
 }

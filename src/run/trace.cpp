@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 
 namespace grosr::run {
 namespace {
@@ -21,7 +25,24 @@ std::string microseconds(std::uint64_t ns) {
   return std::to_string(ns / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction;
 }
 
+[[noreturn]] void refuse(const std::string& file) {
+  throw error(errc::invalid_option, "trace: cannot write \"" + file + "\" (" +
+                                        std::strerror(errno) +
+                                        "); check the folder and its rights");
+}
+
 }  // namespace
+
+std::string trace_file_for(const std::string& file) {
+  static std::mutex lock;
+  static std::map<std::string, unsigned> used;
+  std::lock_guard guard(lock);
+  unsigned n = ++used[file];
+  std::filesystem::path path = file;
+  if (n > 1) path.replace_extension(std::to_string(n) + path.extension().string());
+  if (!std::ofstream(path)) refuse(path.string());
+  return path.string();
+}
 
 void write_perfetto(const std::string& file, const device& d, const std::vector<task_type>& types,
                     const std::vector<trace_event>& events,
@@ -57,10 +78,7 @@ void write_perfetto(const std::string& file, const device& d, const std::vector<
   });
   out << "\n]}\n";
   out.close();
-  if (!out)
-    throw std::system_error(
-        errno, std::generic_category(),
-        "trace: cannot write \"" + file + "\"; check the folder and its rights");
+  if (!out) refuse(file);
 }
 
 }  // namespace grosr::run

@@ -119,10 +119,10 @@ TEST_P(bounded_memory, loses_nothing_of_a_fan_of_wider_tasks) {
   // There is room for about a thousand warp tasks, and half as many block tasks.
   const auto n = static_cast<std::uint32_t>(scaled(8000, 2500));
   auto& cells = keep<std::uint32_t>(n);
+  auto& blocks = keep<std::uint32_t>(n / 4);
   rt.submit(wide_fan{cells.data(), n, 0});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
-  auto& blocks = keep<std::uint32_t>(n / 4);
   rt.submit(wide_fan{blocks.data(), n / 4, 1});
   rt.wait_all();
   EXPECT_TRUE(all_are(blocks, 128u));

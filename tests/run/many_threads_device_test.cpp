@@ -1,6 +1,8 @@
 // Any number of host threads submit, wait and ask at once; each gets what is its own.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <thread>
 
 #include "run/tasks.hpp"

@@ -59,9 +59,10 @@ struct tiles {
     for (std::uint32_t n = left; n != 0; --n) {
       const std::uint64_t end = context.clock_ns() + 1'000'000;
       while (context.clock_ns() < end) simt::pause(0, "the clock");
-      bool yields = context.rank() == 0 && context.yield_to_higher();
+      // One lane asks: the others might get other answers.
+      bool yields = context.rank() == 0 && (context.yield_to_higher() || context.aborted());
       yields = simt::shuffle(simt::full_mask, yields ? 1u : 0u, 0) != 0;
-      if (!yields && !context.aborted()) continue;
+      if (!yields) continue;
       if (context.rank() == 0) {
         add_one(yielded);
         if (n > 1 && !context.aborted()) context.spawn(tiles{yielded, finished, n - 1});
@@ -132,6 +133,9 @@ TEST_P(priorities, tell_long_tasks_to_make_way) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
   const auto all = contents(words);
   EXPECT_GE(all[0], 1u);
+  if (n > 100) {
+    EXPECT_LT(all[0], n / 4);  // for one task not all make way
+  }
   EXPECT_EQ(all[2], 1u);
   EXPECT_THROW(rt.stop(1ms), error);  // nobody waits for the rest
 }

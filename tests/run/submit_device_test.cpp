@@ -243,5 +243,17 @@ TEST_P(submit, that_tries_does_not_wait_when_lines_are_full) {
   EXPECT_EQ(contents(passed)[0], taken);
 }
 
+TEST_P(submit, of_a_priority_that_is_none_is_refused) {
+  auto rt = start();
+  auto& cells = keep<std::uint32_t>(1);
+  const auto task = mark<16>::make(cells.data(), 0);
+  for (const auto p : {static_cast<priority>(4), static_cast<priority>(200)}) {
+    EXPECT_EQ(error_of([&] { rt->submit(task, p); }).code(), errc::invalid_option);
+    EXPECT_EQ(error_of([&] { rt->try_submit(task, p); }).code(), errc::invalid_option);
+  }
+  rt->submit(task).wait();
+  EXPECT_EQ(contents(cells)[0], 1u);
+}
+
 }  // namespace
 }  // namespace grosr::testing

@@ -8,6 +8,7 @@
 #include "grosr/run/runtime.hpp"
 #include "grosr/simt/atomic.hpp"
 #include "support/devices.hpp"
+#include "support/errors.hpp"
 
 namespace grosr::testing {
 
@@ -213,18 +214,6 @@ class runtime_test : public device_test {
  private:
   std::vector<std::shared_ptr<void>> kept_;
 };
-
-/// The error that `call` throws; fails the test if it throws none.
-template <class Call>
-error error_of(Call&& call) {
-  try {
-    call();
-  } catch (const error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return error(errc::misuse, "");
-}
 
 }  // namespace grosr::testing
 

@@ -142,5 +142,16 @@ TEST_P(tickets, can_be_waited_for_by_many_threads) {
   EXPECT_EQ(woken.load(), 6u);
 }
 
+// Longer than the clock goes on: no limit.
+TEST_P(tickets, can_be_waited_for_without_end) {
+  auto rt = start();
+  auto& leaves = keep<std::uint32_t>(1);
+  const auto ever = std::chrono::nanoseconds::max();
+  EXPECT_TRUE(rt->submit(tree{leaves.data(), 10}).wait_for(ever));
+  EXPECT_TRUE(rt->wait_all_for(ever));
+  rt->stop(ever);
+  EXPECT_EQ(contents(leaves)[0], 1024u);
+}
+
 }  // namespace
 }  // namespace grosr::testing

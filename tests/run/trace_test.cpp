@@ -11,6 +11,7 @@
 
 #include "grosr/run/runtime.hpp"
 #include "grosr/simt/atomic.hpp"
+#include "support/errors.hpp"
 
 namespace grosr::testing {
 namespace {
@@ -154,21 +155,33 @@ TEST_F(trace, of_nothing_is_still_json) {
 
 TEST_F(trace, that_cannot_be_written_says_so) {
   const std::string path = file("no") + "/such/folder.json";
+  const error e = error_of([&] { traced_runtime rt(device(), options(path)); });
+  EXPECT_EQ(e.code(), errc::invalid_option);
+  EXPECT_NE(std::string(e.what()).find("trace: cannot write \"" + path + "\""), std::string::npos)
+      << e.what();
+}
+
+TEST_F(trace, that_cannot_be_finished_says_so) {
   std::uint32_t ran = 0;
-  {
+  traced_runtime rt(device(), options("/dev/full"));
+  work(rt, ran);
+  EXPECT_EQ(error_of([&] { rt.stop(); }).code(), errc::invalid_option);
+  EXPECT_EQ(ran, 1010u);
+  rt.stop();  // said once
+}
+
+TEST_F(trace, of_a_second_runtime_has_a_file_of_its_own) {
+  const std::string path = file("twice");
+  std::uint32_t ran = 0;
+  for (int again = 0; again < 2; ++again) {
     traced_runtime rt(device(), options(path));
-    work(rt, ran);
-    try {
-      rt.stop();
-      FAIL();
-    } catch (const std::system_error& e) {
-      const std::string text = e.what();
-      EXPECT_NE(text.find(path), std::string::npos) << text;
-    }
-    EXPECT_EQ(ran, 1010u);
+    work(rt, ran = 0);
   }
-  traced_runtime never_stopped(device(), options(path));
-  work(never_stopped, ran = 0);
+  for (const std::string& each : {path, file("twice.2")}) {
+    std::ifstream in(each);
+    EXPECT_FALSE(nlohmann::json::parse(in).at("traceEvents").empty()) << each;
+    std::filesystem::remove(each);
+  }
 }
 
 }  // namespace

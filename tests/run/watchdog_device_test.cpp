@@ -99,6 +99,8 @@ TEST_P(watchdog, ends_a_park_that_a_task_holds_up) {
     for (int i = 0; i < 100 && !over; ++i) std::this_thread::sleep_for(50ms);
     simt::atomic_ref<std::uint32_t, simt::scope::system>(gate[0]).store(1, simt::release);
   });
+  // Who waits meanwhile brings the next kernel, which stands behind the one that does not leave.
+  std::thread waiter([&] { expect_watchdog(error_of([&] { t.wait(); })); });
   const auto before = std::chrono::steady_clock::now();
   try {
     rt->park();
@@ -107,6 +109,7 @@ TEST_P(watchdog, ends_a_park_that_a_task_holds_up) {
   } catch (const error& e) {
     expect_watchdog(e);
   }
+  waiter.join();
   over = true;
   opener.join();
 }

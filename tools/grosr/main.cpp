@@ -3,6 +3,9 @@
 
 #include <grosr/version.hpp>
 
+#include <cerrno>
+#include <cstring>
+
 #include "cli/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
@@ -23,7 +26,7 @@ std::string version_text() {
 
 int complain(int code, std::string_view what) {
   std::fflush(stdout);
-  fmt::print(stderr, "grosr: {}\n", what);
+  fmt::print(stderr, "grosr: {}\n", one_line(what));
   return code;
 }
 
@@ -82,6 +85,15 @@ int run(int argc, char** argv) {
   return chosen();
 }
 
+/// What was printed has to have arrived; a reader that went away (`| head`) wanted no more.
+int finish(int code) {
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || errno == EPIPE) return code;
+  return complain(code == exit_ok ? exit_failed : code,
+                  fmt::format("standard output cannot be written ({}); free space or send it "
+                              "elsewhere",
+                              std::strerror(errno)));
+}
+
 }  // namespace
 }  // namespace grosr::tool
 
@@ -89,7 +101,7 @@ int main(int argc, char** argv) {
   using namespace grosr::tool;
   interrupt::install();
   try {
-    return run(argc, argv);
+    return finish(run(argc, argv));
   } catch (const interrupt::interrupted&) {
     return exit_interrupted;
   } catch (const usage_error& e) {

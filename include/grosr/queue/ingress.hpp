@@ -1,7 +1,8 @@
 // Lines from the host into a device: one host-side producer lock, any warp of the device consumes.
 //
 //   host writes lines ──bus──> a polling warp sees up to 4 at once, takes the first for itself or
-//   not, and copies the others to the mirror ──> any warp claims the oldest of those
+//   not, and copies the others to the mirror; a polling lane copies one ──> any warp claims the
+//   oldest of those
 //
 //   word     claimed (32) │ held (1) │ last poll, 1024 ns units (17) │ waiting (14)   device memory
 //            lines handed out; whether somebody polls; seen lines that nobody has claimed:
@@ -13,7 +14,6 @@
 // al., "Leader/Followers", 2000). Device calls say whether a lane or the whole warp makes them.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <mutex>
 
@@ -73,7 +73,7 @@ class ingress_ref {
     std::uint64_t w = word().load(simt::relaxed);
     if (!free_since(w, stale_ns)) return false;
     role = {seen_in(w), tick_in(w)};
-    // A2: pairs with R2 in give_role().
+    // A2: pairs with R2 in give_role() and accept_one().
     return word().compare_exchange(w, w | held, simt::acquire);
   }
 
@@ -267,7 +267,7 @@ class ingress_ref {
 
   GROSR_DEVICE void next_line(std::uint32_t number) const {
     simt::atomic_ref<std::uint32_t>(next_[number & mask_])
-        .store(number + mask_ + 1, simt::release);  // R3: pairs with A3 in accept()
+        .store(number + mask_ + 1, simt::release);  // R3: pairs with A3
   }
 
   ingress_control* control_ = nullptr;

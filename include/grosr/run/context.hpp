@@ -31,7 +31,7 @@ class context {
   /// The same, at another priority than this task's own.
   template <class Task>
   GROSR_DEVICE void spawn(const Task& task, priority p) {
-    spawner_.spawn(task, static_cast<std::uint32_t>(p), false, depth_);
+    spawner_.spawn(task, static_cast<std::uint32_t>(p) % priority_levels, false, depth_);
   }
 
   /// Starts a task if there is room for it now; false when task memory is full.
@@ -41,11 +41,14 @@ class context {
   }
   template <class Task>
   GROSR_DEVICE bool try_spawn(const Task& task, priority p) {
-    return spawner_.try_spawn(task, static_cast<std::uint32_t>(p), false);
+    return spawner_.try_spawn(task, static_cast<std::uint32_t>(p) % priority_levels, false);
   }
 
-  /// True when work of a higher priority waits, or the runtime leaves the device. A long task asks
-  /// this at its tile boundaries, and when it is true spawns what remains of itself and returns.
+  /// True when this task should make way: work of a higher priority waits and it is this worker's
+  /// turn, or the runtime leaves the device. Then it stays true until the task returns. A long task
+  /// asks at its tile boundaries, and when it is true spawns what remains of itself and returns.
+  /// Lanes that ask together may get different answers: in a warp or block task let one thread ask
+  /// and tell the others.
   GROSR_DEVICE bool yield_to_higher() { return spawner_.higher_waits(level_); }
 
   /// Number of this thread among those that run the task together, and how many they are: 0 of 1
@@ -63,6 +66,7 @@ class context {
     if (width_ == width::block) simt::sync_block();
   }
 
+  /// The priority that this task runs at.
   GROSR_DEVICE priority level() const { return static_cast<priority>(level_); }
 
   /// Nanoseconds; one clock for the whole device.

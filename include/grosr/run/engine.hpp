@@ -23,7 +23,17 @@
 
 namespace grosr::run {
 
+/// A word that the host and the device share.
+using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+
 using deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// The deadline that is `limit` from now; none when that is beyond the clock.
+inline deadline in(std::chrono::nanoseconds limit) {
+  auto now = std::chrono::steady_clock::now();
+  if (limit > std::chrono::steady_clock::time_point::max() - now) return {};
+  return now + limit;
+}
 
 /// One task type as the host knows it.
 struct task_type {
@@ -84,6 +94,7 @@ class engine {
 
  private:
   enum class life { running, stopping, stopped, lost };
+  static constexpr unsigned control_at = 32;  // of state_: `control`, on a line of its own
 
   void check_options() const;
   void allocate();
@@ -96,18 +107,18 @@ class engine {
   slot_range range_of(slot_kind k) const;
   std::uint32_t all_slots() const { return options_.slabs + 2 * options_.slots; }
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
-  std::uint32_t claim_slot(slot_kind k, std::uint32_t& generation, deadline until, bool attempt,
-                           bool& ok);
+  std::optional<std::uint32_t> claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
+                                          bool attempt);
   bool write_line(unsigned level, const queue::line& content, bool spread, deadline until,
                   bool attempt);
   void give_slot_back(std::uint32_t slot, std::uint32_t generation);
-  bool held_back() const;
+  bool held_back(unsigned level) const;
   bool goes_on_after_stop();
   void ensure_resident();
   bool outstanding() const;
   void launch_locked();
   void throw_if_ended() const;
-  bool arrived() const;
+  bool tasks_may_run() const;
   bool stream_ended();
   [[noreturn]] void throw_fault() const;
   void monitor();

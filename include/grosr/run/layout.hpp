@@ -85,8 +85,8 @@ GROSR_DEVICE inline std::uint64_t counted(std::uint32_t done, std::uint32_t fail
 }
 
 /// What a worker tells the host: type + 1, or 0, and a serial number that shows that it goes on.
-GROSR_DEVICE inline std::uint32_t told_word(std::uint32_t type_and_one, std::uint32_t serial) {
-  return type_and_one << 24 | (serial & 0xffffffu);
+GROSR_DEVICE inline std::uint32_t told_word(std::uint32_t type_plus_one, std::uint32_t serial) {
+  return type_plus_one << 24 | (serial & 0xffffffu);
 }
 
 /// A slot's word in host memory: generation << 1 | failed.
@@ -124,6 +124,9 @@ struct trace_event {
 };
 
 // `state` word in host memory: epoch << 1 | leaving.
+// Beside it: set when what ran at an abort was told; and the epoch of the last kernel that all of
+// its workers have left.
+inline constexpr unsigned state_named = 1, state_left = 2;
 // `control` word in host memory: 0, or epoch << 2 | request.
 enum class request : std::uint32_t { none = 0, park = 1, abort = 2 };
 
@@ -161,7 +164,7 @@ struct view {
   const unsigned char* slabs;    // pinned
   std::uint32_t* slot_words;     // pinned
   std::uint32_t* quiescent;      // pinned, one a port
-  std::uint32_t* state;          // pinned; state[1]: the epoch that told what ran when it aborted
+  std::uint32_t* state;          // pinned, see state_named and state_left
   const std::uint32_t* control;  // pinned
   // Task memory.
   unsigned char* pool;      ///< batches below pool_batches
@@ -177,7 +180,7 @@ struct view {
   worker_stats* stats;
   worker_save* saves;
   std::uint32_t* running;       ///< device: type + 1, or 0, by worker
-  std::uint32_t* running_host;  ///< pinned: told_word, by worker; every 16 us at most
+  std::uint32_t* running_host;  ///< pinned: told_word, by worker; at most every 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
   trace_event* trace;  ///< null: off; [worker][trace_capacity]

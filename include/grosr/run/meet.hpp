@@ -69,7 +69,9 @@ class meeter : public finder<Tasks...> {
   GROSR_DEVICE void take_leave() const {
     simt::atomic_ref<std::uint32_t> departed(*v_.departed);
     std::uint32_t all = v_.epoch * v_.workers;  // of every kernel so far
-    departed.fetch_add(1, simt::relaxed);
+    if (departed.fetch_add(1, simt::relaxed) + 1 == all)
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.state[state_left])
+          .store(v_.epoch, simt::relaxed);
     if (!v_.aborted()) return;
     std::uint64_t began = simt::clock_ns();
     for (unsigned turn = 0; departed.load(simt::relaxed) != all; ++turn) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct runtime_options {
   unsigned inline_depth = 4;  ///< how deep lane tasks run in their parents when memory is full
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};
-  /// No task ended for so long while work is outstanding: the runtime aborts. 0: never.
+  /// No worker began or ended a run for so long while work is outstanding: the runtime aborts. 0:
+  /// never; else at least 50 ms.
   std::chrono::milliseconds watchdog{10'000};
   /// Where a Perfetto trace is written at stop; empty: the environment's GROSR_TRACE, else none.
   std::string trace;

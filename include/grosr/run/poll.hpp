@@ -1,5 +1,5 @@
 // Polling: how lines come from the host into the device, and how an idle worker waits for them.
-// docs/scheduler.md, "Poll" and "Park and resume".
+// docs/scheduler.md, "A port", "Waiting" and "Park and resume".
 #pragma once
 
 #include "grosr/run/worker.hpp"
@@ -93,8 +93,10 @@ class poller : public worker<Tasks...> {
     // A single short task is done before anybody else could be there. What it takes longer for is
     // not known before, but others look some 4 us after a poll would be overdue.
     bool single = first && n == 1 && (queue::held_line{k.mine}.word(0) & line_carries_task) != 0;
+    if (port == 0 && leads() && role.seen % 64 + n >= 64)
+      obey_control();  // also in a stream of lines
     p.accept(role, n, first, keep && !first, single, counted, k);
-    back_ = single;
+    if (first) back_ = single;
     if ((n > 1 || !first) && leads()) {
       // H1: after the port's word; pairs with the clearing in elsewhere(), which then looks at
       // ports.
@@ -111,12 +113,10 @@ class poller : public worker<Tasks...> {
   /// Whole warp, busy: polls those of the ports in `which` that nobody polled for a while. It only
   /// lets everybody see the lines: hints tell when they are more urgent than what workers have.
   GROSR_DEVICE void poll_overdue(std::uint32_t which) {
-    unsigned lane = simt::lane_id();
-    bool due = (which >> lane & 1) != 0 && v_.ports[lane].overdue(base::poll_stale_ns);
-    std::uint32_t all = simt::ballot(simt::full_mask, due);
+    which = overdue(which);
     GROSR_NO_UNROLL
-    for (; all != 0; all &= all - 1) {
-      unsigned port = simt::lowest_bit(all);
+    for (; which != 0; which &= which - 1) {
+      unsigned port = simt::lowest_bit(which);
       queue::poll_role role{};
       if (!queue::share_role(leads() && v_.ports[port].take_role(base::poll_stale_ns, role), role))
         continue;
@@ -168,7 +168,7 @@ class poller : public worker<Tasks...> {
       word(v.running_host[w])
           .store(told_word(simt::atomic_ref<std::uint32_t>(v.running[w]).load(simt::relaxed), 0),
                  simt::relaxed);
-    word(v.state[1]).store(v.epoch, simt::release);  // N1: pairs with engine::abort_and_say()
+    word(v.state[state_named]).store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
   }
 
   GROSR_DEVICE void say_leaving() {
@@ -201,35 +201,37 @@ class poller : public worker<Tasks...> {
       verdict = led::line;
       if (there == lines::mine) break;
       if (there == lines::shared) continue;  // lines come in groups: go on handing them out
-      std::uint32_t stop = 0;
+      enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4, scanned = 8 };
+      std::uint32_t stop = go_on;
       if (leads()) {
         if (port == 0) obey_control();
-        stop = (now & (interrupts | all_hints)) != 0 ? 1 : 0;
+        if (now & (interrupts | all_hints)) stop = give_up;
         // Not when the kernel leaves already: it was looked for after taking the role, which
         // whoever said so has given back since.
-        if (stop == 0 && port == 0 && v_.idle_us != 0 && holders(board) == 0 &&
+        if (stop == go_on && port == 0 && v_.idle_us != 0 && holders(board) == 0 &&
             base::quiet_for() > v_.idle_us)
-          stop = 2;
-        if (active_ && (board != w_.alone || turn >= linger_polls)) stop |= 4;
+          stop = may_park;
+        if (active_ && (board != w_.alone || turn >= linger_polls)) stop |= drop_count;
         if (scan_due()) {
           std::uint32_t found = scan_hints();
           if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
-          stop |= found ? 9 : 8;
+          stop |= found ? scanned | give_up : scanned;
         }
       }
-      if (roams() && turn >= 3) stop |= 1;
+      if (roams() && turn >= 3) stop |= give_up;
       stop = simt::shuffle(simt::full_mask, stop, 0);
-      if ((stop & 8) && others_overdue(port)) {
+      // The warps that would poll other ports may all be busy.
+      if ((stop & scanned) && overdue(all_ports() & ~(1u << port)) != 0) {
         others_overdue_ = true;
-        stop |= 1;
+        stop |= give_up;
       }
       verdict = led::lingered;
-      if (stop & 4) break;
-      if (stop & 2) {
-        if (park()) stop |= 1;
+      if (stop & drop_count) break;
+      if (stop & may_park) {
+        if (park()) stop |= give_up;
         if (leads()) base::quiet_now();
       }
-      if (stop & 1) {
+      if (stop & give_up) {
         if (leads()) v_.ports[port].give_role(role);
         back_ = !roams();
         verdict = led::interrupted;
@@ -242,11 +244,13 @@ class poller : public worker<Tasks...> {
     return verdict;
   }
 
-  /// Whole warp: whether nobody polls some other port, because the warps that would are busy.
-  GROSR_DEVICE bool others_overdue(unsigned port) const {
+  GROSR_DEVICE std::uint32_t all_ports() const { return ~0u >> (32 - ports()); }
+
+  /// Whole warp: those of the ports in `which` that nobody polled for a while.
+  GROSR_DEVICE std::uint32_t overdue(std::uint32_t which) const {
     unsigned lane = simt::lane_id();
-    bool due = lane < ports() && lane != port && v_.ports[lane].overdue(base::poll_stale_ns);
-    return simt::any(simt::full_mask, due);
+    bool due = (which >> lane & 1) != 0 && v_.ports[lane].overdue(base::poll_stale_ns);
+    return simt::ballot(simt::full_mask, due);
   }
 
   /// Levels whose bitmaps are not empty, as hint bits. One lane.

@@ -26,7 +26,7 @@ class scheduler : public meeter<Tasks...> {
         // A look at what can interrupt. After short runs every fourth turn is soon enough.
         bool ran_long = busy_ && this->run_cycles_ > base::long_run_cycles;
         if (ran_long || base::others_overdue_ || turn % 64 == 0)
-          base::poll_overdue(~0u >> (32 - ports()));
+          base::poll_overdue(base::all_ports());
         else if (turn % 16 == 0)
           base::poll_overdue(1u << (id_ + turn / 16) % ports());
         base::others_overdue_ = false;
@@ -198,7 +198,6 @@ class scheduler : public meeter<Tasks...> {
   enum class watched : std::uint32_t { nothing, work, role };
   GROSR_DEVICE watched watch(bool& scout) {
     using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    // With fewer blocks than ports each scout goes round several.
     if (leads() && base::roams()) w_.port = (w_.port + v_.blocks) % ports();
     std::uint32_t self = simt::warp_id() + 1, wake = 0;
     if (leads()) base::begin_scan_wait();
@@ -230,8 +229,7 @@ class scheduler : public meeter<Tasks...> {
           if (long_ago) {
             std::uint32_t found = base::scan_hints();
             if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
-            if (verdict == watched::work)
-              w_.port = (w_.port + 1) % ports();  // this one has a poller
+            if (verdict == watched::work) w_.port = (w_.port + 1) % ports();  // next time
           }
         } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
                    shared_word(b_.meeting).load(simt::relaxed) != 0) {
@@ -255,10 +253,10 @@ struct resident {
   view v;
 
   GROSR_DEVICE void operator()() const {
-    using engine = scheduler<Tasks...>;
-    auto& b = simt::block_shared<typename engine::shared>();
+    using worker_type = scheduler<Tasks...>;
+    auto& b = simt::block_shared<typename worker_type::shared>();
     b.set_view(v);
-    engine(b).loop();
+    worker_type(b).loop();
   }
 };
 

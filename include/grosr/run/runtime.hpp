@@ -12,9 +12,13 @@
 // It does not order tasks, move data, or return values: tasks write where their members point.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "grosr/run/engine.hpp"
 #include "grosr/run/options.hpp"
@@ -39,7 +43,7 @@ class ticket {
 
   /// The same with a time limit: false when it passed first.
   bool wait_for(std::chrono::nanoseconds limit) const {
-    return engine_ == nullptr || engine_->wait(id_, std::chrono::steady_clock::now() + limit);
+    return engine_ == nullptr || engine_->wait(id_, run::in(limit));
   }
 
   /// Once done: whether any of the tasks returned an error. See runtime::errors().
@@ -66,8 +70,9 @@ class runtime {
   /// learn of errors.
   ~runtime() = default;
 
-  /// Hands over one task. Waits while queues are full. Throws error(stopped) after stop(), and
-  /// error(device_lost, watchdog) when the runtime has ended so; so do the others.
+  /// Hands over one task. Waits while queues are full, or a wait_all() holds it back. Throws
+  /// error(stopped) after stop(), and error(device_lost, watchdog) when the runtime has ended so;
+  /// so do the others.
   template <class Task>
   ticket submit(const Task& task, priority p = priority::normal) {
     return submit(std::span<const Task>(&task, 1), p);
@@ -87,7 +92,8 @@ class runtime {
     return submit(std::span<const Task>(tasks), p);
   }
 
-  /// Hands over the tasks if there is room for at least the first of them now.
+  /// Hands over the tasks if there is room for at least the first of them now and no wait_all()
+  /// holds submitters back; else nullopt, and nothing was taken. Throws as submit().
   template <class Task>
   std::optional<ticket> try_submit(std::span<const Task> tasks, priority p = priority::normal) {
     if (tasks.empty()) return ticket{};
@@ -102,13 +108,12 @@ class runtime {
   }
 
   /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
-  /// left to run. Other threads may go on submitting; while they never let the device come to rest,
-  /// it goes on waiting. Throws error(device_lost, watchdog or stopped) if that cannot happen.
+  /// left to run. Other threads may go on submitting; after 16 ms they are held back now and then,
+  /// 2 to 32 ms at a time, so that the device comes to rest; urgent tasks are not. Throws
+  /// error(device_lost, watchdog or stopped) if that cannot happen.
   void wait_all() { engine_->wait_all({}); }
   /// The same with a time limit: false when it passed first.
-  bool wait_all_for(std::chrono::nanoseconds limit) {
-    return engine_->wait_all(std::chrono::steady_clock::now() + limit);
-  }
+  bool wait_all_for(std::chrono::nanoseconds limit) { return engine_->wait_all(run::in(limit)); }
 
   /// Gives the device back until the next submit or wait; returns when the kernel has ended. Call
   /// it before cudaFree and other calls that wait for the whole device. A task that runs is waited
@@ -122,16 +127,16 @@ class runtime {
   /// throws error(timed_out) that says how much was not run. Without one it waits as long as it
   /// takes, or throws as wait_all().
   void stop() { engine_->stop({}); }
-  void stop(std::chrono::nanoseconds limit) {
-    engine_->stop(std::chrono::steady_clock::now() + limit);
-  }
+  void stop(std::chrono::nanoseconds limit) { engine_->stop(run::in(limit)); }
 
-  /// Counters so far, see options.hpp. Costs a copy from the device, some 10 us.
+  /// Counters so far, see options.hpp. Costs a copy from the device, some 10 us. Of a runtime that
+  /// was lost only what the host counts.
   runtime_stats stats() const { return engine_->stats(); }
 
-  /// The first tasks that returned errors, at most 64.
+  /// The first tasks that returned errors, at most 64, in no order; stats().failed counts all.
   std::vector<task_error> errors() const { return engine_->errors(); }
 
+  /// The device that it runs on.
   const device& where() const { return engine_->where(); }
 
  private:

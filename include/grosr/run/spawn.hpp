@@ -1,6 +1,9 @@
-// Taking what tasks spawn: open batches, the worker's own refs, and what to do when memory is full.
+// What tasks ask for while they run: to spawn (open batches, the worker's own refs, what to do when
+// memory is full), and whether to make way.
 // Everything here lives in block-shared memory, so that any lane can call it from inside a task.
 #pragma once
+
+#include <cerrno>
 
 #include "grosr/run/local.hpp"
 #include "grosr/simt/lanes.hpp"
@@ -61,7 +64,8 @@ class spawner {
 
   GROSR_DEVICE bool aborted() const { return v_.aborted(); }
 
-  /// Any lane: whether work above `level` waits. Polls the bus when nobody did for a while.
+  /// Any lane: whether this worker should make way for work above `level`. May take a line in from
+  /// a port that nobody polled for a while.
   GROSR_DEVICE bool higher_waits(std::uint32_t level) {
     std::uint32_t above = ~((2u << level) - 1u) & ((1u << priority_levels) - 1u);
     above |= above << 8;
@@ -73,38 +77,6 @@ class spawner {
     std::uint32_t hints = static_cast<std::uint32_t>(both) & above;
     if (hints != 0) return takes_turn(hints);
     return poll_above(level) && takes_turn(above);
-  }
-
-  /// Any lane: takes in a line of a level above from a port that nobody polled for a while.
-  GROSR_DEVICE GROSR_NOINLINE bool poll_above(std::uint32_t level) {
-    for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
-      const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level];
-      queue::poll_role role{};
-      if (!port.take_role(poll_stale_ns, role) || !port.accept_one(role)) continue;
-      // H1, as in poller::accept().
-      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint_bit(l, false), simt::acq_rel);
-      return true;
-    }
-    return false;
-  }
-
-  /// Lanes that are together, while more urgent work waits: whether this worker makes way for it.
-  /// One at a time, until that one has found something or 8 us have passed: who waits is mostly
-  /// one task, and those who ask are all workers. Warps that a block task waits for all do.
-  GROSR_DEVICE GROSR_NOINLINE bool takes_turn(std::uint32_t hints) {
-    std::uint32_t mask = simt::active_mask();
-    unsigned leader = simt::lowest_bit(mask);
-    std::uint32_t mine = 0;
-    if (simt::lane_id() == leader) {
-      using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-      if (hints >> 8 != 0 && word(b_.meeting).load(simt::relaxed) != 0) mine = 1;
-      simt::atomic_ref<std::uint64_t> way_made(*v_.way_made);
-      std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
-      if (mine == 0 && now - last > turn_ns && way_made.compare_exchange(last, now, simt::relaxed))
-        mine = 1;
-      if (mine != 0) word(w_.makes_way).store(1, simt::relaxed);
-    }
-    return simt::shuffle(mask, mine, leader) != 0;
   }
 
  protected:
@@ -133,6 +105,43 @@ class spawner {
   }
 
   GROSR_DEVICE bool leads() const { return simt::lane_id() == 0; }
+
+  // ---- making way ----
+
+  /// Any lane: takes in a line of a level above from a port that nobody polled for a while.
+  GROSR_DEVICE GROSR_NOINLINE bool poll_above(std::uint32_t level) {
+    // Another one each time, for all that ask may be few.
+    std::uint32_t one =
+        (id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v_.ports_per_level;
+    for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
+      const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + one];
+      queue::poll_role role{};
+      if (!port.take_role(poll_stale_ns, role) || !port.accept_one(role)) continue;
+      // H1, as in poller::accept().
+      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint_bit(l, false), simt::acq_rel);
+      return true;
+    }
+    return false;
+  }
+
+  /// Lanes that are together, while more urgent work waits: whether this worker makes way for it.
+  /// One at a time, until that one has found something or 8 us have passed: who waits is mostly
+  /// one task, and those who ask are all workers. Warps that a block task waits for all do.
+  GROSR_DEVICE GROSR_NOINLINE bool takes_turn(std::uint32_t hints) {
+    std::uint32_t mask = simt::active_mask();
+    unsigned leader = simt::lowest_bit(mask);
+    std::uint32_t mine = 0;
+    if (simt::lane_id() == leader) {
+      using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+      if (hints >> 8 != 0 && word(b_.meeting).load(simt::relaxed) != 0) mine = 1;
+      simt::atomic_ref<std::uint64_t> way_made(*v_.way_made);
+      std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
+      if (mine == 0 && now - last > turn_ns && way_made.compare_exchange(last, now, simt::relaxed))
+        mine = 1;
+      if (mine != 0) word(w_.makes_way).store(1, simt::relaxed);
+    }
+    return simt::shuffle(mask, mine, leader) != 0;
+  }
 
   // ---- spawning ----
 
@@ -224,7 +233,8 @@ class spawner {
   GROSR_DEVICE void flush(bool publish_blocks) {
     simt::sync_warp();
     // A loop of the whole warp, for only one lane's would break it up.
-    std::uint64_t rest = simt::shuffle(simt::full_mask, w_.open_mask, 0);
+    std::uint64_t rest = leads() ? w_.open_mask : 0;
+    rest = simt::shuffle(simt::full_mask, rest, 0);
     GROSR_NO_UNROLL
     for (; rest != 0; rest &= rest - 1) {
       std::uint32_t i = simt::lowest_bit64(rest), type = i / priority_levels;
@@ -262,7 +272,7 @@ class spawner {
     spawner self(*block);
     simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.rejected)
         .fetch_add(1, simt::relaxed);
-    record_error(self.v_, types::template index_of<T>(), -28 /* ENOSPC */, &task, sizeof(T));
+    record_error(self.v_, types::template index_of<T>(), -ENOSPC, &task, sizeof(T));
   }
 
   template <class T>

@@ -62,12 +62,6 @@ struct type_list {
     (void)((std::is_same_v<T, Tasks> ? false : (++i, true)) && ...);
     return i;
   }
-
-  static constexpr std::uint32_t max_stride() {
-    std::uint32_t most = 0;
-    ((most = stride_of<Tasks> > most ? stride_of<Tasks> : most), ...);
-    return most;
-  }
 };
 
 /// A type's name as the compiler spells it.

@@ -201,10 +201,12 @@ class worker : public member<Tasks...> {
       constexpr std::uint32_t type = types::template index_of<T>();
       T task;
       __builtin_memcpy(&task, b_.record, sizeof(T));
-      if (simt::warp_id() == 0)
+      if (simt::warp_id() == 0) {
         begin_run(type, r.slot());
-      else if (leads())
+      } else if (leads()) {
+        end_of_way();
         w_.run_began = simt::cycle_count();
+      }
       simt::sync_warp();
       context_type c(*this, width::block, r.level(), 0);
       int status = invoke(task, c);
@@ -324,14 +326,18 @@ class worker : public member<Tasks...> {
     if (!leads()) return;
     w_.run_began = simt::cycle_count();
     if (v_.trace != nullptr) w_.trace_began = simt::clock_ns();
-    if (w_.makes_way != 0) {  // it has: the next one may
-      w_.makes_way = 0;
-      simt::atomic_ref<std::uint64_t>(*v_.way_made).store(0, simt::relaxed);
-    }
+    end_of_way();
     simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(type + 1, simt::relaxed);
     // What lies in slots the host knows itself, but not that this worker goes on.
     bool news = !from_slot && type + 1 != w_.told_type;
     if (w_.run_began - w_.host_told > (news ? news_cycles : heartbeat_cycles)) tell_host(type + 1);
+  }
+
+  /// One lane, at the beginning of a run: a task that was told to make way has, and the next may.
+  GROSR_DEVICE void end_of_way() {
+    if (w_.makes_way == 0) return;
+    w_.makes_way = 0;
+    simt::atomic_ref<std::uint64_t>(*v_.way_made).store(0, simt::relaxed);
   }
 
   /// One lane: lets the host know what runs here.

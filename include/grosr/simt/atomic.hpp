@@ -67,6 +67,7 @@ class atomic_ref {
 
   GROSR_DEVICE T load(order o) const {
 #if GROSR_ON_GPU
+    if constexpr (as_rmw) return ref().fetch_or(0, detail::cuda_order(o));
     return ref().load(detail::cuda_order(o));
 #else
     host::schedule_point();
@@ -77,7 +78,10 @@ class atomic_ref {
 
   GROSR_DEVICE void store(T value, order o) const {
 #if GROSR_ON_GPU
-    ref().store(value, detail::cuda_order(o));
+    if constexpr (as_rmw)
+      ref().exchange(value, detail::cuda_order(o));
+    else
+      ref().store(value, detail::cuda_order(o));
 #else
     host::schedule_point();
     ref().store(value, fence_model::order_of_write(o));
@@ -135,6 +139,12 @@ class atomic_ref {
   }
 
  private:
+#if defined(GROSR_RACECHECK)
+  // racecheck takes plain atomic loads and stores of block-shared memory for races.
+  static constexpr bool as_rmw = S == scope::block;
+#else
+  static constexpr bool as_rmw = false;
+#endif
 #if GROSR_ON_GPU
   __device__ cuda::atomic_ref<T, detail::cuda_scope<S>> ref() const {
     return cuda::atomic_ref<T, detail::cuda_scope<S>>(*object_);

@@ -89,15 +89,6 @@ GROSR_DEVICE inline unsigned popcount(std::uint32_t mask) {
 #endif
 }
 
-/// Zero bits above the highest set bit; undefined for 0.
-GROSR_DEVICE inline unsigned leading_zeros(std::uint32_t mask) {
-#if GROSR_ON_GPU
-  return static_cast<unsigned>(__clz(static_cast<int>(mask)));
-#else
-  return static_cast<unsigned>(std::countl_zero(mask));
-#endif
-}
-
 /// Number of the lowest set bit; undefined for 0.
 GROSR_DEVICE inline unsigned lowest_bit(std::uint32_t mask) {
 #if GROSR_ON_GPU

@@ -14,7 +14,7 @@ namespace {
 
 struct bench_options {
   std::optional<std::string> device, repeats;
-  std::string json;
+  std::optional<std::string> json;
   bool list = false;
   std::vector<std::string> words;  ///< NAME and its numbers
 };

@@ -48,7 +48,8 @@ void watch(sigset_t signals) {
 }  // namespace
 
 void install() {
-  signal(SIGPIPE, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);  // writes say so themselves
+  signal(SIGXFSZ, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

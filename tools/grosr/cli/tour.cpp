@@ -20,10 +20,16 @@ namespace fs = std::filesystem;
 /// The folder named, or the repository around the current folder, or the current folder.
 std::string pick_folder(const std::optional<std::string>& name) {
   if (!name) {
-    for (fs::path at = fs::current_path();; at = at.parent_path()) {
-      std::error_code ignored;
-      if (fs::exists(at / ".git", ignored)) return at.string();
-      if (at == at.root_path()) return fs::current_path().string();
+    std::error_code bad;
+    const fs::path here = fs::current_path(bad);
+    if (bad)
+      throw usage_error(
+          fmt::format("tour: the current folder asked for, but it cannot be reached "
+                      "({}); name a folder, or change to one that exists",
+                      bad.message()));
+    for (fs::path at = here;; at = at.parent_path()) {
+      if (fs::exists(at / ".git", bad)) return at.string();
+      if (at == at.root_path()) return here.string();
     }
   }
   const std::string& named = *name;
@@ -43,7 +49,8 @@ std::string pick_folder(const std::optional<std::string>& name) {
 }
 
 int run_tour(const std::optional<std::string>& folder_named,
-             const std::optional<std::string>& device_name, const std::string& json) {
+             const std::optional<std::string>& device_name,
+             const std::optional<std::string>& json) {
   const std::string folder = pick_folder(folder_named);
   const device where = pick_device(device_name);
   report out("tour", where, json_file(json), report::style::one_line_a_row);
@@ -72,7 +79,7 @@ void add_tour_command(CLI::App& program, action& chosen) {
       "tour", "Real work through every part there is, each result checked, a line a part");
   struct options {
     std::optional<std::string> folder, device;
-    std::string json;
+    std::optional<std::string> json;
   };
   auto o = std::make_shared<options>();
   command

@@ -1,6 +1,7 @@
 // What crosses the bus between the CPU and the device, and how fast.
 #include <thread>
 
+#include "cli/interrupt.hpp"
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/lanes.hpp"
@@ -122,9 +123,10 @@ times ping_pong(const device& d, unsigned n) {
       word(call).store(i, simt::relaxed);
       there = spin(d, answer, i);
     });
-    if (!there) {
+    if (!there || interrupt::requested()) {
       word(call).store(give_up, simt::relaxed);
       s.wait();
+      interrupt::check();
       return {samples(std::move(all)), "no answer from the device within 2 s"};
     }
     if (i > warm) all.push_back(us);
@@ -140,9 +142,10 @@ times pong_ping(const device& d, unsigned n) {
   simt::stream s(d);
   simt::launch(s, {1, 32}, call_host{&call, &answer, n, stamps.data()});
   for (std::uint32_t i = 1; i <= n; ++i) {
-    if (!spin(d, call, i)) {
+    if (!spin(d, call, i) || interrupt::requested()) {
       word(answer).store(give_up, simt::relaxed);
       s.wait();
+      interrupt::check();
       return {{}, "no call from the device within 2 s"};
     }
     word(answer).store(i, simt::relaxed);

@@ -1,4 +1,5 @@
 // What a launch costs.
+#include "cli/interrupt.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
 #include "limits/limits.hpp"
@@ -21,7 +22,10 @@ times launch_and_wait(const device& d, unsigned n) {
   };
   for (unsigned i = 0; i < 10; ++i) once();
   std::vector<double> all;
-  for (unsigned i = 0; i < n; ++i) all.push_back(timed(once));
+  for (unsigned i = 0; i < n; ++i) {
+    interrupt::check();
+    all.push_back(timed(once));
+  }
   return {samples(std::move(all)), ""};
 }
 
@@ -29,9 +33,10 @@ figure launch_only(const device& d, unsigned n) {
   simt::stream s(d);
   simt::run(d, {1, 32}, empty{});
   const double us = timed([&] {
-    for (unsigned i = 0; i < n; ++i) simt::launch(s, {1, 32}, empty{});
+    for (unsigned i = 0; i < n && !interrupt::requested(); ++i) simt::launch(s, {1, 32}, empty{});
     s.wait();
   });
+  interrupt::check();
   return {us / n, ""};
 }
 

@@ -1,5 +1,6 @@
 #include "measure/json_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,8 +23,8 @@ std::string why() { return std::strerror(errno); }
 
 }  // namespace
 
-json_file::json_file(std::string path) : path_(std::move(path)) {
-  if (path_.empty() || to_stdout()) return;
+json_file::json_file(const std::optional<std::string>& path) : path_(path.value_or("")) {
+  if (!path || to_stdout()) return;
   const auto refuse = [&](const std::string& reason) {
     throw usage_error(
         fmt::format("--json {}: cannot write there ({}); give a path in a folder that "
@@ -35,8 +36,16 @@ json_file::json_file(std::string path) : path_(std::move(path)) {
   if (bad) refuse(bad.message());
   target_ = target.string();
   const fs::file_status status = fs::status(target, bad);
+  if (path_.empty()) refuse("the name is empty");
+  if (fs::is_symlink(fs::symlink_status(path_, bad)) && !fs::exists(status))
+    refuse("it is a link to what does not exist");
   if (fs::is_directory(status)) refuse("it is a folder");
   if (fs::exists(status) && access(target_.c_str(), W_OK) != 0) refuse(why());
+  if (fs::is_fifo(status)) {
+    // Held open until the results are written, lest the reader thinks that all has come.
+    pipe_ = open(target_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (pipe_ < 0) refuse(errno == ENXIO ? "nobody reads this pipe" : why());
+  }
   if (fs::exists(status) && !fs::is_regular_file(status)) return;
   temporary_ = fmt::format("{}.{}.tmp", target_, getpid());
   if (!std::ofstream(temporary_)) {
@@ -50,12 +59,14 @@ json_file::json_file(std::string path) : path_(std::move(path)) {
 json_file::json_file(json_file&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
-      temporary_(std::exchange(other.temporary_, "")) {
+      temporary_(std::exchange(other.temporary_, "")),
+      pipe_(std::exchange(other.pipe_, -1)) {
   other.path_.clear();
 }
 
 json_file::~json_file() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (pipe_ >= 0) close(pipe_);
 }
 
 void json_file::write(const nlohmann::ordered_json& document) {

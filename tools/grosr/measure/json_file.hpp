@@ -2,17 +2,18 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace grosr::tool {
 
 /// Takes the place of `path` when write() is called, by way of a temporary file beside it. "-" is
-/// standard output; "" writes nothing. What is no regular file is written to directly.
+/// standard output; nullopt writes nothing. What is no regular file is written to directly.
 class json_file {
  public:
   /// Makes the temporary file, so that a path that cannot be written is known before work starts.
   /// Throws usage_error.
-  explicit json_file(std::string path);
+  explicit json_file(const std::optional<std::string>& path);
   ~json_file();
   json_file(json_file&& other) noexcept;
   json_file(const json_file&) = delete;
@@ -25,6 +26,7 @@ class json_file {
 
  private:
   std::string path_, target_, temporary_;
+  int pipe_ = -1;
 };
 
 }  // namespace grosr::tool

@@ -61,6 +61,7 @@ text_files::text_files(const std::string& folder) {
           ++census_.links;
           break;
         case fs::file_type::none:
+        case fs::file_type::not_found:  // gone since it was listed
           ++census_.unreadable;
           break;
         default:

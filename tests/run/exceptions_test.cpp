@@ -1,0 +1,52 @@
+// On the host a task may throw: that ends the runtime as a fault on a GPU does, not the process.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+#include "grosr/run/runtime.hpp"
+#include "support/errors.hpp"
+
+namespace grosr::testing {
+namespace {
+
+struct thrower {
+  std::uint32_t what;
+  void operator()(auto&) const {
+    if (what == 1) throw std::runtime_error("boom");
+    if (what == 2) throw 5;
+  }
+};
+
+void expect_lost(const error& e, const std::string& reason) {
+  const std::string text = e.what();
+  EXPECT_EQ(e.code(), errc::device_lost) << text;
+  EXPECT_NE(text.find(reason), std::string::npos) << text;
+  EXPECT_NE(text.find("thrower"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+}
+
+TEST(throwing_task, ends_the_runtime_and_not_the_process) {
+  runtime<thrower> rt(device("host:0"));
+  rt.submit(thrower{0}).wait();
+  const ticket t = rt.submit(thrower{1});
+  expect_lost(error_of([&] { t.wait(); }), "boom");
+  expect_lost(error_of([&] { rt.wait_all(); }), "boom");
+  expect_lost(error_of([&] { rt.submit(thrower{0}); }), "boom");
+  expect_lost(error_of([&] { rt.stop(); }), "boom");
+}
+
+TEST(throwing_task, may_throw_anything) {
+  runtime<thrower> rt(device("host:0"));
+  rt.submit(thrower{2});
+  expect_lost(error_of([&] { rt.wait_all(); }), "no std::exception");
+}
+
+TEST(throwing_task, does_not_hold_up_destruction) {
+  runtime<thrower> rt(device("host:0"));
+  rt.submit(thrower{1});
+}
+
+}  // namespace
+}  // namespace grosr::testing
