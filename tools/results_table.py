@@ -15,9 +15,20 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "spawn", "priority", "pair-of-programs", "soak"]
 
 
+# What a key names, where its unit does not say it.
+QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cpu_percent": "CPU",
+            "both_s": "both done after"}
+
+
 def amount(key, value):
     if value is None:
         return "?"
+    if key == "speedup_x":
+        return f"{value:,.0f} times faster"
+    if key.endswith("_bytes"):
+        return f"{value / 2**20:,.1f} MiB"
+    if key.endswith("_s") and not key.endswith("_per_s"):
+        return f"{value:,.2f} s"
     for suffix, unit in (("_us", "us"), ("_ns", "ns"), ("_ms", "ms"), ("_percent", "%")):
         if key.endswith(suffix):
             return f"{value:,.2f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
@@ -46,8 +57,7 @@ def met(row, target):
 def side(entry):
     for key, value in entry.items():
         if key not in ("what", "ratio") and isinstance(value, (int, float)):
-            ratio = entry.get("ratio")
-            return f"{entry['what']}: {amount(key, value)}" + (f" ({ratio:.3g}x)" if ratio else "")
+            return f"{entry['what']}: {amount(key, value)}"
     return entry.get("what", "")
 
 
@@ -73,6 +83,8 @@ def table(folder):
                                 if isinstance(b, dict)])
             for t in row["targets"]:
                 reached = amount(t["key"], row.get(t["key"])) if row["valid"] else "invalid"
+                if t["key"] in QUANTITY:
+                    reached = f"{QUANTITY[t['key']]} {reached}"
                 lines.append(f"| `{name}` | {row['name']} | {reached} | {bound(t)}: {met(row, t)} "
                              f"| {beside} |")
     return "\n".join(lines)

@@ -194,14 +194,14 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     std::uint32_t slot = *taken;
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
     if (lines == 1) ticket = {slot, generation};
-    line_header h{type | level << 8 | (in_line ? line_carries_task : 0u),
-                  count,
-                  slot,
-                  ticket.slot,
-                  lines,
-                  generation,
-                  ticket.generation,
-                  0};
+    line_header h{.kind = line_header::kind_of(type, level, in_line),
+                  .count = count,
+                  .slot = slot,
+                  .ticket = ticket.slot,
+                  .ticket_lines = lines,
+                  .generation = generation,
+                  .ticket_generation = ticket.generation,
+                  .reserved = 0};
     queue::line content{};
     std::memcpy(content.word, &h, sizeof h);
     if (in_line) {

@@ -52,9 +52,9 @@ struct ref {
 inline constexpr std::uint32_t batch_records = 32;
 inline constexpr std::uint32_t slab_records = 512;
 
-/// The record layout of ingress: the first 8 words of a line; 16 words of payload follow.
+/// The record layout of ingress: the first words of a line; payload follows.
 struct line_header {
-  std::uint32_t kind;    ///< type | level << 8 | line_carries_task
+  std::uint32_t kind;    ///< type | level << 8 | carries_task << 16
   std::uint32_t count;   ///< tasks
   std::uint32_t slot;    ///< completes this line; holds the records that the line does not carry
   std::uint32_t ticket;  ///< slot that completes the ticket; the same when it is one line
@@ -62,11 +62,27 @@ struct line_header {
   std::uint32_t generation;    ///< of the slot
   std::uint32_t ticket_generation;
   std::uint32_t reserved;
+
+  /// Whether the line carries its only task as payload.
+  GROSR_DEVICE bool carries_task() const { return (kind >> 16 & 1) != 0; }
+  GROSR_DEVICE std::uint32_t type() const { return kind & 0xff; }
+  GROSR_DEVICE std::uint32_t level() const { return kind >> 8 & 0xff; }
+
+  static std::uint32_t kind_of(std::uint32_t type, std::uint32_t level, bool carries_task) {
+    return type | level << 8 | (carries_task ? 1u << 16 : 0u);
+  }
+
+  /// Whole warp: the header of a line; of `fields` words, the others are 0.
+  GROSR_DEVICE static line_header of(const queue::held_line& l, unsigned fields = 7) {
+    std::uint32_t word[8] = {};
+    for (unsigned i = 0; i < 7; ++i)
+      if (i < fields) word[i] = l.word(i);
+    return {word[0], word[1], word[2], word[3], word[4], word[5], word[6], 0};
+  }
 };
-static_assert(sizeof(line_header) == 8 * sizeof(std::uint32_t));
-inline constexpr std::uint32_t line_carries_task = 1u << 16;  // bit of line_header::kind
-inline constexpr unsigned line_payload_word = 8;
-inline constexpr unsigned line_payload_bytes = 64;
+inline constexpr unsigned line_payload_word = sizeof(line_header) / sizeof(std::uint32_t);
+inline constexpr unsigned line_payload_bytes = max_task_bytes;
+static_assert(line_payload_word * 4 + line_payload_bytes <= sizeof(queue::line));
 
 /// What the device remembers of a slot while its tasks are spread over several refs.
 struct slot_info {

@@ -47,20 +47,13 @@ class poller : public worker<Tasks...> {
   /// Whole warp, active: deals with a line. A task that it carries is run, and a block task goes to
   /// the block; else returns the ref that this warp must run.
   GROSR_DEVICE ref open_line(const queue::held_line& l) {
-    line_header h;
-    h.kind = l.word(0);
-    h.count = l.word(1);
-    h.slot = l.word(2);
-    h.ticket = l.word(3);
-    h.ticket_lines = l.word(4);
-    h.generation = l.word(5);
-    h.ticket_generation = l.word(6);
-    if (h.kind & line_carries_task) {
+    line_header h = line_header::of(l);
+    if (h.carries_task()) {
       base::run_line(h, l);
       return {};
     }
-    std::uint32_t type = h.kind & 0xff, level = h.kind >> 8 & 0xff;
-    ref r = ref::make(h.slot, true, 0, h.count, type, level, true);
+    std::uint32_t type = h.type();
+    ref r = ref::make(h.slot, true, 0, h.count, type, h.level(), true);
     if (leads()) {
       w_.line = h;
       if (h.count > 1 || base::is_block_type(type)) {
@@ -92,7 +85,7 @@ class poller : public worker<Tasks...> {
     if (first) activate();
     // A single short task is done before anybody else could be there. What it takes longer for is
     // not known before, but others look some 4 us after a poll would be overdue.
-    bool single = first && n == 1 && (queue::held_line{k.mine}.word(0) & line_carries_task) != 0;
+    bool single = first && n == 1 && line_header::of({k.mine}, 1).carries_task();
     if (port == 0 && leads() && role.seen % 64 + n >= 64)
       obey_control();  // also in a stream of lines
     p.accept(role, n, first, keep && !first, single, counted, k);

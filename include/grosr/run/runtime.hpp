@@ -91,6 +91,14 @@ class runtime {
   ticket submit(const std::vector<Task>& tasks, priority p = priority::normal) {
     return submit(std::span<const Task>(tasks), p);
   }
+  template <class Task, std::size_t N>
+  ticket submit(std::span<Task, N> tasks, priority p = priority::normal) {
+    return submit(std::span<const Task>(tasks), p);
+  }
+  template <class Task, std::size_t N>
+  ticket submit(const Task (&tasks)[N], priority p = priority::normal) {
+    return submit(std::span<const Task>(tasks), p);
+  }
 
   /// Hands over the tasks if there is room for at least the first of them now and no wait_all()
   /// holds submitters back; else nullopt, and nothing was taken. Throws as submit().

@@ -21,6 +21,9 @@ struct alignas(16) piece {
   std::uint32_t w[4];
 };
 
+template <class T>
+inline constexpr bool always_false = false;
+
 /// A few pointers into block-shared memory: cheap to make and to copy.
 template <class... Tasks>
 class spawner {
@@ -277,11 +280,18 @@ class spawner {
 
   template <class T>
   GROSR_DEVICE static int invoke(const T& task, context_type& c) {
-    if constexpr (std::is_void_v<decltype(task(c))>) {
-      task(c);
+    if constexpr (!requires { task(c); }) {
+      static_assert(
+          always_false<T>,
+          "grosr: a task needs GROSR_DEVICE void (or int) operator()(auto& context) const");
+      return 0;
+    } else if constexpr (std::is_void_v<decltype(task(c))>) {
+      simt::call(task, c);
       return 0;
     } else {
-      return task(c);
+      static_assert(std::is_same_v<decltype(task(c)), int>,
+                    "grosr: a task returns void, or int: 0 or a negative errno");
+      return simt::call(task, c);
     }
   }
 

@@ -26,7 +26,7 @@ inline constexpr unsigned block_threads = warps_per_block * simt::warp_size;
 
 template <class T>
 constexpr width width_of() {
-  if constexpr (requires { T::width; })
+  if constexpr (requires { requires std::is_same_v<decltype(T::width), const width>; })
     return T::width;
   else
     return width::lane;

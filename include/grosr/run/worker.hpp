@@ -147,7 +147,7 @@ class worker : public member<Tasks...> {
   /// that it is complete.
   GROSR_DEVICE void run_line(const line_header& h, const queue::held_line& l) {
     settle();
-    std::uint32_t type = h.kind & 0xff;
+    std::uint32_t type = h.type();
     ((type == types::template index_of<Tasks>() ? (run_line_typed<Tasks>(h, l), 0) : 0), ...);
   }
 
@@ -166,7 +166,7 @@ class worker : public member<Tasks...> {
       simt::sync_warp();
       int status = 0;
       if (width_of<T>() == width::warp || leads()) {
-        context_type c(*this, width_of<T>(), h.kind >> 8 & 0xff, 0);
+        context_type c(*this, width_of<T>(), h.level(), 0);
         status = invoke(task, c);
       }
       simt::sync_warp();

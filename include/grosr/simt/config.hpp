@@ -46,6 +46,26 @@ struct site {
   }
 };
 
+#if defined(__CUDACC__)
+namespace detail {
+template <class F, class... Arguments>
+__device__ decltype(auto) call_on_gpu(F&& f, Arguments&&... arguments) {
+  return f(arguments...);
+}
+}  // namespace detail
+#endif
+
+/// f(arguments...), which does not compile for a GPU when f lacks GROSR_DEVICE. A plain call from a
+/// function that runs on both sides would, to code that does nothing.
+template <class F, class... Arguments>
+GROSR_DEVICE inline decltype(auto) call(F&& f, Arguments&&... arguments) {
+#if GROSR_ON_GPU
+  return detail::call_on_gpu(f, arguments...);
+#else
+  return f(arguments...);
+#endif
+}
+
 /// The same pointer, but the compiler does not know that: a call through it is not a cycle that
 /// keeps the caller from being inlined.
 template <class T>
