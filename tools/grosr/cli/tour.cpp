@@ -84,7 +84,8 @@ void add_tour_command(CLI::App& program, action& chosen) {
   auto o = std::make_shared<options>();
   command
       ->add_option("FOLDER", o->folder,
-                   "Whose text files' words are counted; by default the repository you are in, else the current folder")
+                   "Whose text files' words are counted; by default the repository you are in, "
+                   "else the current folder")
       ->type_name("");
   command->add_option("--device", o->device, "Where: cuda:N or host:N; the best present by default")
       ->type_name("D");
