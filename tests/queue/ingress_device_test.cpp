@@ -221,6 +221,8 @@ struct take_and_return {
     out[3] = ring.take_role(0, other) ? 1 : 0;
     ring.give_role(role);
     out[4] = ring.take_role(0, other) ? other.seen : 77;
+    const std::uint64_t later = simt::clock_ns() + 3000;  // roles tell polls apart by the clock
+    while (simt::clock_ns() < later) simt::pause(0, "the clock");
     ring.give_role(other);
     out[5] = ring.retake_role(role) ? 1 : 0;  // somebody polled since
   }
