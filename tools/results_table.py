@@ -17,7 +17,8 @@ ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "spawn", "priority", "pair-o
 
 # What a key names, where its unit does not say it.
 QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cpu_percent": "CPU",
-            "both_s": "both done after"}
+            "both_s": "both done after", "host_growth_bytes": "host memory grew by",
+            "task_memory_bytes": "task memory"}
 
 
 def amount(key, value):
