@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "grosr/run/local.hpp"
 #include "run/trace.hpp"
@@ -54,11 +56,12 @@ engine::engine(device d, const runtime_options& options, program p)
 }
 
 engine::~engine() {
+  const bool traces = !trace_file_.empty();
   try {
     if (life_ == life::running) stop({});
-  } catch (
-      const error& e) {  // stop() is where errors are reported, but a trace is not lost silently
-    if (!trace_file_.empty() && life_ != life::lost) std::fprintf(stderr, "grosr: %s\n", e.what());
+  } catch (const error& e) {
+    // stop() is where errors are reported; but nothing else would say that a trace was not written.
+    if (traces && life_ != life::lost) std::fprintf(stderr, "grosr: %s\n", e.what());
   } catch (...) {
   }
   {

@@ -40,10 +40,6 @@ bool engine::resident() const {
 // Brings the kernel back if it left, or is about to, while work is there. Cheap when it is not.
 void engine::ensure_resident() {
   if (resident() || !outstanding()) return;
-  if (life_ == life::stopped) {  // lines of a submitter that began before stop() did
-    if (goes_on_after_stop()) stop({});
-    return;
-  }
   std::lock_guard lock(residency_lock_);
   if (resident() || life_ == life::lost || life_ == life::stopped) return;
   launch_locked();

@@ -63,6 +63,8 @@ bool engine::wait_for(Ready&& condition, deadline until) {
     }
     throw_if_ended();
     ensure_resident();
+    // Lines of a submitter that began before stop() did. Who has a deadline leaves it to others.
+    if (!until && life_ == life::stopped && goes_on_after_stop()) stop({});
     if (expired(until)) return ready();
     if (clock::now() - began > std::chrono::microseconds(200) || !device_.is_cuda()) {
       // A sleep adds at most a sixteenth to the wait.
@@ -227,6 +229,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
   // poller::say_leaving(), and with P3.
   simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();
+  if (life_ == life::stopped && goes_on_after_stop()) stop({});
   return ticket;
 }
 

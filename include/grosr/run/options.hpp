@@ -30,6 +30,7 @@ struct runtime_options {
   /// never; else at least 50 ms.
   std::chrono::milliseconds watchdog{10'000};
   /// Where a Perfetto trace is written at stop; empty: the environment's GROSR_TRACE, else none.
+  /// Tried at the start. Later runtimes of the process write "x.2.json" for "x.json", and so on.
   std::string trace;
 };
 
