@@ -3,6 +3,9 @@
 
 #include <grosr/version.hpp>
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -26,7 +29,7 @@ std::string version_text() {
 
 int complain(int code, std::string_view what) {
   std::fflush(stdout);
-  fmt::print(stderr, "grosr: {}\n", one_line(what));
+  fmt::print(stderr, "grosr: {}\n", what);
   return code;
 }
 
@@ -85,9 +88,15 @@ int run(int argc, char** argv) {
   return chosen();
 }
 
-/// What was printed has to have arrived; a reader that went away (`| head`) wanted no more.
+/// Whether the reader of standard output went away (`| head`): it wanted no more.
+bool reader_left() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/// What was printed has to have arrived.
 int finish(int code) {
-  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || errno == EPIPE) return code;
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || reader_left()) return code;
   return complain(code == exit_ok ? exit_failed : code,
                   fmt::format("standard output cannot be written ({}); free space or send it "
                               "elsewhere",

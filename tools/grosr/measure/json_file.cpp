@@ -31,12 +31,12 @@ json_file::json_file(const std::optional<std::string>& path) : path_(path.value_
                     "exists and that you may write to, or - for standard output",
                     one_line(path_), reason));
   };
+  if (path_.empty()) refuse("the name is empty");
   std::error_code bad;
   fs::path target = fs::weakly_canonical(path_, bad);  // a link stays a link
   if (bad) refuse(bad.message());
   target_ = target.string();
   const fs::file_status status = fs::status(target, bad);
-  if (path_.empty()) refuse("the name is empty");
   if (fs::is_symlink(fs::symlink_status(path_, bad)) && !fs::exists(status))
     refuse("it is a link to what does not exist");
   if (fs::is_directory(status)) refuse("it is a folder");
