@@ -80,6 +80,17 @@ GROSR_DEVICE inline unsigned sm_id() {
 #endif
 }
 
+/// Which of the warps that the multiprocessor holds at a time this is: a hint, for spreading warps.
+GROSR_DEVICE inline unsigned warp_slot() {
+#if GROSR_ON_GPU
+  unsigned slot;
+  asm volatile("mov.u32 %0, %%warpid;" : "=r"(slot));
+  return slot;
+#else
+  return host::current().block * host::current().warps + host::current().warp;
+#endif
+}
+
 /// Number of bits set.
 GROSR_DEVICE inline unsigned popcount(std::uint32_t mask) {
 #if GROSR_ON_GPU
@@ -105,6 +116,62 @@ GROSR_DEVICE inline unsigned lowest_bit64(std::uint64_t mask) {
 #else
   return static_cast<unsigned>(std::countr_zero(mask));
 #endif
+}
+
+/// Position of the highest bit set; `mask` must not be 0.
+GROSR_DEVICE inline unsigned highest_bit(std::uint32_t mask) {
+#if GROSR_ON_GPU
+  return 31u - static_cast<unsigned>(__clz(static_cast<int>(mask)));
+#else
+  return 31u - static_cast<unsigned>(std::countl_zero(mask));
+#endif
+}
+
+/// Position of the highest bit set; `mask` must not be 0.
+GROSR_DEVICE inline unsigned highest_bit64(std::uint64_t mask) {
+#if GROSR_ON_GPU
+  return 63u - static_cast<unsigned>(__clzll(static_cast<long long>(mask)));
+#else
+  return 63u - static_cast<unsigned>(std::countl_zero(mask));
+#endif
+}
+
+/// Number of bits set.
+GROSR_DEVICE inline unsigned popcount64(std::uint64_t mask) {
+#if GROSR_ON_GPU
+  return static_cast<unsigned>(__popcll(mask));
+#else
+  return static_cast<unsigned>(std::popcount(mask));
+#endif
+}
+
+/// Position of the n-th set bit, counted from 0; `mask` must have more than n.
+GROSR_DEVICE inline unsigned nth_bit(std::uint32_t mask, unsigned n) {
+  unsigned at = 0;
+#if GROSR_ON_GPU
+#pragma unroll
+#endif
+  for (unsigned step = 16; step != 0; step /= 2) {
+    unsigned below = popcount(mask >> at & ((1u << step) - 1));
+    if (n >= below) {
+      n -= below;
+      at += step;
+    }
+  }
+  return at;
+}
+GROSR_DEVICE inline unsigned nth_bit64(std::uint64_t mask, unsigned n) {
+  auto low = static_cast<std::uint32_t>(mask), high = static_cast<std::uint32_t>(mask >> 32);
+  unsigned below = popcount(low);
+  return n < below ? nth_bit(low, n) : 32 + nth_bit(high, n - below);
+}
+
+/// The n lowest set bits of `mask`; all when it has fewer.
+GROSR_DEVICE inline std::uint32_t lowest_bits(std::uint32_t mask, unsigned n) {
+  return popcount(mask) <= n ? mask : mask & ((1u << nth_bit(mask, n)) - 1);
+}
+GROSR_DEVICE inline std::uint64_t lowest_bits64(std::uint64_t mask, unsigned n) {
+  return popcount64(mask) <= n ? mask : mask & ((std::uint64_t{1} << nth_bit64(mask, n)) - 1);
 }
 
 /// Number of lanes in `mask` below `lane`.
@@ -219,6 +286,24 @@ GROSR_DEVICE inline T shuffle(std::uint32_t mask, T value, unsigned source,
   bits = host::shuffle(mask, bits, source, where);
   __builtin_memcpy(&value, &bits, sizeof(T));
   return value;
+#endif
+}
+
+/// The bitwise or of what the lanes of `mask` passed.
+GROSR_DEVICE inline std::uint32_t reduce_or(std::uint32_t mask, std::uint32_t value,
+                                            site where = site::here()) {
+#if GROSR_ON_GPU
+  (void)where;
+#if __CUDA_ARCH__ >= 800
+  return __reduce_or_sync(mask, value);
+#else
+  std::uint32_t all = 0;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1)
+    all |= __shfl_sync(mask, value, static_cast<int>(lowest_bit(rest)));
+  return all;
+#endif
+#else
+  return host::reduce_or(mask, value, where);
 #endif
 }
 

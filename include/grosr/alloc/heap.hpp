@@ -1,0 +1,78 @@
+// heap: the owner of memory that device code allocates from.
+//
+//   grosr::heap heap{device, std::size_t{1} << 30};
+//   grosr::simt::run(device, {64, 128}, my_kernel{heap.ref()});
+//   std::puts(heap.report().text().c_str());
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grosr/alloc/heap_ref.hpp"
+#include "grosr/simt/device.hpp"
+
+namespace grosr {
+
+/// What is known of one size class.
+struct heap_class_report {
+  std::size_t block_bytes = 0;   ///< of a block; 0: runs of slabs, of any length
+  std::uint64_t live = 0;        ///< blocks in use
+  std::uint64_t live_bytes = 0;  ///< of these
+  std::uint64_t slabs = 0;       ///< that hold blocks of this class
+  std::uint64_t failures = 0;    ///< allocations for which there was no memory, ever
+};
+
+/// What a heap holds, taken at one moment; while kernels allocate, figures of different slabs are
+/// of different moments.
+struct heap_report {
+  std::size_t bytes = 0;         ///< that the heap manages
+  std::size_t metadata = 0;      ///< that it needs besides
+  std::size_t free_bytes = 0;    ///< in slabs that any size may take
+  std::size_t largest_free = 0;  ///< the largest block there is room for
+  std::size_t most_used = 0;     ///< bytes in slabs that were ever in use
+  std::uint64_t live = 0;        ///< blocks in use
+  std::size_t live_bytes = 0;    ///< of these, as rounded up to their class
+  std::uint64_t failures = 0;    ///< allocations for which there was no memory, ever
+  std::uint64_t bad_alignments = 0;  ///< allocations with an alignment that is none
+  std::uint64_t foreign_frees = 0;   ///< frees of what was no block of this heap
+  std::uint64_t double_frees = 0;    ///< frees of blocks that were free
+  std::vector<heap_class_report> classes;
+
+  /// Share of the bytes in used slabs that no live block has: free slots, and what no slot fits in.
+  double internal_fragmentation() const;
+  /// Share of the free bytes that the largest free run does not have.
+  double external_fragmentation() const;
+  /// All of it in lines for people.
+  std::string text() const;
+};
+
+/// Owner of a heap on one device. Movable, not thread-safe by itself; what kernels do through its
+/// refs is.
+class heap {
+ public:
+  /// `bytes` of plain device memory in slabs of 64 KiB, rounded up, and 1% besides. Throws
+  /// error(invalid_option) for less than a slab, error(out_of_memory) for more than there is. Not
+  /// while a resident kernel holds the device (park it).
+  heap(device d, std::size_t bytes);
+  heap(heap&&) noexcept;
+  heap& operator=(heap&&) noexcept;
+  /// Waits until the kernels that were launched on the device have ended: they may use it.
+  ~heap();
+
+  /// For kernels. Valid as long as the heap, or a runtime that was given it.
+  heap_ref ref() const;
+
+  /// Copies what it needs from the device: about 1 ms for 10 GB. Runs beside kernels.
+  heap_report report() const;
+
+  std::size_t bytes() const;
+  const device& where() const;
+
+ private:
+  struct memory;
+  std::shared_ptr<memory> memory_;
+};
+
+}  // namespace grosr

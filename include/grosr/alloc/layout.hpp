@@ -1,0 +1,120 @@
+// What a heap consists of, in device memory. See docs/memory.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "grosr/alloc/size_class.hpp"
+#include "grosr/alloc/slab_set.hpp"
+#include "grosr/simt/atomic.hpp"
+
+namespace grosr::alloc {
+
+/// The word that says all about a slab. Zero: free, or inside a run.
+namespace state {
+inline constexpr std::uint64_t count_mask = (1u << 24) - 1;
+inline constexpr unsigned class_shift = 24;
+inline constexpr std::uint64_t alive = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t held = std::uint64_t{1} << 31;
+inline constexpr unsigned cursor_shift = 32;
+
+GROSR_DEVICE constexpr std::uint32_t count(std::uint64_t s) {
+  return static_cast<std::uint32_t>(s & count_mask);
+}
+GROSR_DEVICE constexpr std::uint32_t cursor(std::uint64_t s) {
+  return static_cast<std::uint32_t>(s >> cursor_shift);
+}
+/// Class and alive: what a slab of this class has in its word.
+GROSR_DEVICE constexpr std::uint64_t of_class(std::uint32_t c) {
+  return alive | std::uint64_t{c} << class_shift;
+}
+GROSR_DEVICE constexpr bool is_class(std::uint64_t s, std::uint32_t c) {
+  return ((s ^ of_class(c)) & (alive | std::uint64_t{63} << class_shift)) == 0;
+}
+GROSR_DEVICE constexpr bool is_alive(std::uint64_t s) { return (s & alive) != 0; }
+GROSR_DEVICE constexpr bool is_held(std::uint64_t s) { return (s & held) != 0; }
+/// The class of a live slab.
+GROSR_DEVICE constexpr std::uint32_t class_in(std::uint64_t s) {
+  return static_cast<std::uint32_t>(s >> class_shift) & 63;
+}
+/// What a promise of n slots adds.
+GROSR_DEVICE constexpr std::uint64_t promise(std::uint32_t n) {
+  return std::uint64_t{n} << cursor_shift | n;
+}
+}  // namespace state
+
+/// The word of a desk: the slab that warps of one SM take slots of one class from, and its lock.
+namespace desk {
+inline constexpr std::uint32_t locked = 1;
+inline constexpr std::uint32_t max_slabs = (1u << 24) - 2;
+
+/// Slab + 1, or 0; then 7 bits that change with every unlocking; then the lock.
+GROSR_DEVICE constexpr std::uint32_t slab_plus_one(std::uint32_t d) { return d >> 8; }
+GROSR_DEVICE constexpr std::uint32_t unlocked_with(std::uint32_t before, std::uint32_t plus_one) {
+  return plus_one << 8 | ((before + 2) & 0xfe);
+}
+}  // namespace desk
+
+inline constexpr unsigned max_ways = 16;
+
+/// A class's failures and those that have no class. Counted when they happen, on no fast path.
+struct fault_counts {
+  std::uint64_t failures[classes];  ///< allocations for which there was no memory
+  std::uint64_t bad_alignment;      ///< allocations with an alignment that is none
+  std::uint64_t foreign;            ///< frees of what is no block of this heap
+  std::uint64_t double_frees;       ///< frees of blocks that were free
+};
+
+/// What lanes of one SM share.
+struct alignas(128) column {
+  std::uint32_t pool_leaf;  ///< where they took slabs last
+};
+
+/// Rarely written words that all share, each on a line of its own.
+struct shared_words {
+  alignas(128) std::uint32_t run_lock;
+  alignas(128) std::uint32_t waiters;  ///< who wants to know when memory is freed
+  std::uint32_t freed;                 ///< changes when memory became free while somebody waits
+};
+
+/// Everything a heap consists of; by value in a heap_ref.
+struct heap_view {
+  unsigned char* slabs;        ///< slab_bytes each
+  std::uint64_t* states;       ///< [slab]
+  std::uint32_t* bits;         ///< [slab][words_a_slab]
+  std::uint32_t* run_lengths;  ///< [slab], of heads of runs
+  std::uint64_t* sets;         ///< pool, idle, partial[class]
+  std::uint32_t* desks;        ///< [class][column][max_ways]
+  column* columns;
+  shared_words* words;
+  fault_counts* faults;
+  std::uint32_t count;  ///< slabs
+  std::uint32_t column_count;
+  std::uint32_t most_ways;   ///< a power of two, at most max_ways
+  std::uint32_t set_words;   ///< of each set
+
+  GROSR_DEVICE slab_set pool() const { return {sets, count}; }
+  GROSR_DEVICE slab_set idle() const { return {sets + set_words, count}; }
+  GROSR_DEVICE slab_set partial(std::uint32_t c) const {
+    return {sets + std::size_t{2 + c} * set_words, count};
+  }
+  static constexpr std::uint32_t set_count = 2 + slot_classes;
+
+  GROSR_DEVICE simt::atomic_ref<std::uint64_t> state_of(std::uint32_t slab) const {
+    return simt::atomic_ref<std::uint64_t>(states[slab]);
+  }
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> bits_of(std::uint32_t slab, std::uint32_t w) const {
+    return simt::atomic_ref<std::uint32_t>(bits[std::size_t{slab} * words_a_slab + w]);
+  }
+  GROSR_DEVICE unsigned char* address(std::uint32_t slab, std::uint32_t offset) const {
+    return slabs + std::size_t{slab} * slab_bytes + offset;
+  }
+
+  /// Desks that the warps of a column spread over: more where a slab holds few slots.
+  GROSR_DEVICE std::uint32_t ways(std::uint32_t slots) const {
+    std::uint32_t n = slots >= 1024 ? 1 : slots >= 512 ? 2 : slots >= 256 ? 4 : slots >= 128 ? 8 : 16;
+    return n < most_ways ? n : most_ways;
+  }
+};
+
+}  // namespace grosr::alloc

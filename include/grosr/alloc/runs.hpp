@@ -1,0 +1,123 @@
+// Blocks of more than a slab: runs of whole slabs.
+#pragma once
+
+#include "grosr/alloc/supply.hpp"
+
+namespace grosr::alloc {
+
+/// Runs are taken one at a time, under the heap's run lock; they are given back without it.
+class runs {
+ public:
+  static constexpr std::uint32_t none = ~0u;
+
+  GROSR_DEVICE explicit runs(const heap_view& v) : v_(v) {}
+
+  /// One lane: `length` slabs side by side, at least 2; the first one's number, or none.
+  GROSR_DEVICE GROSR_NOINLINE std::uint32_t take(std::uint64_t length) const {
+    if (length > v_.count) return none;
+    simt::atomic_ref<std::uint32_t> lock(v_.words->run_lock);
+    auto n = static_cast<std::uint32_t>(length);
+    for (unsigned tries = 0; tries < 4; ++tries) {
+      simt::wait_until([&] { return lock.exchange(1, simt::acquire) == 0; }, simt::forever, nullptr,
+                       "the lane that looks for a run of slabs");
+      bool overtaken = false;
+      std::uint32_t first = search(n, overtaken);
+      lock.store(0, simt::release);  // R5: pairs with the exchange above
+      if (first != none) {
+        simt::atomic_ref<std::uint32_t>(v_.run_lengths[first]).store(n, simt::relaxed);
+        v_.state_of(first).fetch_add(state::of_class(run_class) + 1, simt::relaxed);
+        return first;
+      }
+      if (!supply::reclaim(v_) && !overtaken && tries != 0) break;
+    }
+    return none;
+  }
+
+  /// One lane: gives back the run that begins at `slab`; false if none does.
+  GROSR_DEVICE GROSR_NOINLINE bool give_back(std::uint32_t slab) const {
+    simt::atomic_ref<std::uint64_t> word = v_.state_of(slab);
+    std::uint64_t s = word.load(simt::relaxed);
+    std::uint32_t n = simt::atomic_ref<std::uint32_t>(v_.run_lengths[slab]).load(simt::relaxed);
+    do {
+      if (!state::is_class(s, run_class)) return false;
+      // Promises that others have not taken back yet stay.
+    } while (!word.compare_exchange(s, state::count(s) - 1, simt::relaxed));
+    put(slab, n);
+    slabs(v_).tell_waiters();
+    return true;
+  }
+
+  GROSR_DEVICE std::uint32_t length(std::uint32_t slab) const {
+    return simt::atomic_ref<std::uint32_t>(v_.run_lengths[slab]).load(simt::relaxed);
+  }
+
+ private:
+  // From the end downwards, so that runs and slabs of slots meet late.
+  GROSR_DEVICE std::uint32_t search(std::uint32_t n, bool& overtaken) const {
+    slab_set pool = v_.pool();
+    std::uint32_t found = 0;  // free slabs seen, down to where we are
+    for (std::uint32_t leaf = pool.leaves(); leaf-- > 0;) {
+      std::uint64_t bits = slab_set::word(pool.words()[leaf]).load(simt::relaxed);
+      for (unsigned at = 64; at > 0;) {
+        // The free slabs right below `at`, then the taken ones below them.
+        std::uint64_t below = at == 64 ? bits : bits & ((std::uint64_t{1} << at) - 1);
+        std::uint64_t shifted = below << (64 - at);
+        unsigned ones = leading_zeros(~shifted);
+        ones = ones < at ? ones : at;
+        found += ones;
+        at -= ones;
+        if (found >= n) {
+          std::uint32_t first = leaf * 64 + at + (found - n);
+          if (claim(first, n)) return first;
+          overtaken = true;
+          found = 0;
+          bits = slab_set::word(pool.words()[leaf]).load(simt::relaxed);
+          continue;
+        }
+        if (at == 0) break;
+        found = 0;
+        unsigned zeros = leading_zeros(below << (64 - at));
+        at -= zeros < at ? zeros : at;
+      }
+    }
+    return none;
+  }
+
+  // All or nothing.
+  GROSR_DEVICE bool claim(std::uint32_t first, std::uint32_t n) const {
+    for (std::uint32_t at = first; at < first + n;) {
+      std::uint64_t wanted = part(at, first + n);
+      std::uint64_t got = v_.pool().take_bits(at / 64, wanted);
+      if (got != wanted) {
+        if (got != 0) v_.pool().insert_bits(at / 64, got);
+        put(first, at - first);
+        return false;
+      }
+      at += static_cast<std::uint32_t>(simt::popcount64(wanted));
+    }
+    return true;
+  }
+
+  GROSR_DEVICE void put(std::uint32_t first, std::uint32_t n) const {
+    for (std::uint32_t at = first; at < first + n;) {
+      std::uint64_t bits = part(at, first + n);
+      v_.pool().insert_bits(at / 64, bits);
+      at += static_cast<std::uint32_t>(simt::popcount64(bits));
+    }
+  }
+
+  // The bits from slab `at` to the end of its leaf word or to slab `end`.
+  GROSR_DEVICE static std::uint64_t part(std::uint32_t at, std::uint32_t end) {
+    std::uint64_t bits = ~std::uint64_t{0} << (at % 64);
+    std::uint32_t left = end - at / 64 * 64;
+    return left < 64 ? bits & ((std::uint64_t{1} << left) - 1) : bits;
+  }
+
+  GROSR_DEVICE static unsigned leading_zeros(std::uint64_t x) {
+    return x == 0 ? 64 : 63 - simt::highest_bit64(x);
+  }
+
+  const heap_view& v_;
+};
+
+}  // namespace grosr::alloc

@@ -1,0 +1,142 @@
+// A set of slab numbers that any lane inserts into and takes from: three levels of bits.
+//
+//   leaf    bit i of word w: slab 64 w + i is in the set
+//   middle  bit i of word w: leaf word 64 w + i may not be zero
+//   top     bit i of word w: middle word 64 w + i may not be zero
+//
+// A bit above may be set though what it stands for is zero. It is never clear for longer than an
+// operation under way while what it stands for is not zero: who clears it looks again, who sets a
+// leaf's first bit sets it afterwards, and both by read-modify-writes, one of which sees the other.
+#pragma once
+
+#include <cstdint>
+
+#include "grosr/simt/atomic.hpp"
+#include "grosr/simt/lanes.hpp"
+
+namespace grosr::alloc {
+
+/// Slabs taken together: bit i stands for slab `first` + i.
+struct slab_pick {
+  std::uint32_t first = 0;
+  std::uint64_t mask = 0;
+};
+
+class slab_set {
+ public:
+  using word = simt::atomic_ref<std::uint64_t>;
+  static constexpr std::uint32_t none = ~0u;
+
+  /// Words of 64 bits that a set of `slabs` slabs takes.
+  GROSR_DEVICE static constexpr std::uint32_t leaves_of(std::uint32_t slabs) {
+    return (slabs + 63) / 64;
+  }
+  GROSR_DEVICE static constexpr std::uint32_t words_of(std::uint32_t slabs) {
+    std::uint32_t leaves = leaves_of(slabs), middles = leaves_of(leaves);
+    return leaves + middles + leaves_of(middles);
+  }
+
+  /// Over zeroed words, words_of(slabs) of them.
+  GROSR_DEVICE slab_set(std::uint64_t* words, std::uint32_t slabs)
+      : leaf_(words),
+        leaves_(leaves_of(slabs)),
+        middle_(words + leaves_),
+        top_(middle_ + leaves_of(leaves_)),
+        tops_(leaves_of(leaves_of(leaves_))) {}
+
+  GROSR_DEVICE std::uint32_t leaves() const { return leaves_; }
+
+  GROSR_DEVICE bool contains(std::uint32_t slab) const {
+    return word(leaf_[slab / 64]).load(simt::relaxed) >> (slab % 64) & 1;
+  }
+
+  GROSR_DEVICE void insert(std::uint32_t slab) const {
+    insert_bits(slab / 64, std::uint64_t{1} << (slab % 64));
+  }
+
+  /// Inserts the slabs of one leaf word. What the caller did before is seen by who takes them.
+  GROSR_DEVICE void insert_bits(std::uint32_t leaf, std::uint64_t bits) const {
+    // R4: pairs with A4 in take_bits().
+    if (word(leaf_[leaf]).fetch_or(bits, simt::acq_rel) == 0) announce(leaf);
+  }
+
+  /// Takes `slab` out; false if it was not in.
+  GROSR_DEVICE bool remove(std::uint32_t slab) const {
+    return contains(slab) && take_bits(slab / 64, std::uint64_t{1} << (slab % 64)) != 0;
+  }
+
+  /// Takes those of `bits` that are in the leaf word; returns them.
+  GROSR_DEVICE std::uint64_t take_bits(std::uint32_t leaf, std::uint64_t bits) const {
+    std::uint64_t before = word(leaf_[leaf]).fetch_and(~bits, simt::acquire);  // A4
+    if (before != 0 && (before & ~bits) == 0) withdraw(leaf);
+    return before & bits;
+  }
+
+  /// Takes up to `count` slabs, all of one leaf word; an empty pick when the set is empty. `leaf` is
+  /// where to look first, and is told where they were; `spread` lets callers choose differently.
+  GROSR_DEVICE slab_pick take(std::uint32_t& leaf, std::uint32_t spread, unsigned count) const {
+    for (;;) {
+      std::uint64_t present = leaf < leaves_ ? word(leaf_[leaf]).load(simt::relaxed) : 0;
+      if (present == 0) {
+        leaf = find(spread);
+        if (leaf == none) return {};
+        continue;
+      }
+      std::uint64_t got = take_bits(leaf, choose(present, spread % 64, count));
+      if (got != 0) return {leaf * 64, got};
+    }
+  }
+
+  /// A leaf word with a slab in it, of the lowest middle word that has one; none if there is none.
+  GROSR_DEVICE GROSR_NOINLINE std::uint32_t find(std::uint32_t spread) const {
+    for (std::uint32_t t = 0; t < tops_; ++t) {
+      std::uint64_t tops = word(top_[t]).load(simt::relaxed);
+      for (; tops != 0; tops &= tops - 1) {
+        std::uint32_t m = t * 64 + simt::lowest_bit64(tops);
+        std::uint64_t middles = word(middle_[m]).load(simt::relaxed);
+        while (middles != 0) {
+          std::uint32_t bit = simt::lowest_bit64(choose(middles, spread % 64, 1));
+          if (word(leaf_[m * 64 + bit]).load(simt::relaxed) != 0) return m * 64 + bit;
+          withdraw(m * 64 + bit);
+          middles &= ~(std::uint64_t{1} << bit);
+        }
+      }
+    }
+    return none;
+  }
+
+  GROSR_DEVICE std::uint64_t* words() const { return leaf_; }
+
+ private:
+  // Up to `count` set bits of `from`, the first at or after `start`, then from 0.
+  GROSR_DEVICE static std::uint64_t choose(std::uint64_t from, unsigned start, unsigned count) {
+    std::uint64_t high = simt::lowest_bits64(from & ~std::uint64_t{0} << start, count);
+    return high | simt::lowest_bits64(from & ~high, count - simt::popcount64(high));
+  }
+
+  GROSR_DEVICE void announce(std::uint32_t leaf) const {
+    std::uint32_t m = leaf / 64;
+    if (word(middle_[m]).fetch_or(std::uint64_t{1} << (leaf % 64), simt::acq_rel) == 0)
+      word(top_[m / 64]).fetch_or(std::uint64_t{1} << (m % 64), simt::acq_rel);
+  }
+
+  // The leaf word was seen to become zero.
+  GROSR_DEVICE GROSR_NOINLINE void withdraw(std::uint32_t leaf) const {
+    std::uint32_t m = leaf / 64;
+    std::uint64_t bit = std::uint64_t{1} << (leaf % 64);
+    std::uint64_t left = word(middle_[m]).fetch_and(~bit, simt::acq_rel) & ~bit;
+    if (word(leaf_[leaf]).fetch_or(0, simt::acq_rel) != 0) return announce(leaf);
+    if (left != 0) return;
+    word(top_[m / 64]).fetch_and(~(std::uint64_t{1} << (m % 64)), simt::acq_rel);
+    if (word(middle_[m]).fetch_or(0, simt::acq_rel) != 0)
+      word(top_[m / 64]).fetch_or(std::uint64_t{1} << (m % 64), simt::acq_rel);
+  }
+
+  std::uint64_t* leaf_;
+  std::uint32_t leaves_;
+  std::uint64_t* middle_;
+  std::uint64_t* top_;
+  std::uint32_t tops_;
+};
+
+}  // namespace grosr::alloc

@@ -1,0 +1,164 @@
+#include "grosr/alloc/heap.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "grosr/simt/buffer.hpp"
+
+namespace grosr {
+namespace {
+
+using namespace alloc;
+
+// Parts of one allocation, each on a line of its own.
+class carver {
+ public:
+  template <class T>
+  std::size_t add(std::size_t count) {
+    const std::size_t at = bytes_;
+    bytes_ = (bytes_ + count * sizeof(T) + 255) / 256 * 256;
+    return at;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+std::uint32_t slabs_for(const device& d, std::size_t bytes) {
+  if (bytes < slab_bytes)
+    throw error(errc::invalid_option,
+                fmt::format("a heap of {} bytes was asked for on {}; the least is one slab, {} bytes",
+                            bytes, d.name(), slab_bytes));
+  const device_properties p = d.properties();
+  const std::size_t slabs = (bytes - 1) / slab_bytes + 1;
+  if (bytes > p.memory || slabs > desk::max_slabs)
+    throw error(errc::out_of_memory,
+                fmt::format("a heap of {} bytes was asked for on {}, which has {} bytes of memory; "
+                            "ask for less",
+                            bytes, d.name(), p.memory));
+  return static_cast<std::uint32_t>(slabs);
+}
+
+}  // namespace
+
+struct heap::memory {
+  memory(device d, std::size_t bytes);
+
+  device where;
+  simt::buffer<unsigned char> slabs;
+  simt::buffer<unsigned char> metadata;
+  heap_view view{};
+};
+
+heap::memory::memory(device d, std::size_t bytes) : where(d) {
+  const std::uint32_t n = slabs_for(d, bytes);
+  // SMs share desks where a slab on each would be much of the heap.
+  const std::uint32_t room = std::max(1u, n / 4 / slot_classes);
+  view.count = n;
+  view.column_count = std::clamp(room, 1u, d.properties().sms);
+  view.most_ways = std::clamp(std::bit_floor(room / view.column_count), 1u, max_ways);
+  view.set_words = slab_set::words_of(n);
+
+  carver c;
+  const std::size_t desks_count = std::size_t{slot_classes} * view.column_count * max_ways;
+  const std::size_t states = c.add<std::uint64_t>(n), bits = c.add<std::uint32_t>(std::size_t{n} * words_a_slab),
+                    lengths = c.add<std::uint32_t>(n),
+                    sets = c.add<std::uint64_t>(std::size_t{heap_view::set_count} * view.set_words),
+                    desks = c.add<std::uint32_t>(desks_count),
+                    columns = c.add<column>(view.column_count), words = c.add<shared_words>(1),
+                    faults = c.add<fault_counts>(1);
+  metadata = simt::buffer<unsigned char>(d, simt::space::device, c.bytes());
+  // A slab more, for the alignment.
+  slabs = simt::buffer<unsigned char>(d, simt::space::device, (std::size_t{n} + 1) * slab_bytes);
+  unsigned char* m = metadata.data();
+  view.slabs = reinterpret_cast<unsigned char*>(
+      (reinterpret_cast<std::uintptr_t>(slabs.data()) + slab_bytes - 1) / slab_bytes * slab_bytes);
+  view.states = reinterpret_cast<std::uint64_t*>(m + states);
+  view.bits = reinterpret_cast<std::uint32_t*>(m + bits);
+  view.run_lengths = reinterpret_cast<std::uint32_t*>(m + lengths);
+  view.sets = reinterpret_cast<std::uint64_t*>(m + sets);
+  view.desks = reinterpret_cast<std::uint32_t*>(m + desks);
+  view.columns = reinterpret_cast<column*>(m + columns);
+  view.words = reinterpret_cast<shared_words*>(m + words);
+  view.faults = reinterpret_cast<fault_counts*>(m + faults);
+
+  // All slabs are in the pool.
+  std::vector<std::uint64_t> set(view.set_words);
+  std::size_t level = 0;
+  for (std::size_t ones = n, depth = 0; depth < 3; ++depth) {
+    for (std::size_t i = 0; i < ones; ++i) set[level + i / 64] |= std::uint64_t{1} << (i % 64);
+    ones = (ones + 63) / 64;
+    level += ones;
+  }
+  simt::copy_bytes(d, view.sets, set.data(), set.size() * sizeof set[0]);
+  std::vector<column> all(view.column_count);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].pool_leaf = static_cast<std::uint32_t>(i % slab_set::leaves_of(n));
+  simt::copy_bytes(d, view.columns, all.data(), all.size() * sizeof all[0]);
+}
+
+heap::heap(device d, std::size_t bytes) : memory_(std::make_shared<memory>(d, bytes)) {}
+heap::heap(heap&&) noexcept = default;
+heap& heap::operator=(heap&&) noexcept = default;
+heap::~heap() = default;
+
+heap_ref heap::ref() const { return heap_ref(memory_->view); }
+std::size_t heap::bytes() const { return std::size_t{memory_->view.count} * slab_bytes; }
+const device& heap::where() const { return memory_->where; }
+
+heap_report heap::report() const {
+  const heap_view& v = memory_->view;
+  std::vector<std::uint64_t> states(v.count), pool(slab_set::leaves_of(v.count));
+  std::vector<std::uint32_t> lengths(v.count);
+  fault_counts faults{};
+  const auto copy = [&](void* to, const void* from, std::size_t n) {
+    simt::copy_bytes(memory_->where, to, from, n);
+  };
+  copy(states.data(), v.states, states.size() * sizeof states[0]);
+  copy(pool.data(), v.sets, pool.size() * sizeof pool[0]);
+  copy(lengths.data(), v.run_lengths, lengths.size() * sizeof lengths[0]);
+  copy(&faults, v.faults, sizeof faults);
+
+  heap_report r;
+  r.bytes = bytes();
+  r.metadata = memory_->metadata.bytes() + slab_bytes;
+  r.classes.resize(classes);
+  for (std::uint32_t c = 0; c < classes; ++c) {
+    r.classes[c].block_bytes = c < slot_classes ? slot_bytes(c) : 0;
+    r.classes[c].failures = faults.failures[c];
+    r.failures += faults.failures[c];
+  }
+  for (std::uint32_t i = 0; i < v.count; ++i) {
+    const std::uint64_t s = states[i];
+    if (!state::is_alive(s)) continue;
+    heap_class_report& c = r.classes[state::class_in(s)];
+    const bool run = state::class_in(s) == run_class;
+    const std::uint64_t n =
+        run ? 1 : std::min(state::count(s), slots_of(state::class_in(s)));
+    c.slabs += run ? lengths[i] : 1;
+    c.live += n;
+    c.live_bytes += run ? std::size_t{lengths[i]} * slab_bytes : n * c.block_bytes;
+  }
+  for (const heap_class_report& c : r.classes) {
+    r.live += c.live;
+    r.live_bytes += c.live_bytes;
+  }
+  std::size_t run = 0, longest = 0, free = 0;
+  for (std::uint32_t i = 0; i < v.count; ++i) {
+    const bool in = pool[i / 64] >> (i % 64) & 1;
+    free += in;
+    run = in ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  r.free_bytes = free * slab_bytes;
+  r.largest_free = longest * slab_bytes;
+  r.bad_alignments = faults.bad_alignment;
+  r.foreign_frees = faults.foreign;
+  r.double_frees = faults.double_frees;
+  return r;
+}
+
+}  // namespace grosr

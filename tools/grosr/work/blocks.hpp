@@ -1,0 +1,52 @@
+// Traffic for allocators: kernels that get, use, check and free blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "grosr/alloc/heap.hpp"
+
+namespace grosr::tool {
+
+/// Sizes are drawn from [least, most]; each block is touched in its first `touch` bytes.
+struct block_sizes {
+  std::uint32_t least, most;
+  std::uint32_t touch = 4;
+};
+
+/// What a launch did. The time is the device's own, from the first block's begin to the last's end.
+struct traffic {
+  double us = 0;
+  std::uint64_t asked = 0, got = 0;
+  std::uint64_t wrong = 0;  ///< blocks whose stamps were not what their owner wrote
+};
+
+/// Threads with an array of blocks each, on one device; they get them from a heap, or from the
+/// device's own malloc.
+class block_traffic {
+ public:
+  /// `from` null: the device's malloc. `a_thread`: blocks that each thread may have.
+  block_traffic(const device& d, const heap* from, std::uint32_t threads, std::uint32_t a_thread);
+  ~block_traffic();
+
+  /// Every thread fills its array. With `stamp` it writes its number at both ends of each block.
+  traffic allocate(block_sizes sizes, bool stamp = false);
+  /// Checks what allocate() or refill stamped; frees the blocks of which `scramble(i) % of < share`.
+  traffic release(std::uint32_t share, std::uint32_t of, bool check = false);
+  /// Fills what release() emptied.
+  traffic refill(block_sizes sizes, bool stamp = false);
+  /// Every thread does `turns` times: free the oldest block of its array, get a new one, touch it. At the
+  /// end all are freed. An array of one: free at once after touching.
+  traffic churn(block_sizes sizes, std::uint32_t turns, bool check = false);
+  /// Like refill(), but every block is passed to another thread, which checks and frees it.
+  traffic pass_on(block_sizes sizes, std::uint32_t turns);
+
+  std::uint64_t count() const;  ///< blocks that arrays hold in all
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace grosr::tool
