@@ -29,9 +29,10 @@ class carver {
 
 std::uint32_t slabs_for(const device& d, std::size_t bytes) {
   if (bytes < slab_bytes)
-    throw error(errc::invalid_option,
-                fmt::format("a heap of {} bytes was asked for on {}; the least is one slab, {} bytes",
-                            bytes, d.name(), slab_bytes));
+    throw error(
+        errc::invalid_option,
+        fmt::format("a heap of {} bytes was asked for on {}; the least is one slab, {} bytes",
+                    bytes, d.name(), slab_bytes));
   const device_properties p = d.properties();
   const std::size_t slabs = (bytes - 1) / slab_bytes + 1;
   if (bytes > p.memory || slabs > desk::max_slabs)
@@ -55,16 +56,25 @@ struct heap::memory {
 
 heap::memory::memory(device d, std::size_t bytes) : where(d) {
   const std::uint32_t n = slabs_for(d, bytes);
-  // SMs share desks where a slab on each would be much of the heap.
-  const std::uint32_t room = std::max(1u, n / 4 / slot_classes);
+  // Desks may hold up to half of the slabs; SMs share them where that is little.
+  const device_properties p = d.properties();
   view.count = n;
-  view.column_count = std::clamp(room, 1u, d.properties().sms);
-  view.most_ways = std::clamp(std::bit_floor(room / view.column_count), 1u, max_ways);
+  view.column_count = p.sms;
+  view.most_ways = max_ways;
+  const auto desks_held = [&] {
+    std::size_t held = 0;
+    for (std::uint32_t c = 0; c < slot_classes; ++c) held += view.ways(slots_of(c));
+    return held * view.column_count;
+  };
+  while (desks_held() > n / 2 && view.most_ways > 1) view.most_ways /= 2;
+  while (desks_held() > n / 2 && view.column_count > 1)
+    view.column_count = (view.column_count + 1) / 2;
   view.set_words = slab_set::words_of(n);
 
   carver c;
   const std::size_t desks_count = std::size_t{slot_classes} * view.column_count * max_ways;
-  const std::size_t states = c.add<std::uint64_t>(n), bits = c.add<std::uint32_t>(std::size_t{n} * words_a_slab),
+  const std::size_t states = c.add<std::uint64_t>(n),
+                    bits = c.add<std::uint32_t>(std::size_t{n} * words_a_slab),
                     lengths = c.add<std::uint32_t>(n),
                     sets = c.add<std::uint64_t>(std::size_t{heap_view::set_count} * view.set_words),
                     desks = c.add<std::uint32_t>(desks_count),
@@ -95,8 +105,10 @@ heap::memory::memory(device d, std::size_t bytes) : where(d) {
   }
   simt::copy_bytes(d, view.sets, set.data(), set.size() * sizeof set[0]);
   std::vector<column> all(view.column_count);
-  for (std::size_t i = 0; i < all.size(); ++i)
+  for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].pool_leaf = static_cast<std::uint32_t>(i % slab_set::leaves_of(n));
+    std::fill(std::begin(all[i].partial_leaf), std::end(all[i].partial_leaf), slab_set::none);
+  }
   simt::copy_bytes(d, view.columns, all.data(), all.size() * sizeof all[0]);
 }
 
@@ -136,8 +148,7 @@ heap_report heap::report() const {
     if (!state::is_alive(s)) continue;
     heap_class_report& c = r.classes[state::class_in(s)];
     const bool run = state::class_in(s) == run_class;
-    const std::uint64_t n =
-        run ? 1 : std::min(state::count(s), slots_of(state::class_in(s)));
+    const std::uint64_t n = run ? 1 : std::min(state::count(s), slots_of(state::class_in(s)));
     c.slabs += run ? lengths[i] : 1;
     c.live += n;
     c.live_bytes += run ? std::size_t{lengths[i]} * slab_bytes : n * c.block_bytes;

@@ -27,14 +27,14 @@ struct heap_class_report {
 /// What a heap holds, taken at one moment; while kernels allocate, figures of different slabs are
 /// of different moments.
 struct heap_report {
-  std::size_t bytes = 0;         ///< that the heap manages
-  std::size_t metadata = 0;      ///< that it needs besides
-  std::size_t free_bytes = 0;    ///< in slabs that any size may take
-  std::size_t largest_free = 0;  ///< the largest block there is room for
-  std::size_t most_used = 0;     ///< bytes in slabs that were ever in use
-  std::uint64_t live = 0;        ///< blocks in use
-  std::size_t live_bytes = 0;    ///< of these, as rounded up to their class
-  std::uint64_t failures = 0;    ///< allocations for which there was no memory, ever
+  std::size_t bytes = 0;             ///< that the heap manages
+  std::size_t metadata = 0;          ///< that it needs besides
+  std::size_t free_bytes = 0;        ///< in slabs that any size may take
+  std::size_t largest_free = 0;      ///< the largest block there is room for
+  std::size_t most_used = 0;         ///< bytes in slabs that were ever in use
+  std::uint64_t live = 0;            ///< blocks in use
+  std::size_t live_bytes = 0;        ///< of these, as rounded up to their class
+  std::uint64_t failures = 0;        ///< allocations for which there was no memory, ever
   std::uint64_t bad_alignments = 0;  ///< allocations with an alignment that is none
   std::uint64_t foreign_frees = 0;   ///< frees of what was no block of this heap
   std::uint64_t double_frees = 0;    ///< frees of blocks that were free

@@ -26,7 +26,8 @@ enum class group : std::uint8_t { warp, block };
 
 /// The device's view of a heap; passed to kernels by value. Every member may be called by any lane
 /// of any kernel, also after lanes diverged, and by host threads where the heap is on `host:N`,
-/// unless it says otherwise. Blocks may be freed by other threads, blocks and kernels than got them.
+/// unless it says otherwise. Blocks may be freed by other threads, blocks and kernels than got
+/// them.
 class heap_ref {
  public:
   heap_ref() = default;
@@ -65,8 +66,8 @@ class heap_ref {
   }
 
   /// A block of at least `bytes` bytes with the content of `p`, as far as it fits: `p` itself when
-  /// its block is of the right size, else a new one, and `p` is freed. Null, with `p` untouched, when
-  /// there is no memory. Null `p`: allocate(). 0 bytes: deallocate(), and null.
+  /// its block is of the right size, else a new one, and `p` is freed. Null, with `p` untouched,
+  /// when there is no memory. Null `p`: allocate(). 0 bytes: deallocate(), and null.
   GROSR_DEVICE void* reallocate(void* p, std::size_t bytes) const {
     if (p == nullptr) return allocate(bytes);
     if (bytes == 0) {
@@ -114,7 +115,8 @@ class heap_ref {
   /// Bytes that the block of `p` has room for, at least what was asked for; 0 if it is no block.
   GROSR_DEVICE std::size_t usable(const void* p) const {
     place at = find(p);
-    if (at.kind == alloc::run_class) return std::size_t{alloc::runs(v_).length(at.slab)} * alloc::slab_bytes;
+    if (at.kind == alloc::run_class)
+      return std::size_t{alloc::runs(v_).length(at.slab)} * alloc::slab_bytes;
     return at.kind < alloc::slot_classes ? alloc::slot_bytes(at.kind) : 0;
   }
 
@@ -132,6 +134,7 @@ class heap_ref {
 
   struct place {
     std::uint32_t slab, kind, slot;  // kind: a class, or no_block
+    std::uint64_t state;             // the slab's word
   };
 
   GROSR_DEVICE std::size_t offset_of(const void* p) const {
@@ -140,16 +143,16 @@ class heap_ref {
 
   GROSR_DEVICE place find(const void* p) const {
     std::size_t offset = offset_of(p);
-    if (offset >= size()) return {0, no_block, 0};
+    if (offset >= size()) return {0, no_block, 0, 0};
     auto slab = static_cast<std::uint32_t>(offset / alloc::slab_bytes);
     std::uint32_t inside = static_cast<std::uint32_t>(offset) % alloc::slab_bytes;
     std::uint64_t s = v_.state_of(slab).load(simt::relaxed);
-    if (!alloc::state::is_alive(s)) return {slab, no_block, 0};
+    if (!alloc::state::is_alive(s)) return {slab, no_block, 0, s};
     std::uint32_t c = alloc::state::class_in(s);
-    if (c == alloc::run_class) return {slab, inside == 0 ? c : no_block, 0};
+    if (c == alloc::run_class) return {slab, inside == 0 ? c : no_block, 0, s};
     std::uint32_t bytes = alloc::slot_bytes(c), slot = inside / bytes;
-    if (slot * bytes != inside || slot >= alloc::slots_of(c)) return {slab, no_block, 0};
-    return {slab, c, slot};
+    if (slot * bytes != inside || slot >= alloc::slots_of(c)) return {slab, no_block, 0, s};
+    return {slab, c, slot, s};
   }
 
   GROSR_DEVICE static std::uint64_t runs_of(std::size_t bytes) {
@@ -164,8 +167,8 @@ class heap_ref {
     }
     std::uint32_t c = alloc::aligned_class_of(bytes, alignment);
     if (c == alloc::run_class) return get_run(bytes);
-    std::uint32_t mask = simt::active_mask_by(c, uniform);
-    void* p = get_slots(c, mask);
+    std::uint32_t mask = simt::active_mask();
+    void* p = get_slots(c, mask, uniform ? mask : simt::match_any(mask, c));
     meet(mask);  // what the leaders acquired, all have
     return p;
   }
@@ -177,56 +180,84 @@ class heap_ref {
     return nullptr;
   }
 
-  // The lanes of `pending` each get a slot of class c.
-  GROSR_DEVICE void* get_slots(std::uint32_t c, std::uint32_t pending) const {
+  // Lanes of `crew` each get a slot of their class c; those of one class are a group, whose lowest
+  // lane leads. All stay together: collectives of smaller masks would break the warp up. Straight
+  // on where the desk's slab has enough and the first word looked at has it; loops would break it
+  // up too.
+  GROSR_DEVICE void* get_slots(std::uint32_t c, std::uint32_t crew, std::uint32_t group) const {
     alloc::supply from(v_, c);
-    void* mine = nullptr;
+    alloc::request r{group, 0, {}, {}};
     std::uint32_t slots = alloc::slots_of(c);
-    if (simt::popcount(pending) >= slots && get_slabs(from, c, slots, pending, mine)) return mine;
+    void* mine = nullptr;
+    if (simt::any(crew, simt::popcount(group) >= slots)) {
+      mine = get_slabs(from, c, slots, crew, r.group);
+      bool served = mine != nullptr;
+      crew = simt::ballot(crew, !served);
+      if (served) return mine;
+    }
+    unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
+    if (simt::lane_id() == leader) {
+      r.promised = from.try_take(n, r.desk);
+      if (r.promised.count == n) r.found = alloc::slabs(v_).find_first(r.promised, slots);
+    }
+    std::uint64_t both =
+        std::uint64_t{r.promised.slab * alloc::words_a_slab + r.found.word} << 32 | r.found.bits;
+    both = simt::shuffle(crew, both, leader);
+    auto bits = static_cast<std::uint32_t>(both), at = static_cast<std::uint32_t>(both >> 32);
+    bool served = simt::popcount(bits) == n;
+    crew = simt::ballot(crew, !served);
+    if (!served) return get_slots_slowly(c, crew, r);
+    std::uint32_t slot = at % alloc::words_a_slab * 32 +
+                         simt::nth_bit(bits, simt::rank_in(r.group, simt::lane_id()));
+    return v_.address(at / alloc::words_a_slab, slot * alloc::slot_bytes(c));
+  }
+
+  // The same, with what the leader has begun.
+  GROSR_DEVICE GROSR_NOINLINE void* get_slots_slowly(std::uint32_t c, std::uint32_t crew,
+                                                     alloc::request r) const {
+    alloc::supply from(v_, c);
+    std::uint32_t slots = alloc::slots_of(c);
     for (;;) {
-      unsigned leader = simt::lowest_bit(pending), rank = simt::rank_in(pending, simt::lane_id());
-      alloc::promise p;
-      if (simt::lane_id() == leader) p = from.take(simt::popcount(pending));
-      p.slab = simt::shuffle(pending, p.slab, leader);
-      std::uint64_t both = simt::shuffle(
-          pending, std::uint64_t{p.cursor} << 32 | p.count, leader);
-      p.cursor = static_cast<std::uint32_t>(both >> 32);
-      p.count = static_cast<std::uint32_t>(both);
-      if (p.count == 0) {
-        if (simt::lane_id() == leader)
-          count(v_.faults->failures[c]).fetch_add(simt::popcount(pending), simt::relaxed);
-        return nullptr;
-      }
-      std::uint32_t slot = alloc::slabs(v_).find_slots(p, slots, pending, rank);
-      if (rank < p.count) return v_.address(p.slab, slot * alloc::slot_bytes(c));
-      pending &= ~simt::lowest_bits(pending, p.count);
+      unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
+      bool leads = simt::lane_id() == leader;
+      if (leads && r.promised.count == 0) r.promised = from.refill(n, r.desk);
+      r.promised = alloc::from_lane(crew, r.promised, leader);
+      std::uint32_t got = r.promised.count;
+      if (leads && got == 0) count(v_.faults->failures[c]).fetch_add(n, simt::relaxed);
+      std::uint32_t slot = alloc::slabs(v_).find_slots(r, slots, crew);
+      bool served = simt::rank_in(r.group, simt::lane_id()) < got;
+      crew = simt::ballot(crew, !served && got != 0);
+      if (served) return v_.address(r.promised.slab, slot * alloc::slot_bytes(c));
+      if (got == 0) return nullptr;
+      r.group &= ~simt::lowest_bits(r.group, got);
+      r.found = {};
+      r.promised = {};
+      if (simt::lane_id() == simt::lowest_bit(r.group))
+        r.promised = from.try_take(simt::popcount(r.group), r.desk);
     }
   }
 
-  // Whole slabs for a group that fills at least one. False when lanes are left, in `pending`.
-  GROSR_DEVICE bool get_slabs(const alloc::supply& from, std::uint32_t c, std::uint32_t slots,
-                              std::uint32_t& pending, void*& mine) const {
-    unsigned leader = simt::lowest_bit(pending), rank = simt::rank_in(pending, simt::lane_id());
+  // Whole slabs for groups that fill at least one; lanes that got a slot of one leave their group.
+  GROSR_DEVICE void* get_slabs(const alloc::supply& from, std::uint32_t c, std::uint32_t slots,
+                               std::uint32_t crew, std::uint32_t& group) const {
+    unsigned leader = simt::lowest_bit(group), rank = simt::rank_in(group, simt::lane_id());
     alloc::slab_pick got;
-    if (simt::lane_id() == leader) got = from.take_slabs(simt::popcount(pending) / slots);
-    got.first = simt::shuffle(pending, got.first, leader);
-    got.mask = simt::shuffle(pending, got.mask, leader);
+    if (simt::lane_id() == leader && simt::popcount(group) >= slots)
+      got = from.take_slabs(simt::popcount(group) / slots);
+    got.first = simt::shuffle(crew, got.first, leader);
+    got.mask = simt::shuffle(crew, got.mask, leader);
     std::uint32_t served = simt::popcount64(got.mask) * slots, which = rank / slots;
+    void* mine = nullptr;
     if (rank < served) {
-      std::uint32_t slab = got.first + simt::nth_bit64(got.mask, which), slot = rank - which * slots;
-      if (slot == 0) {
-        v_.bits_of(slab, 0).store(slots == 32 ? ~0u : (1u << slots) - 1, simt::relaxed);
-        alloc::slabs(v_).give_birth(slab, c, slots, false);
-      }
+      std::uint32_t slab = got.first + simt::nth_bit64(got.mask, which),
+                    slot = rank - which * slots;
+      if (slot == 0) alloc::slabs(v_).give_birth_full(slab, c, slots);
       mine = v_.address(slab, slot * alloc::slot_bytes(c));
     }
+    group &= ~simt::lowest_bits(group, served);
     // Nobody has a pointer into a slab that is not born.
-    simt::sync_warp(pending);
-    bool done = rank < served;
-    std::uint32_t left = pending & ~simt::lowest_bits(pending, served);
-    if (done) return true;
-    pending = left;
-    return false;
+    simt::sync_warp(crew);
+    return mine;
   }
 
   GROSR_DEVICE void put(void* p) const {
@@ -242,10 +273,9 @@ class heap_ref {
     if (simt::lane_id() == simt::lowest_bit(same)) {
       std::uint32_t before = v_.bits_of(at.slab, at.slot / 32).fetch_and(~bits, simt::relaxed);
       std::uint32_t freed = simt::popcount(before & bits), asked = simt::popcount(same);
-      if (freed != asked)
-        count(v_.faults->double_frees).fetch_add(asked - freed, simt::relaxed);
+      if (freed != asked) count(v_.faults->double_frees).fetch_add(asked - freed, simt::relaxed);
       // After the bits: what is counted free can be found.
-      if (freed != 0) alloc::slabs(v_).take_back(at.slab, freed);
+      if (freed != 0) alloc::slabs(v_).free_slots(at.slab, freed, at.state);
     }
     if (mask == simt::full_mask) simt::sync_warp();
   }

@@ -12,7 +12,8 @@ namespace grosr::alloc {
 
 /// The word that says all about a slab. Zero: free, or inside a run.
 namespace state {
-inline constexpr std::uint64_t count_mask = (1u << 24) - 1;
+inline constexpr std::uint64_t count_mask = (1u << 23) - 1;
+inline constexpr std::uint64_t idle = std::uint64_t{1} << 23;  ///< in the idle set, or about to be
 inline constexpr unsigned class_shift = 24;
 inline constexpr std::uint64_t alive = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t held = std::uint64_t{1} << 31;
@@ -56,6 +57,7 @@ GROSR_DEVICE constexpr std::uint32_t unlocked_with(std::uint32_t before, std::ui
 }  // namespace desk
 
 inline constexpr unsigned max_ways = 16;
+inline constexpr unsigned shelf_places = 16;
 
 /// A class's failures and those that have no class. Counted when they happen, on no fast path.
 struct fault_counts {
@@ -67,14 +69,22 @@ struct fault_counts {
 
 /// What lanes of one SM share.
 struct alignas(128) column {
-  std::uint32_t pool_leaf;  ///< where they took slabs last
+  std::uint32_t pool_leaf;                   ///< where they took slabs from the pool last
+  std::uint32_t partial_leaf[slot_classes];  ///< and from the partial sets
+  /// Partial slabs by class, + 1, or 0: looked at before the set of the class.
+  simt::bus_word shelf[slot_classes][shelf_places / 4];
+
+  GROSR_DEVICE std::uint32_t& place(std::uint32_t c, unsigned i) {
+    return shelf[c][i / 4].w[i % 4];
+  }
 };
 
 /// Rarely written words that all share, each on a line of its own.
 struct shared_words {
   alignas(128) std::uint32_t run_lock;
-  alignas(128) std::uint32_t waiters;  ///< who wants to know when memory is freed
-  std::uint32_t freed;                 ///< changes when memory became free while somebody waits
+  alignas(128) std::uint32_t watched;       ///< not 0 once memory ran out
+  alignas(128) std::uint32_t epoch;         ///< grows, if watched, when slots or slabs came free
+  alignas(128) std::uint32_t dry[classes];  ///< epoch + 1 at which there was no memory for a class
 };
 
 /// Everything a heap consists of; by value in a heap_ref.
@@ -83,22 +93,25 @@ struct heap_view {
   std::uint64_t* states;       ///< [slab]
   std::uint32_t* bits;         ///< [slab][words_a_slab]
   std::uint32_t* run_lengths;  ///< [slab], of heads of runs
-  std::uint64_t* sets;         ///< pool, idle, partial[class]
+  std::uint64_t* sets;         ///< pool, idle, partial[class], crumbs[class]
   std::uint32_t* desks;        ///< [class][column][max_ways]
   column* columns;
   shared_words* words;
   fault_counts* faults;
   std::uint32_t count;  ///< slabs
   std::uint32_t column_count;
-  std::uint32_t most_ways;   ///< a power of two, at most max_ways
-  std::uint32_t set_words;   ///< of each set
+  std::uint32_t most_ways;  ///< a power of two, at most max_ways
+  std::uint32_t set_words;  ///< of each set
 
   GROSR_DEVICE slab_set pool() const { return {sets, count}; }
   GROSR_DEVICE slab_set idle() const { return {sets + set_words, count}; }
   GROSR_DEVICE slab_set partial(std::uint32_t c) const {
     return {sets + std::size_t{2 + c} * set_words, count};
   }
-  static constexpr std::uint32_t set_count = 2 + slot_classes;
+  GROSR_DEVICE slab_set crumbs(std::uint32_t c) const {
+    return {sets + std::size_t{2 + slot_classes + c} * set_words, count};
+  }
+  static constexpr std::uint32_t set_count = 2 + 2 * slot_classes;
 
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> state_of(std::uint32_t slab) const {
     return simt::atomic_ref<std::uint64_t>(states[slab]);
@@ -110,9 +123,16 @@ struct heap_view {
     return slabs + std::size_t{slab} * slab_bytes + offset;
   }
 
+  /// A slab with fewer slots promised goes to the partial set of its class: there is enough in it
+  /// for whoever puts it on a desk. Between that and full it goes to the crumbs.
+  GROSR_DEVICE static constexpr std::uint32_t partial_below(std::uint32_t slots) {
+    std::uint32_t enough = slots > 32 && slots <= 512 ? slots / 2 : slots / 4;
+    return slots - (enough > 1 ? enough : 1);
+  }
+
   /// Desks that the warps of a column spread over: more where a slab holds few slots.
   GROSR_DEVICE std::uint32_t ways(std::uint32_t slots) const {
-    std::uint32_t n = slots >= 1024 ? 1 : slots >= 512 ? 2 : slots >= 256 ? 4 : slots >= 128 ? 8 : 16;
+    std::uint32_t n = slots >= 256 ? 4 : slots >= 128 ? 8 : 16;
     return n < most_ways ? n : most_ways;
   }
 };

@@ -43,7 +43,7 @@ class runs {
       // Promises that others have not taken back yet stay.
     } while (!word.compare_exchange(s, state::count(s) - 1, simt::relaxed));
     put(slab, n);
-    slabs(v_).tell_waiters();
+    slabs(v_).tell();
     return true;
   }
 
@@ -57,7 +57,7 @@ class runs {
     slab_set pool = v_.pool();
     std::uint32_t found = 0;  // free slabs seen, down to where we are
     for (std::uint32_t leaf = pool.leaves(); leaf-- > 0;) {
-      std::uint64_t bits = slab_set::word(pool.words()[leaf]).load(simt::relaxed);
+      std::uint64_t bits = pool.leaf_bits(leaf);
       for (unsigned at = 64; at > 0;) {
         // The free slabs right below `at`, then the taken ones below them.
         std::uint64_t below = at == 64 ? bits : bits & ((std::uint64_t{1} << at) - 1);
@@ -71,7 +71,7 @@ class runs {
           if (claim(first, n)) return first;
           overtaken = true;
           found = 0;
-          bits = slab_set::word(pool.words()[leaf]).load(simt::relaxed);
+          bits = pool.leaf_bits(leaf);
           continue;
         }
         if (at == 0) break;

@@ -2,8 +2,8 @@
 //
 //   class  0..3    16, 32, 48, 64 bytes
 //          4..31   four an octave: 80, 96, 112, 128; 160, 192, 224, 256; ... 8192
-//         32..38   7, 6, 5, 4, 3, 2 slots a slab, and one: 9360, 10912, 13104, 16384, 21840, 32768, 65536
-//         runs     more than a slab: whole slabs side by side
+//         32..38   7, 6, 5, 4, 3, 2 slots a slab, and one: 9360, 10912, 13104, 16384, 21840, 32768,
+//         65536 runs     more than a slab: whole slabs side by side
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 namespace grosr::alloc {
 
 inline constexpr std::uint32_t slab_bytes = 1u << 16;
-inline constexpr std::uint32_t unit = 16;              ///< the least alignment, and the least block
+inline constexpr std::uint32_t unit = 16;  ///< the least alignment, and the least block
 inline constexpr std::uint32_t max_slots = slab_bytes / unit;
 inline constexpr std::uint32_t words_a_slab = max_slots / 32;
-inline constexpr std::uint32_t slot_classes = 39;      ///< classes with slots in slabs
-inline constexpr std::uint32_t run_class = 39;         ///< runs of slabs
+inline constexpr std::uint32_t slot_classes = 39;  ///< classes with slots in slabs
+inline constexpr std::uint32_t run_class = 39;     ///< runs of slabs
 inline constexpr std::uint32_t classes = 40;
 
 /// The class of blocks of `bytes`, from 1; run_class above a slab.
@@ -41,7 +41,9 @@ GROSR_DEVICE constexpr std::uint32_t slot_bytes(std::uint32_t c) {
 }
 
 /// Slots of a slab.
-GROSR_DEVICE constexpr std::uint32_t slots_of(std::uint32_t c) { return slab_bytes / slot_bytes(c); }
+GROSR_DEVICE constexpr std::uint32_t slots_of(std::uint32_t c) {
+  return slab_bytes / slot_bytes(c);
+}
 
 /// The least class from class_of(bytes) on whose slots all are aligned to `alignment`, a power of
 /// two up to a slab.

@@ -14,6 +14,28 @@ struct promise {
   std::uint32_t cursor = 0;  ///< where to look for them first
 };
 
+/// Slots found in one word of bits.
+struct found_slots {
+  std::uint32_t word = 0;
+  std::uint32_t bits = 0;
+};
+
+/// What a group of lanes wants, and has of it so far; promised and found are the leader's.
+struct request {
+  std::uint32_t group;  ///< the lanes
+  std::uint32_t desk;   ///< what was on the desk
+  promise promised;
+  found_slots found;
+};
+
+/// The promise that `source`, a lane of `mask`, passed.
+GROSR_DEVICE inline promise from_lane(std::uint32_t mask, promise p, unsigned source) {
+  p.slab = simt::shuffle(mask, p.slab, source);
+  p.count = simt::shuffle(mask, p.count, source);
+  p.cursor = simt::shuffle(mask, p.cursor, source);
+  return p;
+}
+
 /// What one lane may do with slabs. Cheap to make.
 class slabs {
  public:
@@ -38,16 +60,28 @@ class slabs {
     std::uint64_t before = v_.state_of(slab).fetch_sub(n, simt::relaxed);
     if (!state::is_alive(before) || state::class_in(before) >= slot_classes) return;
     std::uint32_t slots = slots_of(state::class_in(before)), count = state::count(before);
-    if (count == n || (count >= slots && count - n < slots)) settle(slab, before - n);
+    std::uint32_t below = heap_view::partial_below(slots), now = count - n;
+    constexpr std::uint64_t listed = state::held | state::idle;
+    if ((now == 0 && (before & listed) != listed) || (count >= slots && now < slots) ||
+        (count >= below && now < below))
+      settle(slab, before - n);
   }
 
-  /// Puts a slab that was taken from the pool to use: class c, n slots promised.
-  GROSR_DEVICE promise give_birth(std::uint32_t slab, std::uint32_t c, std::uint32_t n,
-                                  bool held) const {
+  /// Puts a slab that was taken from the pool to use, held: class c, n slots promised.
+  GROSR_DEVICE promise give_birth(std::uint32_t slab, std::uint32_t c, std::uint32_t n) const {
     // R6: pairs with A6.
     std::uint64_t before = v_.state_of(slab).fetch_add(
-        state::of_class(c) | (held ? state::held : 0) | state::promise(n), simt::release);
+        state::of_class(c) | state::held | state::promise(n), simt::after_result());
+    if (state::is_alive(before)) return {};  // cannot be; but nobody goes on before it is born
     return {slab, n, state::cursor(before)};
+  }
+
+  /// The same with all slots promised, and nobody to hold it. Before anybody frees one, nobody can
+  /// get one, so nothing is released here.
+  GROSR_DEVICE void give_birth_full(std::uint32_t slab, std::uint32_t c,
+                                    std::uint32_t slots) const {
+    v_.bits_of(slab, 0).store(slots == 32 ? ~0u : (1u << slots) - 1, simt::relaxed);
+    v_.state_of(slab).fetch_add(state::of_class(c) | state::promise(slots), simt::relaxed);
   }
 
   /// Promises up to n slots of a slab if it is of class c and has some, without ever promising more
@@ -64,6 +98,18 @@ class slabs {
         return {slab, got, state::cursor(s)};
     }
     return {};
+  }
+
+  /// Frees n slots, whose bits are cleared, of a slab whose word was `seen` before.
+  GROSR_DEVICE void free_slots(std::uint32_t slab, std::uint32_t n, std::uint64_t seen) const {
+    // All at once by the caller: what it released is all there is.
+    if (state::count(seen) == n && !state::is_held(seen) &&
+        v_.state_of(slab).compare_exchange(seen, 0, simt::relaxed)) {
+      v_.pool().insert(slab);
+      tell();
+    } else {
+      take_back(slab, n);
+    }
   }
 
   /// Ends the holding.
@@ -84,66 +130,71 @@ class slabs {
       // A3: pairs with R1 of all who freed: their subtractions, or later ones, are what it reads.
       if (word.compare_exchange(s, 0, simt::acquire)) {
         v_.partial(state::class_in(s)).remove(slab);
+        v_.crumbs(state::class_in(s)).remove(slab);
         return true;
       }
     }
     return false;
   }
 
-  /// Lanes of `pending`: finds the slots that were promised to the first p.count of them; `rank` is
-  /// the caller's among them. The slot, if rank < p.count.
-  GROSR_DEVICE std::uint32_t find_slots(const promise& p, std::uint32_t slots,
-                                        std::uint32_t pending, std::uint32_t rank) const {
+  /// One lane: those of the promised slots that are in the word which the cursor names.
+  GROSR_DEVICE found_slots find_first(const promise& p, std::uint32_t slots) const {
+    std::uint32_t at = fold(p.cursor, slots), w = at / 32;
+    std::uint32_t wanted = simt::lowest_bits(valid_bits(w, slots) & ~0u << (at % 32), p.count);
+    // A1: pairs with R1 of who freed the slots.
+    std::uint32_t before = v_.bits_of(p.slab, w).fetch_or(wanted, simt::acquire);
+    return {w, wanted & ~before};
+  }
+
+  /// Lanes of `crew`, a whole number of groups: each group finds the slots that were promised to
+  /// its first lanes. The caller's slot, if it is one of them.
+  GROSR_DEVICE std::uint32_t find_slots(const request& r, std::uint32_t slots,
+                                        std::uint32_t crew) const {
+    const promise& p = r.promised;
     std::uint32_t words = (slots + 31) / 32, mine = 0, served = 0;
-    std::uint32_t at = fold(p.cursor, slots), seen = 0;  // bits known to be taken
-    unsigned leader = simt::lowest_bit(pending);
+    std::uint32_t w = fold(p.cursor, slots) / 32;
+    unsigned leader = simt::lowest_bit(r.group), rank = simt::rank_in(r.group, simt::lane_id());
+    std::uint32_t bits = simt::shuffle(crew, r.found.bits, leader);
     for (unsigned turn = 0;; ++turn) {
-      std::uint32_t w = at / 32, need = p.count - served, got = 0;
-      if (simt::lane_id() == leader) {
-        std::uint32_t valid = w == words - 1 ? ~0u >> (32 * words - slots) : ~0u;
-        std::uint32_t high = valid & ~seen & ~0u << (at % 32);
-        std::uint32_t wanted = simt::lowest_bits(high, need);
-        // A1: pairs with R1 of who freed the slots.
-        std::uint32_t before = v_.bits_of(p.slab, w).fetch_or(wanted, simt::acquire);
-        got = wanted & ~before;
-        std::uint32_t more = need - simt::popcount(got);
-        std::uint32_t free = valid & ~(before | wanted);
-        if (more != 0 && free != 0) {
-          wanted = simt::lowest_bits(free, more);
-          got |= wanted & ~v_.bits_of(p.slab, w).fetch_or(wanted, simt::acquire);  // A1
-        }
-      }
-      got = simt::shuffle(pending, got, leader);
-      std::uint32_t n = simt::popcount(got);
-      if (rank >= served && rank - served < n) mine = w * 32 + simt::nth_bit(got, rank - served);
+      std::uint32_t n = simt::popcount(bits);
+      if (rank >= served && rank - served < n) mine = w * 32 + simt::nth_bit(bits, rank - served);
       served += n;
+      crew = simt::ballot(crew, served < p.count);
       if (served >= p.count) return mine;
       // The next word that is not full, of as many as there are lanes to look.
-      std::uint32_t lanes = simt::popcount(pending), next = (w + 1 + rank) % words;
+      std::uint32_t next = (w + rank) % words, valid = valid_bits(next, slots);
       std::uint32_t taken = v_.bits_of(p.slab, next).load(simt::relaxed);
-      std::uint32_t all = next == words - 1 ? ~0u >> (32 * words - slots) : ~0u;
-      std::uint32_t open = simt::ballot(pending, (taken & all) != all);
-      if (open != 0) {
-        unsigned who = simt::lowest_bit(open);
-        next = simt::shuffle(pending, next, who);
-        seen = simt::shuffle(pending, taken, who);
-        at = next * 32;
-      } else {
-        at = (w + lanes) % words * 32;
-        seen = 0;
-        simt::pause_if_host(turn / words, "a promised slot");
+      std::uint32_t open = simt::ballot(crew, (taken & valid) != valid) & r.group;
+      unsigned who = open != 0 ? simt::lowest_bit(open) : leader;
+      std::uint32_t found = simt::shuffle(crew, next, who);
+      taken = simt::shuffle(crew, taken, who);
+      w = open != 0 ? found : (w + simt::popcount(r.group)) % words;
+      bits = 0;
+      if (open != 0 && simt::lane_id() == leader) {
+        std::uint32_t wanted = simt::lowest_bits(valid_bits(w, slots) & ~taken, p.count - served);
+        bits = wanted & ~v_.bits_of(p.slab, w).fetch_or(wanted, simt::acquire);  // A1
       }
+      bits = simt::shuffle(crew, bits, leader);
+      simt::pause_if_host(turn / words, "a promised slot");
     }
   }
 
-  /// Somebody waits for memory, and some may have become free.
-  GROSR_DEVICE void tell_waiters() const {
-    using word = simt::atomic_ref<std::uint32_t>;
-    if (word(v_.words->waiters).load(simt::relaxed) != 0)
-      word(v_.words->freed).fetch_add(1, simt::relaxed);
+  GROSR_DEVICE bool is_watched() const {
+    return simt::atomic_ref<std::uint32_t>(v_.words->watched).load(simt::relaxed) != 0;
+  }
+
+  /// Slots or slabs came free, and are where others find them.
+  GROSR_DEVICE void tell() const {
+    // E1: what was freed before this load is found by who looks after E2.
+    if (is_watched()) simt::atomic_ref<std::uint32_t>(v_.words->epoch).fetch_add(1, simt::relaxed);
   }
 
  private:
+  GROSR_DEVICE static std::uint32_t valid_bits(std::uint32_t w, std::uint32_t slots) {
+    std::uint32_t left = slots - w * 32;
+    return left >= 32 ? ~0u : (1u << left) - 1;
+  }
+
   // A place in a slab for a cursor: the slots in turn while the slab is new, later any.
   GROSR_DEVICE static std::uint32_t fold(std::uint32_t cursor, std::uint32_t slots) {
     std::uint32_t power = 2u << simt::highest_bit((slots - 1) | 1u);
@@ -151,19 +202,40 @@ class slabs {
     return at < slots ? at : at - power / 2;
   }
 
-  // The slab came to have a free slot, or only free ones, or is held no more: it goes where others
-  // find it. `now`: its word.
+  // The slab came to have a free slot, or many, or only free ones, or is held no more: it goes
+  // where others find it. `now`: its word.
   GROSR_DEVICE GROSR_NOINLINE void settle(std::uint32_t slab, std::uint64_t now) const {
     if (state::count(now) == 0) {
       if (!state::is_held(now)) {
-        if (kill(slab, state::held)) v_.pool().insert(slab);
+        if (!kill(slab, state::held)) return;
+        v_.pool().insert(slab);
       } else {
+        std::uint64_t before = v_.state_of(slab).fetch_or(state::idle, simt::relaxed);
+        if ((before & state::idle) != 0) return;
         v_.idle().insert(slab);
       }
     } else if (!state::is_held(now)) {
-      v_.partial(state::class_in(now)).insert(slab);
+      std::uint32_t c = state::class_in(now);
+      if (state::count(now) < heap_view::partial_below(slots_of(c))) {
+        if (!put_on_shelf(slab, c)) v_.partial(c).insert(slab);
+      } else {
+        if (!is_watched()) return;  // found when memory runs out
+        v_.crumbs(c).insert(slab);
+      }
     }
-    tell_waiters();
+    tell();
+  }
+
+  GROSR_DEVICE bool put_on_shelf(std::uint32_t slab, std::uint32_t c) const {
+    using word = simt::atomic_ref<std::uint32_t>;
+    column& here = v_.columns[simt::sm_id() % v_.column_count];
+    for (unsigned i = 0; i < 4; ++i) {
+      word place(here.place(c, (slab + i) % shelf_places));
+      std::uint32_t found = place.load(simt::relaxed);
+      if (found == slab + 1) return true;
+      if (found == 0 && place.compare_exchange(found, slab + 1, simt::after_result())) return true;
+    }
+    return false;
   }
 
   const heap_view& v_;

@@ -47,17 +47,18 @@ class slab_set {
   GROSR_DEVICE std::uint32_t leaves() const { return leaves_; }
 
   GROSR_DEVICE bool contains(std::uint32_t slab) const {
-    return word(leaf_[slab / 64]).load(simt::relaxed) >> (slab % 64) & 1;
+    return leaf_bits(slab / 64) >> (slab % 64) & 1;
   }
 
   GROSR_DEVICE void insert(std::uint32_t slab) const {
     insert_bits(slab / 64, std::uint64_t{1} << (slab % 64));
   }
 
-  /// Inserts the slabs of one leaf word. What the caller did before is seen by who takes them.
+  /// Inserts the slabs of one leaf word. What atomics the caller had results of before is seen by
+  /// who takes them.
   GROSR_DEVICE void insert_bits(std::uint32_t leaf, std::uint64_t bits) const {
     // R4: pairs with A4 in take_bits().
-    if (word(leaf_[leaf]).fetch_or(bits, simt::acq_rel) == 0) announce(leaf);
+    if (word(leaf_[leaf]).fetch_or(bits, simt::in_turn()) == 0) announce(leaf);
   }
 
   /// Takes `slab` out; false if it was not in.
@@ -72,23 +73,54 @@ class slab_set {
     return before & bits;
   }
 
-  /// Takes up to `count` slabs, all of one leaf word; an empty pick when the set is empty. `leaf` is
-  /// where to look first, and is told where they were; `spread` lets callers choose differently.
-  GROSR_DEVICE slab_pick take(std::uint32_t& leaf, std::uint32_t spread, unsigned count) const {
-    for (;;) {
-      std::uint64_t present = leaf < leaves_ ? word(leaf_[leaf]).load(simt::relaxed) : 0;
-      if (present == 0) {
-        leaf = find(spread);
-        if (leaf == none) return {};
-        continue;
+  /// Takes up to `count` slabs, all of one leaf word; an empty pick when the set is empty. `leaf`
+  /// is where to look first, and is told where they were. Callers with different `spread` choose
+  /// differently, and look at the leaf words `stride` apart from `leaf` before all others.
+  GROSR_DEVICE slab_pick take(std::uint32_t& leaf, std::uint32_t spread, unsigned count,
+                              std::uint32_t stride) const {
+    unsigned least = count;  // slabs a leaf word must have at first
+    for (std::uint64_t present = leaf < leaves_ ? leaf_bits(leaf) : 0;;) {
+      if (simt::popcount64(present) >= least) {
+        std::uint64_t got = take_some(leaf, present, spread, count);
+        if (got != 0) return {leaf * 64, got};
       }
-      std::uint64_t got = take_bits(leaf, choose(present, spread % 64, count));
-      if (got != 0) return {leaf * 64, got};
+      leaf = find(leaf, spread, stride, least);
+      if (leaf == none) return {};
+      least = 1;
+      present = leaf_bits(leaf);
     }
   }
 
-  /// A leaf word with a slab in it, of the lowest middle word that has one; none if there is none.
-  GROSR_DEVICE GROSR_NOINLINE std::uint32_t find(std::uint32_t spread) const {
+  /// Takes up to `count` slabs of a leaf word, of which `present` were there when looked.
+  GROSR_DEVICE std::uint64_t take_some(std::uint32_t leaf, std::uint64_t present,
+                                       std::uint32_t spread, unsigned count) const {
+    return take_bits(leaf, choose(present, spread % 64, count));
+  }
+
+  GROSR_DEVICE std::uint64_t leaf_bits(std::uint32_t leaf) const {
+    return word(leaf_[leaf]).load(simt::relaxed);
+  }
+
+  /// Whether there seems to be none.
+  GROSR_DEVICE bool empty() const {
+    for (std::uint32_t t = 0; t < tops_; ++t)
+      if (word(top_[t]).load(simt::relaxed) != 0) return false;
+    return true;
+  }
+
+ private:
+  // A leaf word of those `stride` apart from `from` with `least` slabs in it, else one with any, of
+  // the lowest middle word that has one; none if there is none.
+  GROSR_DEVICE GROSR_NOINLINE std::uint32_t find(std::uint32_t from, std::uint32_t spread,
+                                                 std::uint32_t stride, unsigned least) const {
+    if (stride != 0 && from < leaves_) {
+      for (std::uint32_t at = from + stride; at != from;) {
+        if (at >= leaves_) at %= stride;
+        if (simt::popcount64(leaf_bits(at)) >= least) return at;
+        if (at == from) break;
+        at += stride;
+      }
+    }
     for (std::uint32_t t = 0; t < tops_; ++t) {
       std::uint64_t tops = word(top_[t]).load(simt::relaxed);
       for (; tops != 0; tops &= tops - 1) {
@@ -96,8 +128,8 @@ class slab_set {
         std::uint64_t middles = word(middle_[m]).load(simt::relaxed);
         while (middles != 0) {
           std::uint32_t bit = simt::lowest_bit64(choose(middles, spread % 64, 1));
-          if (word(leaf_[m * 64 + bit]).load(simt::relaxed) != 0) return m * 64 + bit;
-          withdraw(m * 64 + bit);
+          if (leaf_bits(m * 64 + bit) != 0) return m * 64 + bit;
+          withdraw(m * 64 + bit);  // announced late
           middles &= ~(std::uint64_t{1} << bit);
         }
       }
@@ -105,9 +137,6 @@ class slab_set {
     return none;
   }
 
-  GROSR_DEVICE std::uint64_t* words() const { return leaf_; }
-
- private:
   // Up to `count` set bits of `from`, the first at or after `start`, then from 0.
   GROSR_DEVICE static std::uint64_t choose(std::uint64_t from, unsigned start, unsigned count) {
     std::uint64_t high = simt::lowest_bits64(from & ~std::uint64_t{0} << start, count);
@@ -116,20 +145,23 @@ class slab_set {
 
   GROSR_DEVICE void announce(std::uint32_t leaf) const {
     std::uint32_t m = leaf / 64;
-    if (word(middle_[m]).fetch_or(std::uint64_t{1} << (leaf % 64), simt::acq_rel) == 0)
-      word(top_[m / 64]).fetch_or(std::uint64_t{1} << (m % 64), simt::acq_rel);
+    constexpr simt::order o = simt::in_turn();
+    if (word(middle_[m]).fetch_or(std::uint64_t{1} << (leaf % 64), o) == 0)
+      word(top_[m / 64]).fetch_or(std::uint64_t{1} << (m % 64), o);
   }
 
   // The leaf word was seen to become zero.
   GROSR_DEVICE GROSR_NOINLINE void withdraw(std::uint32_t leaf) const {
+    constexpr simt::order o = simt::in_turn();
     std::uint32_t m = leaf / 64;
-    std::uint64_t bit = std::uint64_t{1} << (leaf % 64);
-    std::uint64_t left = word(middle_[m]).fetch_and(~bit, simt::acq_rel) & ~bit;
-    if (word(leaf_[leaf]).fetch_or(0, simt::acq_rel) != 0) return announce(leaf);
-    if (left != 0) return;
-    word(top_[m / 64]).fetch_and(~(std::uint64_t{1} << (m % 64)), simt::acq_rel);
-    if (word(middle_[m]).fetch_or(0, simt::acq_rel) != 0)
-      word(top_[m / 64]).fetch_or(std::uint64_t{1} << (m % 64), simt::acq_rel);
+    std::uint64_t bit = std::uint64_t{1} << (leaf % 64), top_bit = std::uint64_t{1} << (m % 64);
+    std::uint64_t before = word(middle_[m]).fetch_and(~bit, o);
+    if ((before & bit) == 0) return;  // who cleared it looks again, or who sets it has yet to
+    if (word(leaf_[leaf]).fetch_or(0, o) != 0) return announce(leaf);
+    if (before != bit) return;
+    before = word(top_[m / 64]).fetch_and(~top_bit, o);
+    if ((before & top_bit) != 0 && word(middle_[m]).fetch_or(0, o) != 0)
+      word(top_[m / 64]).fetch_or(top_bit, o);
   }
 
   std::uint64_t* leaf_;

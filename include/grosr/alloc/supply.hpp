@@ -7,6 +7,8 @@ namespace grosr::alloc {
 
 /// The supply of one class for lanes of one SM.
 class supply {
+  using word = simt::atomic_ref<std::uint32_t>;
+
  public:
   GROSR_DEVICE supply(const heap_view& v, std::uint32_t c)
       : v_(v),
@@ -15,21 +17,78 @@ class supply {
         desk_(v.desks[(c * v.column_count + column_) * max_ways +
                       (simt::warp_slot() & (v.ways(slots_of(c)) - 1))]) {}
 
-  /// One lane: promises it up to n slots of one slab; none when there is no memory.
-  GROSR_DEVICE promise take(std::uint32_t n) const {
-    std::uint32_t d = word(desk_).load(simt::relaxed);
-    if (desk::slab_plus_one(d) != 0 && (d & desk::locked) == 0) {
-      promise p = slabs(v_).reserve(desk::slab_plus_one(d) - 1, class_, n);
+  /// One lane: promises it up to n slots of the slab on its desk. Tells what was on the desk.
+  GROSR_DEVICE promise try_take(std::uint32_t n, std::uint32_t& d) const {
+    d = word(desk_).load(simt::relaxed);
+    return try_desk(d, n);
+  }
+
+  /// One lane, after try_take() gave nothing: promises it up to n slots of one slab; none when
+  /// there is no memory. Where a slab is large against a group's need, one lane brings the desk's
+  /// next one and others wait for it.
+  GROSR_DEVICE GROSR_NOINLINE promise refill(std::uint32_t n, std::uint32_t d) const {
+    bool alone = slots_of(class_) >= 128;
+    word dry(v_.words->dry[class_]), epoch(v_.words->epoch);
+    std::uint32_t now = 0;
+    if (n <= 8) {
+      promise p = from_near_desk(n);
       if (p.count != 0) return p;
     }
-    return refill(n, d);
+    for (unsigned tries = 0;;) {
+      bool locked = (d & desk::locked) != 0;
+      if (locked) {
+        d = wait_for_desk(desk_, d);
+        if (tries == 0 && dry.load(simt::relaxed) == epoch.load(simt::relaxed) + 1) return {};
+      }
+      // A7: pairs with R7: the slab that is let go was born.
+      if (locked || (alone && !word(desk_).compare_exchange(d, d | desk::locked, simt::acquire))) {
+        promise p = try_desk(d, n);
+        if (p.count != 0) return p;
+        continue;
+      }
+      promise p = next_slab(n);
+      if (p.count != 0) {
+        put_on_desk(d, p.slab, alone);
+        return p;
+      }
+      if (alone) word(desk_).store(desk::unlocked_with(d, desk::slab_plus_one(d)), simt::relaxed);
+      if (tries == 0 && dry.load(simt::relaxed) == epoch.load(simt::relaxed) + 1) return {};
+      if (!reclaim(v_)) {
+        p = from_any_shelf(n);
+        if (p.count != 0) {
+          put_on_desk(word(desk_).load(simt::relaxed), p.slab, false);
+          return p;
+        }
+        p = from_any_desk(n);
+        // Slabs on their way between two owners are in no set for a moment.
+        if (p.count != 0) return p;
+        if (++tries == 4) {
+          dry.store(now + 1, simt::relaxed);
+          return p;
+        }
+        simt::pause(tries, "another look for memory");
+      }
+      if (tries <= 1) {
+        begin_to_watch();
+        now = epoch.load(simt::relaxed);
+      }
+      d = word(desk_).load(simt::relaxed);
+    }
   }
 
   /// One lane: takes up to `count` free slabs out of the pool; they have one leaf word.
   GROSR_DEVICE slab_pick take_slabs(unsigned count) const {
+    slab_set pool = v_.pool();
+    // Two loads at a time: the column's first leaf word mostly has some while little is in use.
+    std::uint32_t home = column_ % pool.leaves();
+    std::uint64_t at_home = pool.leaf_bits(home);
     word hint(v_.columns[column_].pool_leaf);
     std::uint32_t before = hint.load(simt::relaxed), leaf = before;
-    slab_pick got = v_.pool().take(leaf, spread(), count);
+    if (simt::popcount64(at_home) >= count) {
+      std::uint64_t got = pool.take_some(home, at_home, spread(), count);
+      if (got != 0) return {home * 64, got};
+    }
+    slab_pick got = pool.take(leaf, spread(), count, v_.column_count);
     if (leaf != before && leaf != slab_set::none) hint.store(leaf, simt::relaxed);
     return got;
   }
@@ -38,9 +97,10 @@ class supply {
   GROSR_DEVICE static bool reclaim(const heap_view& v) {
     std::uint32_t leaf = slab_set::none;
     for (bool found = false;;) {
-      slab_pick one = v.idle().take(leaf, 0, 1);
+      slab_pick one = v.idle().take(leaf, 0, 1, 0);
       if (one.mask == 0) return found;
       std::uint32_t slab = one.first + simt::lowest_bit64(one.mask);
+      v.state_of(slab).fetch_and(~state::idle, simt::relaxed);
       if (!slabs(v).kill(slab, 0)) continue;
       v.pool().insert(slab);
       found = true;
@@ -48,52 +108,75 @@ class supply {
   }
 
  private:
-  using word = simt::atomic_ref<std::uint32_t>;
-
   GROSR_DEVICE std::uint32_t spread() const {
     return (column_ * 64 + simt::warp_slot()) * 2654435769u >> 26;
   }
 
-  // One lane: the desk has no slab, a full one, or is locked. `d`: what its word said.
-  GROSR_DEVICE GROSR_NOINLINE promise refill(std::uint32_t n, std::uint32_t d) const {
-    for (unsigned tries = 0;;) {
-      if ((d & desk::locked) != 0) {
-        d = wait_for_desk(desk_, d);
-        promise p = try_desk(d, n);
-        if (p.count != 0) return p;
-      }
-      // A7: pairs with R7: the slab that is let go was born.
-      if (!word(desk_).compare_exchange(d, d | desk::locked, simt::acquire)) {
-        promise p = try_desk(d, n);
-        if (p.count != 0) return p;
-        continue;
-      }
-      std::uint32_t old = desk::slab_plus_one(d);
-      if (old != 0) slabs(v_).let_go(old - 1);
-      promise p = next_slab(n);
-      word(desk_).store(desk::unlocked_with(d, p.count != 0 ? p.slab + 1 : 0), simt::release);  // R7
-      if (p.count != 0) return p;
-      d = word(desk_).load(simt::relaxed);
-      if (reclaim(v_)) continue;
-      p = from_any_desk(n);
-      // Slabs on their way between two owners are in no set for a moment.
-      if (p.count != 0 || ++tries == 4) return p;
-      simt::pause(tries, "another look for memory");
-    }
+  // The caller holds `slab`; of two lanes that bring one, the second's goes to the partial set.
+  GROSR_DEVICE void put_on_desk(std::uint32_t d, std::uint32_t slab, bool locked) const {
+    std::uint32_t other = desk::slab_plus_one(d), with = desk::unlocked_with(d, slab + 1);
+    if (locked)
+      word(desk_).store(with, simt::after_result());  // R7
+    else if ((d & desk::locked) != 0 ||
+             !word(desk_).compare_exchange(d, with, simt::after_result()))  // R7
+      other = slab + 1;
+    if (other != 0) slabs(v_).let_go(other - 1);
   }
 
+  // Slots of a slab that the caller then holds: from the shelf, from the pool, and when that is
+  // empty from the sets of the class.
   GROSR_DEVICE promise next_slab(std::uint32_t n) const {
-    slabs s(v_);
-    for (std::uint32_t leaf = slab_set::none;;) {
-      slab_pick one = v_.partial(class_).take(leaf, spread(), 1);
-      if (one.mask == 0) break;
-      promise p = s.try_reserve(one.first + simt::lowest_bit64(one.mask), class_, n, true);
+    column& here = v_.columns[column_];
+    slab_set pool = v_.pool();
+    std::uint32_t home = column_ % pool.leaves(), on_shelf = shelf_places_used(here);
+    std::uint64_t at_home = pool.leaf_bits(home);
+    promise p;
+    if (on_shelf != 0) p = from_shelf(here, on_shelf, n, 3);
+    if (p.count != 0) return p;
+    std::uint64_t got = at_home != 0 ? pool.take_some(home, at_home, spread(), 1) : 0;
+    slab_pick one = got != 0 ? slab_pick{home * 64, got} : take_slabs(1);
+    if (one.mask != 0)
+      return slabs(v_).give_birth(one.first + simt::lowest_bit64(one.mask), class_,
+                                  n < slots_of(class_) ? n : slots_of(class_));
+    p = some_of(v_.partial(class_), n);
+    if (p.count != 0 || !slabs(v_).is_watched()) return p;
+    return some_of(v_.crumbs(class_), n);
+  }
+
+  GROSR_DEVICE std::uint32_t shelf_places_used(const column& c) const {
+    std::uint32_t places = 0;
+    for (unsigned i = 0; i < shelf_places / 4; ++i) {
+      simt::bus_word four = simt::bus_load(&c.shelf[class_][i]);
+      for (unsigned k = 0; k < 4; ++k) places |= (four.w[k] != 0 ? 1u : 0u) << (i * 4 + k);
+    }
+    return places;
+  }
+
+  GROSR_DEVICE promise from_shelf(column& c, std::uint32_t places, std::uint32_t n,
+                                  unsigned looks) const {
+    std::uint32_t first = simt::warp_slot() % shelf_places;
+    for (; places != 0 && looks != 0; --looks) {
+      std::uint32_t after = places >> first << first;
+      unsigned i = simt::lowest_bit(after != 0 ? after : places);
+      places &= ~(1u << i);
+      std::uint32_t slab = word(c.place(class_, i)).exchange(0, simt::acquire);
+      if (slab == 0) continue;
+      promise p = slabs(v_).try_reserve(slab - 1, class_, n, true);
       if (p.count != 0) return p;
     }
-    slab_pick one = take_slabs(1);
-    if (one.mask == 0) return {};
-    return s.give_birth(one.first + simt::lowest_bit64(one.mask), class_,
-                        n < slots_of(class_) ? n : slots_of(class_), true);
+    return {};
+  }
+
+  GROSR_DEVICE promise some_of(const slab_set& set, std::uint32_t n) const {
+    std::uint32_t& hint = v_.columns[column_].partial_leaf[class_];
+    for (;;) {
+      std::uint32_t before = word(hint).load(simt::relaxed), leaf = before;
+      slab_pick one = set.take(leaf, spread(), 1, 0);
+      if (leaf != before && leaf != slab_set::none) word(hint).store(leaf, simt::relaxed);
+      if (one.mask == 0) return {};
+      promise p = slabs(v_).try_reserve(one.first + simt::lowest_bit64(one.mask), class_, n, true);
+      if (p.count != 0) return p;
+    }
   }
 
   GROSR_DEVICE promise try_desk(std::uint32_t d, std::uint32_t n) const {
@@ -101,12 +184,56 @@ class supply {
     return slabs(v_).reserve(desk::slab_plus_one(d) - 1, class_, n);
   }
 
-  // Slots that are left on other SMs' desks.
+  // From the first time on that memory runs out, who frees lists slabs with any free slot and
+  // changes the epoch. Slabs that came to have one before are found here.
+  GROSR_DEVICE void begin_to_watch() const {
+    word watched(v_.words->watched);
+    std::uint32_t before = watched.load(simt::relaxed);
+    if (before == 0 && watched.compare_exchange(before, 1, simt::relaxed)) {
+      simt::fence(simt::seq_cst);  // E2
+      for (std::uint32_t i = 0; i < v_.count; ++i) {
+        std::uint64_t s = v_.state_of(i).load(simt::relaxed);
+        if (!state::is_alive(s) || state::is_held(s)) continue;
+        std::uint32_t c = state::class_in(s);
+        if (c < slot_classes && state::count(s) < slots_of(c)) v_.crumbs(c).insert(i);
+      }
+      watched.store(2, simt::release);  // R8
+    } else {
+      simt::wait_until([&] { return watched.load(simt::acquire) == 2; }, simt::forever, nullptr,
+                       "the lane that looks through all slabs");  // A8
+    }
+  }
+
+  // A few slots are sooner had of another way's slab than of a new one.
+  GROSR_DEVICE promise from_near_desk(std::uint32_t n) const {
+    constexpr unsigned looks = 3;
+    std::uint32_t ways = v_.ways(slots_of(class_)), mine = simt::warp_slot() & (ways - 1);
+    std::uint32_t* desks = &desk_ - mine;
+    std::uint32_t slab[looks], room = 0;
+    for (unsigned i = 0; i < looks; ++i)
+      slab[i] = desk::slab_plus_one(word(desks[(mine + i + 1) & (ways - 1)]).load(simt::relaxed));
+    for (unsigned i = 0; i < looks; ++i) {
+      if (slab[i] == 0) continue;
+      std::uint64_t s = v_.state_of(slab[i] - 1).load(simt::relaxed);
+      if (state::is_class(s, class_) && state::count(s) < slots_of(class_)) room = slab[i];
+    }
+    return room != 0 ? slabs(v_).reserve(room - 1, class_, n) : promise{};
+  }
+
+  // Slabs on any SM's shelf.
+  GROSR_DEVICE promise from_any_shelf(std::uint32_t n) const {
+    for (std::uint32_t i = 0; i < v_.column_count; ++i) {
+      promise p = from_shelf(v_.columns[i], shelf_places_used(v_.columns[i]), n, shelf_places);
+      if (p.count != 0) return p;
+    }
+    return {};
+  }
+
+  // Slots that are left on any SM's desks.
   GROSR_DEVICE promise from_any_desk(std::uint32_t n) const {
     std::uint32_t ways = v_.ways(slots_of(class_));
     for (std::uint32_t i = 0; i < v_.column_count * ways; ++i) {
-      std::uint32_t& other =
-          v_.desks[(class_ * v_.column_count + i / ways) * max_ways + i % ways];
+      std::uint32_t& other = v_.desks[(class_ * v_.column_count + i / ways) * max_ways + i % ways];
       std::uint32_t d = word(other).load(simt::relaxed);
       if ((d & desk::locked) != 0) d = wait_for_desk(other, d);
       if (desk::slab_plus_one(d) == 0) continue;
@@ -119,8 +246,9 @@ class supply {
   // Until a locked desk was unlocked at least once; returns its word. Its holder waits for nobody.
   GROSR_DEVICE static std::uint32_t wait_for_desk(std::uint32_t& which, std::uint32_t locked) {
     std::uint32_t d = locked;
-    simt::wait_until([&] { return (d = word(which).load(simt::relaxed)) != locked; },
-                     simt::forever, nullptr, "the lane that brings an SM its next slab");
+    // Never for long: pauses do not grow.
+    for (unsigned turn = 0; (d = word(which).load(simt::relaxed)) == locked; ++turn)
+      simt::pause(turn < 2 ? turn : 2, "the lane that brings an SM its next slab");
     return d;
   }
 

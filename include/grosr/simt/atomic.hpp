@@ -22,6 +22,26 @@ inline constexpr order release = std::memory_order_release;
 inline constexpr order acq_rel = std::memory_order_acq_rel;
 inline constexpr order seq_cst = std::memory_order_seq_cst;
 
+/// The order of an atomic that only has to come after an atomic of the same lane whose result
+/// decides whether it is made. A GPU sends it out when that result has come back from L2, where all
+/// lanes see it; other processors need a release for it.
+GROSR_DEVICE constexpr order after_result() {
+#if GROSR_ON_GPU
+  return relaxed;
+#else
+  return release;
+#endif
+}
+
+/// The order of read-modify-writes of which each decides whether the next one is made.
+GROSR_DEVICE constexpr order in_turn() {
+#if GROSR_ON_GPU
+  return relaxed;
+#else
+  return acq_rel;
+#endif
+}
+
 #if defined(__CUDACC__)
 namespace detail {
 static_assert(static_cast<int>(cuda::memory_order_seq_cst) == static_cast<int>(seq_cst) &&

@@ -32,12 +32,13 @@ class block_traffic {
 
   /// Every thread fills its array. With `stamp` it writes its number at both ends of each block.
   traffic allocate(block_sizes sizes, bool stamp = false);
-  /// Checks what allocate() or refill stamped; frees the blocks of which `scramble(i) % of < share`.
+  /// Checks what allocate() or refill stamped; frees the blocks of which `scramble(i) % of <
+  /// share`.
   traffic release(std::uint32_t share, std::uint32_t of, bool check = false);
   /// Fills what release() emptied.
   traffic refill(block_sizes sizes, bool stamp = false);
-  /// Every thread does `turns` times: free the oldest block of its array, get a new one, touch it. At the
-  /// end all are freed. An array of one: free at once after touching.
+  /// Every thread does `turns` times: free the oldest block of its array, get a new one, touch it.
+  /// At the end all are freed. An array of one: free at once after touching.
   traffic churn(block_sizes sizes, std::uint32_t turns, bool check = false);
   /// Like refill(), but every block is passed to another thread, which checks and frees it.
   traffic pass_on(block_sizes sizes, std::uint32_t turns);

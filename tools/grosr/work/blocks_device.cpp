@@ -36,7 +36,7 @@ struct arrays {
   std::uint32_t* lengths;  // bytes asked for; of stamped blocks
   std::uint32_t* got;      // by thread
   std::uint32_t* wrong;
-  std::uint64_t* mail;  // by pair of threads
+  std::uint64_t* mail;   // by pair of threads
   std::uint64_t* began;  // by block of the grid
   std::uint64_t* ended;
   std::uint32_t threads, a_thread;
@@ -110,7 +110,8 @@ struct release_kernel : kernel_base<Source> {
         void* p = a.blocks[at];
         if (this->stamps && p != nullptr) {
           std::uint32_t stamp = mix(static_cast<std::uint32_t>(at));
-          if (*static_cast<std::uint32_t*>(p) != stamp || *this->last_word(p, a.lengths[at]) != stamp)
+          if (*static_cast<std::uint32_t*>(p) != stamp ||
+              *this->last_word(p, a.lengths[at]) != stamp)
             ++a.wrong[t];
         }
         if (share < of && mix(static_cast<std::uint32_t>(at) + 77u) % of >= share) continue;
@@ -226,17 +227,17 @@ struct block_traffic::state {
         mail(d, simt::space::device, std::size_t{grid} * block),
         began(d, simt::space::device, grid),
         ended(d, simt::space::device, grid),
-        a{blocks.data(), lengths.data(), got.data(),   wrong.data(), mail.data(),
-          began.data(),  ended.data(),   threads, a_thread} {}
+        a{blocks.data(), lengths.data(), got.data(), wrong.data(), mail.data(),
+          began.data(),  ended.data(),   threads,    a_thread} {}
 
   template <template <class> class Kernel, class... More>
   traffic launch(block_sizes sizes, bool stamps, std::uint32_t round, More... more) {
     if (heap != nullptr) {
-      simt::launch<256>(stream, {grid, block},
-                        Kernel<from_heap>{{{heap->ref()}, a, sizes, round, stamps}, more...});
+      simt::launch<256, 3>(stream, {grid, block},
+                           Kernel<from_heap>{{{heap->ref()}, a, sizes, round, stamps}, more...});
     } else {
-      simt::launch<256>(stream, {grid, block},
-                        Kernel<from_device>{{{}, a, sizes, round, stamps}, more...});
+      simt::launch<256, 3>(stream, {grid, block},
+                           Kernel<from_device>{{{}, a, sizes, round, stamps}, more...});
     }
     stream.wait();
     std::vector<std::uint64_t> from(grid), to(grid);
