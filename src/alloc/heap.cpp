@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "grosr/simt/buffer.hpp"
+#include "alloc/memory.hpp"
 
 namespace grosr {
 namespace {
@@ -45,16 +45,7 @@ std::uint32_t slabs_for(const device& d, std::size_t bytes) {
 
 }  // namespace
 
-struct heap::memory {
-  memory(device d, std::size_t bytes);
-
-  device where;
-  simt::buffer<unsigned char> slabs;
-  simt::buffer<unsigned char> metadata;
-  heap_view view{};
-};
-
-heap::memory::memory(device d, std::size_t bytes) : where(d) {
+heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where(d) {
   const std::uint32_t n = slabs_for(d, bytes);
   // Desks may hold up to half of the slabs; SMs share them where that is little.
   const device_properties p = d.properties();
@@ -79,7 +70,7 @@ heap::memory::memory(device d, std::size_t bytes) : where(d) {
                     sets = c.add<std::uint64_t>(std::size_t{heap_view::set_count} * view.set_words),
                     desks = c.add<std::uint32_t>(desks_count),
                     columns = c.add<column>(view.column_count), words = c.add<shared_words>(1),
-                    faults = c.add<fault_counts>(1);
+                    faults = c.add<fault_counts>(1), found = c.add<fault_list>(o.checked ? 1 : 0);
   metadata = simt::buffer<unsigned char>(d, simt::space::device, c.bytes());
   // A slab more, for the alignment.
   slabs = simt::buffer<unsigned char>(d, simt::space::device, (std::size_t{n} + 1) * slab_bytes);
@@ -94,6 +85,8 @@ heap::memory::memory(device d, std::size_t bytes) : where(d) {
   view.columns = reinterpret_cast<column*>(m + columns);
   view.words = reinterpret_cast<shared_words*>(m + words);
   view.faults = reinterpret_cast<fault_counts*>(m + faults);
+
+  if (o.checked) view.found = reinterpret_cast<fault_list*>(m + found);
 
   // All slabs are in the pool.
   std::vector<std::uint64_t> set(view.set_words);
@@ -112,12 +105,38 @@ heap::memory::memory(device d, std::size_t bytes) : where(d) {
   simt::copy_bytes(d, view.columns, all.data(), all.size() * sizeof all[0]);
 }
 
-heap::heap(device d, std::size_t bytes) : memory_(std::make_shared<memory>(d, bytes)) {}
+heap::heap(device d, std::size_t bytes, const heap_options& options)
+    : memory_(std::make_shared<memory>(d, bytes, options)) {}
 heap::heap(heap&&) noexcept = default;
 heap& heap::operator=(heap&&) noexcept = default;
 heap::~heap() = default;
 
-heap_ref heap::ref() const { return heap_ref(memory_->view); }
+heap_ref heap::ref() const {
+  if (memory_->view.found != nullptr)
+    throw error(errc::misuse, "ref() of a checked heap; pass checked_ref(\"name\") to kernels");
+  return heap_ref(memory_->view);
+}
+
+checked_heap_ref heap::checked_ref(const std::string& who) const {
+  if (memory_->view.found == nullptr)
+    throw error(errc::misuse,
+                "checked_ref() of a heap that is not checked; make it with heap_options{true}");
+  heap_view v = memory_->view;
+  std::lock_guard lock(memory_->names_lock);
+  auto& names = memory_->names;
+  const auto at = std::find(names.begin() + 1, names.end(), who);
+  if (at == names.end() && names.size() > 65535)
+    throw error(errc::invalid_option, "checked_ref(): more than 65,535 names; use fewer");
+  v.owner = static_cast<std::uint32_t>(at - names.begin());
+  if (at == names.end()) names.push_back(who);
+  return checked_heap_ref(v);
+}
+
+std::string heap::memory::name(std::uint16_t owner) {
+  std::lock_guard lock(names_lock);
+  return owner < names.size() ? names[owner] : "";
+}
+
 std::size_t heap::bytes() const { return std::size_t{memory_->view.count} * slab_bytes; }
 const device& heap::where() const { return memory_->where; }
 
@@ -164,6 +183,14 @@ heap_report heap::report() const {
     run = in ? run + 1 : 0;
     longest = std::max(longest, run);
   }
+  std::size_t used = 0, inside_run = 0;
+  for (std::uint32_t i = 0; i < v.count; ++i) {
+    if (states[i] != 0 && lengths[i] > 1)
+      inside_run = std::max<std::size_t>(inside_run, lengths[i]);
+    used += states[i] != 0 || inside_run != 0;
+    inside_run -= inside_run != 0;
+  }
+  r.high_water = used * slab_bytes;
   r.free_bytes = free * slab_bytes;
   r.largest_free = longest * slab_bytes;
   r.bad_alignments = faults.bad_alignment;

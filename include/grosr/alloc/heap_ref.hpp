@@ -24,14 +24,16 @@ namespace grosr {
 /// Who gets one block together in heap_ref::allocate_group.
 enum class group : std::uint8_t { warp, block };
 
-/// The device's view of a heap; passed to kernels by value. Every member may be called by any lane
+/// The device's view of a heap: `heap_ref`, or `checked_heap_ref` of a checked heap. Passed to
+/// kernels by value. Every member may be called by any lane
 /// of any kernel, also after lanes diverged, and by host threads where the heap is on `host:N`,
 /// unless it says otherwise. Blocks may be freed by other threads, blocks and kernels than got
 /// them.
-class heap_ref {
+template <bool Checked>
+class basic_heap_ref {
  public:
-  heap_ref() = default;
-  explicit heap_ref(const alloc::heap_view& v) : v_(v) {}
+  basic_heap_ref() = default;
+  explicit basic_heap_ref(const alloc::heap_view& v) : v_(v) {}
 
   /// A block of at least `bytes` bytes, not cleared; null when there is no memory, which is
   /// counted, and for 0 bytes, which is not. `alignment` is a power of two up to 65536, else the
@@ -70,19 +72,17 @@ class heap_ref {
   /// when there is no memory. Null `p`: allocate(). 0 bytes: deallocate(), and null.
   GROSR_DEVICE void* reallocate(void* p, std::size_t bytes) const {
     if (p == nullptr) return allocate(bytes);
-    if (bytes == 0) {
-      deallocate(p);
-      return nullptr;
-    }
-    std::size_t has = usable(p);
+    std::size_t has = bytes != 0 ? usable(p) : 0;
     if (has == 0) {
-      put(p);  // counts it
+      put(p);  // what is no block is counted there
       return nullptr;
     }
-    if (bytes <= has && alloc::class_of(bytes) == alloc::class_of(has) && has <= alloc::slab_bytes)
-      return p;
-    if (has > alloc::slab_bytes && bytes > alloc::slab_bytes && runs_of(bytes) == runs_of(has))
-      return p;
+    if constexpr (!Checked) {
+      // A checked block always moves, so that who holds on to the old one is found.
+      if (has > alloc::slab_bytes ? runs_of(bytes) == runs_of(has)
+                                  : alloc::class_of(bytes) == alloc::class_of(has))
+        return p;
+    }
     void* to = allocate(bytes);
     if (to == nullptr) return nullptr;
     copy(to, p, bytes < has ? bytes : has);
@@ -112,12 +112,15 @@ class heap_ref {
     }
   }
 
-  /// Bytes that the block of `p` has room for, at least what was asked for; 0 if it is no block.
-  GROSR_DEVICE std::size_t usable(const void* p) const {
+  /// Bytes that the block of `p` has room for, at least what was asked for; 0 if it is no block. In
+  /// a checked heap just what was asked for.
+  GROSR_DEVICE std::size_t usable(void* p) const {
     place at = find(p);
-    if (at.kind == alloc::run_class)
-      return std::size_t{alloc::runs(v_).length(at.slab)} * alloc::slab_bytes;
-    return at.kind < alloc::slot_classes ? alloc::slot_bytes(at.kind) : 0;
+    std::size_t has = slot_size(at);
+    if constexpr (Checked)
+      return has == 0 ? 0 : alloc::checked::bytes_of(p, has);
+    else
+      return has;
   }
 
   /// Whether `p` points into the heap's memory.
@@ -155,6 +158,12 @@ class heap_ref {
     return {slab, c, slot, s};
   }
 
+  GROSR_DEVICE std::size_t slot_size(const place& at) const {
+    if (at.kind == alloc::run_class)
+      return std::size_t{alloc::runs(v_).length(at.slab)} * alloc::slab_bytes;
+    return at.kind < alloc::slot_classes ? alloc::slot_bytes(at.kind) : 0;
+  }
+
   GROSR_DEVICE static std::uint64_t runs_of(std::size_t bytes) {
     return (std::uint64_t{bytes} + alloc::slab_bytes - 1) / alloc::slab_bytes;
   }
@@ -165,11 +174,22 @@ class heap_ref {
       count(v_.faults->bad_alignment).fetch_add(1, simt::relaxed);
       return nullptr;
     }
+    std::size_t asked = bytes;
+    if (Checked && bytes <= size()) bytes += alloc::checked::extra_bytes;
     std::uint32_t c = alloc::aligned_class_of(bytes, alignment);
-    if (c == alloc::run_class) return get_run(bytes);
-    std::uint32_t mask = simt::active_mask();
-    void* p = get_slots(c, mask, uniform ? mask : simt::match_any(mask, c));
-    meet(mask);  // what the leaders acquired, all have
+    void* p = nullptr;
+    if (c == alloc::run_class) {
+      p = get_run(bytes);
+    } else {
+      std::uint32_t mask = simt::active_mask();
+      p = get_slots(c, mask, uniform ? mask : simt::match_any(mask, c));
+      meet(mask);  // what the leaders acquired, all have
+    }
+    if constexpr (Checked) {
+      std::size_t has =
+          c == alloc::run_class ? runs_of(bytes) * alloc::slab_bytes : alloc::slot_bytes(c);
+      if (p != nullptr) alloc::checked::mark(p, asked, has, v_.owner);
+    }
     return p;
   }
 
@@ -262,6 +282,9 @@ class heap_ref {
 
   GROSR_DEVICE void put(void* p) const {
     place at = find(p);
+    if constexpr (Checked) {
+      if (!check(p, at)) return;
+    }
     if (at.kind >= alloc::run_class) return put_other(at);
     std::uint32_t mask = simt::active_mask();
     std::uint32_t word = at.slab * alloc::words_a_slab + at.slot / 32, bit = 1u << (at.slot % 32);
@@ -278,6 +301,32 @@ class heap_ref {
       if (freed != 0) alloc::slabs(v_).free_slots(at.slab, freed, at.state);
     }
     if (mask == simt::full_mask) simt::sync_warp();
+  }
+
+  // Whether the block may be freed; what is wrong is kept. Of several who free a block, one may.
+  GROSR_DEVICE GROSR_NOINLINE bool check(void* p, const place& at) const {
+    namespace checked = alloc::checked;
+    std::size_t has = slot_size(at);
+    if (has == 0) {
+      checked::report(v_.found, alloc::fault::foreign_free, p, at.kind, nullptr, v_.owner);
+      return true;  // counted by who goes on
+    }
+    alloc::block_record& r = checked::record_of(p, has);
+    std::uint32_t stamp = checked::live_stamp(p), found = stamp;
+    bool mine =
+        simt::atomic_ref<std::uint32_t>(r.stamp).compare_exchange(found, ~stamp, simt::relaxed);
+    bool live = at.kind == alloc::run_class ||
+                (v_.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
+    if (!live || (!mine && found == ~stamp)) {
+      checked::report(v_.found, alloc::fault::double_free, p, at.kind, &r, v_.owner);
+      count(v_.faults->double_frees).fetch_add(1, simt::relaxed);
+      return false;
+    }
+    if (!mine || !checked::whole(p, r.bytes, has))
+      checked::report(v_.found, alloc::fault::written_past_end, p, at.kind, mine ? &r : nullptr,
+                      v_.owner);
+    r.freed_by = static_cast<std::uint16_t>(v_.owner);
+    return true;
   }
 
   GROSR_DEVICE static void meet(std::uint32_t mask) {
@@ -299,10 +348,16 @@ class heap_ref {
     };
     auto* t = static_cast<piece*>(to);
     auto* f = static_cast<const piece*>(from);
-    for (std::size_t i = 0; i < (bytes + 15) / 16; ++i) t[i] = f[i];  // blocks are whole pieces
+    std::size_t pieces = bytes / sizeof(piece);
+    for (std::size_t i = 0; i < pieces; ++i) t[i] = f[i];
+    for (std::size_t i = pieces * sizeof(piece); i < bytes; ++i)
+      static_cast<unsigned char*>(to)[i] = static_cast<const unsigned char*>(from)[i];
   }
 
   alloc::heap_view v_{};
 };
+
+using heap_ref = basic_heap_ref<false>;
+using checked_heap_ref = basic_heap_ref<true>;
 
 }  // namespace grosr

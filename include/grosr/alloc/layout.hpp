@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "grosr/alloc/checked.hpp"
 #include "grosr/alloc/size_class.hpp"
 #include "grosr/alloc/slab_set.hpp"
 #include "grosr/simt/atomic.hpp"
 
 namespace grosr::alloc {
 
-/// The word that says all about a slab. Zero: free, or inside a run.
+/// The word that says all about a slab. Without `alive`: free, or inside a run.
 namespace state {
 inline constexpr std::uint64_t count_mask = (1u << 23) - 1;
 inline constexpr std::uint64_t idle = std::uint64_t{1} << 23;  ///< in the idle set, or about to be
@@ -18,6 +19,7 @@ inline constexpr unsigned class_shift = 24;
 inline constexpr std::uint64_t alive = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t held = std::uint64_t{1} << 31;
 inline constexpr unsigned cursor_shift = 32;
+inline constexpr std::uint64_t seen = std::uint64_t{1} << 63;  ///< in a dead slab: it was used once
 
 GROSR_DEVICE constexpr std::uint32_t count(std::uint64_t s) {
   return static_cast<std::uint32_t>(s & count_mask);
@@ -98,9 +100,11 @@ struct heap_view {
   column* columns;
   shared_words* words;
   fault_counts* faults;
+  fault_list* found;    ///< of a checked heap, else null
   std::uint32_t count;  ///< slabs
   std::uint32_t column_count;
   std::uint32_t most_ways;  ///< a power of two, at most max_ways
+  std::uint32_t owner;      ///< who allocates through this view, in a checked heap
   std::uint32_t set_words;  ///< of each set
 
   GROSR_DEVICE slab_set pool() const { return {sets, count}; }

@@ -41,7 +41,7 @@ class runs {
     do {
       if (!state::is_class(s, run_class)) return false;
       // Promises that others have not taken back yet stay.
-    } while (!word.compare_exchange(s, state::count(s) - 1, simt::relaxed));
+    } while (!word.compare_exchange(s, state::seen | (state::count(s) - 1), simt::relaxed));
     put(slab, n);
     slabs(v_).tell();
     return true;

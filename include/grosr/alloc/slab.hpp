@@ -104,7 +104,7 @@ class slabs {
   GROSR_DEVICE void free_slots(std::uint32_t slab, std::uint32_t n, std::uint64_t seen) const {
     // All at once by the caller: what it released is all there is.
     if (state::count(seen) == n && !state::is_held(seen) &&
-        v_.state_of(slab).compare_exchange(seen, 0, simt::relaxed)) {
+        v_.state_of(slab).compare_exchange(seen, state::seen, simt::relaxed)) {
       v_.pool().insert(slab);
       tell();
     } else {
@@ -128,7 +128,7 @@ class slabs {
     while (state::is_alive(s) && state::class_in(s) < slot_classes && state::count(s) == 0 &&
            (s & unless) == 0) {
       // A3: pairs with R1 of all who freed: their subtractions, or later ones, are what it reads.
-      if (word.compare_exchange(s, 0, simt::acquire)) {
+      if (word.compare_exchange(s, state::seen, simt::acquire)) {
         v_.partial(state::class_in(s)).remove(slab);
         v_.crumbs(state::class_in(s)).remove(slab);
         return true;

@@ -1,0 +1,51 @@
+// A heap's report in words.
+#include <fmt/format.h>
+
+#include "grosr/alloc/heap.hpp"
+
+namespace grosr {
+namespace {
+
+std::string in_units(double bytes) {
+  const char* const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
+}
+
+}  // namespace
+
+double heap_report::internal_fragmentation() const {
+  const auto used = static_cast<double>(bytes - free_bytes);
+  return used == 0 ? 0 : 1 - static_cast<double>(live_bytes) / used;
+}
+
+double heap_report::external_fragmentation() const {
+  return free_bytes == 0 ? 0
+                         : 1 - static_cast<double>(largest_free) / static_cast<double>(free_bytes);
+}
+
+std::string heap_report::text() const {
+  const auto units = [](std::size_t n) { return in_units(static_cast<double>(n)); };
+  std::string t = fmt::format(
+      "heap of {}: {} blocks of {} live, {} in free slabs (largest run {}), high water {}\n"
+      "fragmentation: {:.1f}% of the used slabs has no block, {:.1f}% of the free bytes is not in "
+      "the largest run\n",
+      units(bytes), live, units(live_bytes), units(free_bytes), units(largest_free),
+      units(high_water), 100 * internal_fragmentation(), 100 * external_fragmentation());
+  if (failures + bad_alignments + foreign_frees + double_frees != 0)
+    t += fmt::format(
+        "allocations without memory: {}; with a bad alignment: {}; frees of foreign pointers: {}; "
+        "of free blocks: {}\n",
+        failures, bad_alignments, foreign_frees, double_frees);
+  for (const heap_class_report& c : classes) {
+    if (c.live == 0 && c.slabs == 0 && c.failures == 0) continue;
+    t += fmt::format("{:>8}: {:>12} live in {:>8} slabs",
+                     c.block_bytes != 0 ? std::to_string(c.block_bytes) : "runs", c.live, c.slabs);
+    if (c.failures != 0) t += fmt::format(", {} failures", c.failures);
+    t += '\n';
+  }
+  return t;
+}
+
+}  // namespace grosr
