@@ -1,6 +1,8 @@
 // All of GROSR that is there so far.
 #pragma once
 
+#include "grosr/alloc/heap.hpp"
+#include "grosr/alloc/resource.hpp"
 #include "grosr/run/runtime.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/device.hpp"

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "alloc/memory.hpp"
+#include "grosr/simt/launch.hpp"
 
 namespace grosr {
 namespace {
@@ -109,7 +110,9 @@ heap::heap(device d, std::size_t bytes, const heap_options& options)
     : memory_(std::make_shared<memory>(d, bytes, options)) {}
 heap::heap(heap&&) noexcept = default;
 heap& heap::operator=(heap&&) noexcept = default;
-heap::~heap() = default;
+heap::~heap() {
+  if (memory_ != nullptr && memory_.use_count() == 1) simt::wait_for_kernels(memory_->where);
+}
 
 heap_ref heap::ref() const {
   if (memory_->view.found != nullptr)
@@ -131,6 +134,18 @@ checked_heap_ref heap::checked_ref(const std::string& who) const {
   if (at == names.end()) names.push_back(who);
   return checked_heap_ref(v);
 }
+
+alloc::heap_view heap::view(const std::vector<std::string>& owners) const {
+  heap_view v = memory_->view;
+  if (v.found == nullptr) return v;
+  std::lock_guard lock(memory_->names_lock);
+  auto& names = memory_->names;
+  v.owner = static_cast<std::uint32_t>(names.size());
+  names.insert(names.end(), owners.begin(), owners.end());
+  return v;
+}
+
+std::shared_ptr<const void> heap::lifetime() const { return memory_; }
 
 std::string heap::memory::name(std::uint16_t owner) {
   std::lock_guard lock(names_lock);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "grosr/alloc/heap.hpp"
 #include "grosr/run/local.hpp"
 #include "run/trace.hpp"
 
@@ -48,6 +49,7 @@ engine::engine(device d, const runtime_options& options, program p)
   if (options_.trace.empty())
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
   if (!options_.trace.empty()) trace_file_ = trace_file_for(options_.trace);
+  if (options_.heap != nullptr) use_heap(*options_.heap);
   allocate();
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
@@ -90,10 +92,25 @@ void engine::check_options() const {
     bad("inline_depth = " + std::to_string(options_.inline_depth) + "; at most 64");
   if (options_.idle_timeout.count() < 0 || options_.watchdog.count() < 0)
     bad("idle_timeout and watchdog must not be negative; 0 means never");
+  if (options_.memory_wait.count() < 0 || options_.memory_wait > std::chrono::hours(1))
+    bad("memory_wait = " + std::to_string(options_.memory_wait.count()) +
+        " us; must be from 0 to an hour");
   if (options_.watchdog.count() != 0 && options_.watchdog < least_watchdog)
     bad("watchdog = " + std::to_string(options_.watchdog.count()) +
         " ms; must be 0, which means never, or at least " + std::to_string(least_watchdog.count()) +
         " ms");
+}
+
+void engine::use_heap(const heap& h) {
+  if (h.where() != device_)
+    throw error(errc::invalid_option, "runtime: its heap is on " + h.where().name() +
+                                          ", the runtime on " + device_.name() +
+                                          "; both must be on one device");
+  std::vector<std::string> owners;
+  for (auto& t : program_.types) owners.push_back(t.name);
+  view_.heap = heap_ref(h.view(owners));
+  heap_ = h.lifetime();
+  options_.heap = nullptr;
 }
 
 void engine::allocate() {
@@ -112,6 +129,7 @@ void engine::allocate() {
   view_.slab_bytes = slab_records * stride;
   std::uint32_t slots = all_slots();
   view_.inline_depth = options_.inline_depth;
+  view_.memory_wait_us = static_cast<std::uint32_t>(options_.memory_wait.count());
   view_.idle_us =
       static_cast<std::uint32_t>(std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
 

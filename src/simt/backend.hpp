@@ -29,12 +29,14 @@ void* allocate(device d, space s, std::size_t bytes);
 void release(device d, space s, void* p) noexcept;
 void copy(device d, void* to, const void* from, std::size_t bytes);
 std::unique_ptr<stream_backend> make_stream(device d);
+void wait_for_kernels(device d) noexcept;
 }  // namespace cuda_backend
 
 namespace host_backend {
 int device_count();
 device_properties properties();
 std::unique_ptr<stream_backend> make_stream();
+void wait_for_kernels() noexcept;
 }  // namespace host_backend
 
 std::string in_units(std::size_t bytes);  ///< "1.50 GiB"

@@ -10,6 +10,26 @@
 namespace grosr::simt {
 namespace {
 
+// Launches of all streams that were queued and have not ended.
+struct launches {
+  std::mutex mutex;
+  std::condition_variable none;
+  std::size_t count = 0;
+
+  void begin() {
+    std::lock_guard lock(mutex);
+    ++count;
+  }
+  void end() {
+    std::lock_guard lock(mutex);
+    if (--count == 0) none.notify_all();
+  }
+  static launches& of_process() {
+    static auto* all = new launches;  // outlives every stream
+    return *all;
+  }
+};
+
 // One thread runs the queued launches in order. The first failure stays: what was queued behind it
 // is dropped, and done() and wait() throw it from then on, as a GPU's stream does.
 class host_stream final : public stream_backend {
@@ -40,6 +60,7 @@ class host_stream final : public stream_backend {
     if (failure_) std::rethrow_exception(failure_);
     queue_.push_back({shape, std::move(kernel)});
     ++outstanding_;
+    launches::of_process().begin();
     if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
     wake_.notify_one();
   }
@@ -69,6 +90,7 @@ class host_stream final : public stream_backend {
         if (thrown) failure_ = std::move(thrown);
       }
       if (--outstanding_ == 0) idle_.notify_all();
+      launches::of_process().end();
     }
   }
 
@@ -85,6 +107,12 @@ class host_stream final : public stream_backend {
 
 namespace host_backend {
 std::unique_ptr<stream_backend> make_stream() { return std::make_unique<host_stream>(); }
+
+void wait_for_kernels() noexcept {
+  launches& all = launches::of_process();
+  std::unique_lock lock(all.mutex);
+  all.none.wait(lock, [&] { return all.count == 0; });
+}
 }  // namespace host_backend
 
 void stream_backend::launch_host(host::launch_shape, std::function<void()>) {
@@ -109,6 +137,13 @@ void stream::wait() const { state_->backend->wait(); }
 void* stream::native() const { return state_->backend->native(); }
 void stream::launch_host(host::launch_shape shape, std::function<void()> kernel) {
   state_->backend->launch_host(shape, std::move(kernel));
+}
+
+void wait_for_kernels(device d) noexcept {
+  if (d.is_cuda())
+    cuda_backend::wait_for_kernels(d);
+  else
+    host_backend::wait_for_kernels();
 }
 
 namespace detail {

@@ -45,4 +45,13 @@ class cuda_stream final : public stream_backend {
 
 std::unique_ptr<stream_backend> make_stream(device d) { return std::make_unique<cuda_stream>(d); }
 
+void wait_for_kernels(device d) noexcept {
+  try {
+    const on_device here(d.index());
+    cudaDeviceSynchronize();
+  } catch (...) {  // the device is lost, and runs nothing
+  }
+  cudaGetLastError();
+}
+
 }  // namespace grosr::simt::cuda_backend

@@ -78,7 +78,8 @@ class heap {
   heap(device d, std::size_t bytes, const heap_options& options = {});
   heap(heap&&) noexcept;
   heap& operator=(heap&&) noexcept;
-  /// Waits until the kernels that were launched on the device have ended: they may use it.
+  /// Waits until the kernels that were launched on the device have ended, for they may use it; a
+  /// runtime that was given the heap keeps its memory instead. Park other resident runtimes first.
   ~heap();
 
   /// For kernels. Valid as long as the heap, or a runtime that was given it. Throws error(misuse)
@@ -99,8 +100,18 @@ class heap {
   /// Copies what it needs from the device: about 1 ms for 10 GB. Runs beside kernels.
   heap_report report() const;
 
+  /// From the host, by a kernel of one lane (some 20 us): as heap_ref's, but throws
+  /// error(out_of_memory) instead of returning null. Not for checked heaps: error(misuse).
+  void* allocate(std::size_t bytes, std::size_t alignment = alloc::unit) const;
+  void deallocate(void* p) const;
+
   std::size_t bytes() const;
   const device& where() const;
+
+  /// For runtimes: the view for kernels, whose owners from `owner` on have these names if the heap
+  /// is checked, and what keeps its memory alive.
+  alloc::heap_view view(const std::vector<std::string>& owners) const;
+  std::shared_ptr<const void> lifetime() const;
 
  private:
   struct memory;

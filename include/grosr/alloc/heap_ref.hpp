@@ -90,6 +90,26 @@ class basic_heap_ref {
     return to;
   }
 
+  /// After an allocate() for which there was no memory: waits up to 20 us for something to be
+  /// freed. False when that did not come, and nothing was freed for `limit_ns` while somebody
+  /// waited.
+  GROSR_DEVICE bool wait_for_free(std::uint64_t limit_ns) const {
+    if (v_.count == 0) return false;
+    constexpr std::uint64_t nap_ns = 20'000;
+    alloc::shared_words& w = *v_.words;
+    simt::atomic_ref<std::uint32_t> epoch(w.epoch), seen(w.epoch_seen);
+    simt::atomic_ref<std::uint64_t> seen_at(w.seen_at);
+    std::uint32_t before = epoch.load(simt::relaxed);
+    std::uint64_t now = simt::clock_ns(), since = seen_at.load(simt::relaxed);
+    if (since == 0 || seen.exchange(before, simt::relaxed) != before) {
+      seen_at.store(now, simt::relaxed);
+      since = now;
+    }
+    bool freed = simt::wait_until([&] { return epoch.load(simt::relaxed) != before; }, now + nap_ns,
+                                  nullptr, "memory to be freed") == simt::wait_result::ready;
+    return freed || now < since || now - since < limit_ns;
+  }
+
   /// One block for all threads of the warp or block, each of which must call it, with the same
   /// arguments; all get the same pointer. Freed by one of them.
   template <group G>
@@ -169,7 +189,7 @@ class basic_heap_ref {
   }
 
   GROSR_DEVICE void* get(std::size_t bytes, std::size_t alignment, bool uniform) const {
-    if (bytes == 0) return nullptr;
+    if (bytes == 0 || v_.count == 0) return nullptr;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > alloc::slab_bytes) {
       count(v_.faults->bad_alignment).fetch_add(1, simt::relaxed);
       return nullptr;
@@ -339,7 +359,7 @@ class basic_heap_ref {
   GROSR_DEVICE GROSR_NOINLINE void put_other(place at) const {
     simt::fence(simt::release);  // R1
     if (at.kind == alloc::run_class && alloc::runs(v_).give_back(at.slab)) return;
-    count(v_.faults->foreign).fetch_add(1, simt::relaxed);
+    if (v_.count != 0) count(v_.faults->foreign).fetch_add(1, simt::relaxed);
   }
 
   GROSR_DEVICE static void copy(void* to, const void* from, std::size_t bytes) {

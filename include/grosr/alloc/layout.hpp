@@ -86,6 +86,8 @@ struct shared_words {
   alignas(128) std::uint32_t run_lock;
   alignas(128) std::uint32_t watched;       ///< not 0 once memory ran out
   alignas(128) std::uint32_t epoch;         ///< grows, if watched, when slots or slabs came free
+  std::uint32_t epoch_seen;                 ///< by who waits for it
+  std::uint64_t seen_at;                    ///< and when it was first seen (clock_ns)
   alignas(128) std::uint32_t dry[classes];  ///< epoch + 1 at which there was no memory for a class
 };
 

@@ -44,6 +44,26 @@ class context {
     return spawner_.try_spawn(task, static_cast<std::uint32_t>(p) % priority_levels, false);
   }
 
+  /// The heap that the runtime was given (runtime_options::heap); without one it has no memory.
+  GROSR_DEVICE const heap_ref& heap() const { return spawner_.get_heap(); }
+
+  /// The same for a checked heap; the task's type is named in findings.
+  template <class Task>
+  GROSR_DEVICE checked_heap_ref checked_heap(const Task&) const {
+    return spawner_.template get_checked_heap<Task>();
+  }
+
+  /// For a task that found no memory: starts it again, at low priority, when some was freed or
+  /// after 20 us, which this call may wait. The task then returns, and counts as run. False when
+  /// nobody freed anything for `memory_wait`: the task should give up, and return -ENOMEM for
+  /// example.
+  template <class Task>
+  GROSR_DEVICE bool retry(const Task& task) {
+    if (!heap().wait_for_free(spawner_.memory_wait_ns())) return false;
+    spawner_.spawn(task, static_cast<std::uint32_t>(priority::low), false, depth_);
+    return true;
+  }
+
   /// True when this task should make way: work of a higher priority waits and it is this worker's
   /// turn, or the runtime leaves the device. Then it stays true until the task returns. A long task
   /// asks at its tile boundaries, and when it is true spawns what remains of itself and returns.

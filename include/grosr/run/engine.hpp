@@ -97,6 +97,7 @@ class engine {
   static constexpr unsigned control_at = 32;  // of state_: `control`, on a line of its own
 
   void check_options() const;
+  void use_heap(const heap& h);
   void allocate();
   /// Slots for tasks in slabs, for tasks in lines, and for tickets of many lines. Each kind is a
   /// pool of its own: who holds one of the last kind waits for the others.
@@ -139,6 +140,7 @@ class engine {
   unsigned blocks_ = 0;
   view view_{};
   std::size_t device_bytes_ = 0, pinned_bytes_ = 0;
+  std::shared_ptr<const void> heap_;  // the memory of the heap that tasks use
 
   std::vector<std::unique_ptr<queue::ingress>> ports_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "grosr/alloc/heap_ref.hpp"
 #include "grosr/queue/deque.hpp"
 #include "grosr/queue/ingress.hpp"
 #include "grosr/queue/ring.hpp"
@@ -199,13 +200,14 @@ struct view {
   std::uint32_t* running_host;  ///< pinned: told_word, by worker; at most every 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
+  heap_ref heap;       ///< what the runtime was given, or an empty one
   trace_event* trace;  ///< null: off; [worker][trace_capacity]
   std::uint32_t* trace_counts;
 
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
   std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches,
       inline_depth;
-  std::uint32_t epoch, idle_us, trace_capacity;
+  std::uint32_t epoch, idle_us, trace_capacity, memory_wait_us;
 
   GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }
   GROSR_DEVICE queue::deque_ref deque(std::uint32_t level, std::uint32_t worker) const {

@@ -9,6 +9,8 @@
 
 namespace grosr {
 
+class heap;
+
 /// Options of a runtime. 0 means "choose for me" where it says so.
 struct runtime_options {
   unsigned sms = 0;              ///< multiprocessors to use; 0: all
@@ -29,6 +31,11 @@ struct runtime_options {
   /// No worker began or ended a run for so long while work is outstanding: the runtime aborts. 0:
   /// never; else at least 50 ms.
   std::chrono::milliseconds watchdog{10'000};
+  /// What tasks get memory from (context.heap()); none: they get null. The runtime keeps the memory
+  /// alive, also when the heap object is gone.
+  const grosr::heap* heap = nullptr;
+  /// Nobody freed anything of the heap for so long: context.retry() says no.
+  std::chrono::microseconds memory_wait{1'000'000};
   /// Where a Perfetto trace is written at stop; empty: the environment's GROSR_TRACE, else none.
   /// Tried at the start. Later runtimes of the process write "x.2.json" for "x.json", and so on.
   std::string trace;

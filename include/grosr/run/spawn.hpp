@@ -67,6 +67,18 @@ class spawner {
 
   GROSR_DEVICE bool aborted() const { return v_.aborted(); }
 
+  GROSR_DEVICE const heap_ref& get_heap() const { return v_.heap; }
+  GROSR_DEVICE std::uint64_t memory_wait_ns() const {
+    return std::uint64_t{v_.memory_wait_us} * 1000;
+  }
+  /// Owners of the task types follow each other.
+  template <class T>
+  GROSR_DEVICE checked_heap_ref get_checked_heap() const {
+    alloc::heap_view v = v_.heap.view();
+    v.owner += types::template index_of<T>();
+    return checked_heap_ref(v);
+  }
+
   /// Any lane: whether this worker should make way for work above `level`. May take a line in from
   /// a port that nobody polled for a while.
   GROSR_DEVICE bool higher_waits(std::uint32_t level) {

@@ -50,6 +50,10 @@ class stream {
   std::unique_ptr<state> state_;
 };
 
+/// Waits until every kernel launched on the device so far by this process has ended; on the host,
+/// until none runs. Never throws: a device that was lost runs nothing.
+void wait_for_kernels(device d) noexcept;
+
 namespace detail {
 /// Throws error(invalid_option) unless there is a block, and threads are a multiple of 32 to 1024.
 void check_shape(const device& d, unsigned blocks, unsigned threads);
