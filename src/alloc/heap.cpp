@@ -65,7 +65,9 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
 
   carver c;
   const std::size_t desks_count = std::size_t{slot_classes} * view.column_count * max_ways;
-  const std::size_t states = c.add<std::uint64_t>(n),
+  const std::size_t states = c.add<std::uint64_t>((n + heap_view::states_multiple - 1) /
+                                                  heap_view::states_multiple *
+                                                  heap_view::states_multiple),
                     bits = c.add<std::uint32_t>(std::size_t{n} * words_a_slab),
                     lengths = c.add<std::uint32_t>(n),
                     sets = c.add<std::uint64_t>(std::size_t{heap_view::set_count} * view.set_words),

@@ -117,6 +117,8 @@ struct heap_view {
   GROSR_DEVICE slab_set crumbs(std::uint32_t c) const {
     return {sets + std::size_t{2 + slot_classes + c} * set_words, count};
   }
+  static constexpr std::uint32_t states_multiple =
+      16;  ///< there are states for no slabs at the end
   static constexpr std::uint32_t set_count = 2 + 2 * slot_classes;
 
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> state_of(std::uint32_t slab) const {

@@ -86,6 +86,8 @@ class supply {
     std::uint32_t before = hint.load(simt::relaxed), leaf = before;
     if (simt::popcount64(at_home) >= count) {
       std::uint64_t got = pool.take_some(home, at_home, spread(), count);
+      if (unsigned few = simt::popcount64(got); few < count)  // others were faster
+        got |= pool.take_some(home, pool.leaf_bits(home), spread() + 32, count - few);
       if (got != 0) return {home * 64, got};
     }
     slab_pick got = pool.take(leaf, spread(), count, v_.column_count);
@@ -184,18 +186,24 @@ class supply {
     return slabs(v_).reserve(desk::slab_plus_one(d) - 1, class_, n);
   }
 
+  GROSR_DEVICE void list_if_not_full(std::uint32_t slab, std::uint64_t s) const {
+    if (!state::is_alive(s) || state::is_held(s)) return;
+    std::uint32_t c = state::class_in(s);
+    if (c < slot_classes && state::count(s) < slots_of(c)) v_.crumbs(c).insert(slab);
+  }
+
   // From the first time on that memory runs out, who frees lists slabs with any free slot and
   // changes the epoch. Slabs that came to have one before are found here.
-  GROSR_DEVICE void begin_to_watch() const {
+  GROSR_DEVICE GROSR_NOINLINE void begin_to_watch() const {
     word watched(v_.words->watched);
     std::uint32_t before = watched.load(simt::relaxed);
     if (before == 0 && watched.compare_exchange(before, 1, simt::relaxed)) {
-      simt::fence(simt::seq_cst);  // E2
-      for (std::uint32_t i = 0; i < v_.count; ++i) {
-        std::uint64_t s = v_.state_of(i).load(simt::relaxed);
-        if (!state::is_alive(s) || state::is_held(s)) continue;
-        std::uint32_t c = state::class_in(s);
-        if (c < slot_classes && state::count(s) < slots_of(c)) v_.crumbs(c).insert(i);
+      simt::fence(simt::seq_cst);                                // E2
+      constexpr unsigned together = heap_view::states_multiple;  // loads under way
+      for (std::uint32_t first = 0; first < v_.count; first += together) {
+        std::uint64_t s[together];
+        for (unsigned k = 0; k < together; ++k) s[k] = v_.state_of(first + k).load(simt::relaxed);
+        for (unsigned k = 0; k < together; ++k) list_if_not_full(first + k, s[k]);
       }
       watched.store(2, simt::release);  // R8
     } else {
