@@ -73,12 +73,6 @@ void give_results(warp& w, const group& g) {
         l.result = w.lanes[l.source].value;
       }
       break;
-    case call::reduce_or: {
-      std::uint64_t all = 0;
-      for (std::uint32_t m = g.mask; m != 0; m &= m - 1) all |= w.lanes[std::countr_zero(m)].value;
-      for (std::uint32_t m = g.mask; m != 0; m &= m - 1) w.lanes[std::countr_zero(m)].result = all;
-      break;
-    }
     case call::match_any:
       for (std::uint32_t todo = g.mask; todo != 0;) {
         const std::uint64_t value = w.lanes[std::countr_zero(todo)].value;
@@ -187,10 +181,6 @@ std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, unsigned source, 
 
 std::uint32_t match_any(std::uint32_t mask, std::uint64_t value, site where) {
   return static_cast<std::uint32_t>(collective(call::match_any, mask, value, 0, where));
-}
-
-std::uint32_t reduce_or(std::uint32_t mask, std::uint32_t value, site where) {
-  return static_cast<std::uint32_t>(collective(call::reduce_or, mask, value, 0, where));
 }
 
 std::uint32_t active_mask(site where) {

@@ -14,7 +14,7 @@ constexpr std::size_t max_lines = 64;
 
 bool waits_alike(const lane& a, const lane& b) {
   return a.in == b.in && a.at.file == b.at.file && a.at.line == b.at.line &&
-         (a.in == call::poll ? a.why == b.why : a.in > call::reduce_or || a.mask == b.mask);
+         (a.in == call::poll ? a.why == b.why : a.in > call::match_any || a.mask == b.mask);
 }
 
 // "lanes 0-3 of warp 0; lane 4 of warp 2": who has not come to the block's barrier.
@@ -82,8 +82,6 @@ const char* name_of(call c) {
       return "shuffle";
     case call::match_any:
       return "match_any";
-    case call::reduce_or:
-      return "reduce_or";
     case call::active_mask:
       return "active_mask";
     case call::sync_block:

@@ -33,13 +33,12 @@ struct block;
 struct worker;
 class seeded_schedule;
 
-/// What a lane is inside of. The first five are masked collectives.
+/// What a lane is inside of. The first four are masked collectives.
 enum class call : std::uint8_t {
   sync_warp,
   ballot,
   shuffle,
   match_any,
-  reduce_or,
   active_mask,
   sync_block,
   poll

@@ -307,12 +307,12 @@ class basic_heap_ref {
     }
     if (at.kind >= alloc::run_class) return put_other(at);
     std::uint32_t mask = simt::active_mask();
-    std::uint32_t word = at.slab * alloc::words_a_slab + at.slot / 32, bit = 1u << (at.slot % 32);
+    std::uint32_t word = at.slab * alloc::words_a_slab + at.slot / 32;
     // R1: what was written to the block; pairs with A1 in find_slots() and A3 in kill().
     simt::sync_warp(mask);
     simt::fence(simt::release);
     std::uint32_t same = simt::match_any(mask, word);
-    std::uint32_t bits = simt::popcount(same) == 1 ? bit : simt::reduce_or(same, bit);
+    std::uint32_t bits = bits_of_group(mask, same, at.slot % 32);
     if (simt::lane_id() == simt::lowest_bit(same)) {
       std::uint32_t before = v_.bits_of(at.slab, at.slot / 32).fetch_and(~bits, simt::relaxed);
       std::uint32_t freed = simt::popcount(before & bits), asked = simt::popcount(same);
@@ -321,6 +321,22 @@ class basic_heap_ref {
       if (freed != 0) alloc::slabs(v_).free_slots(at.slab, freed, at.state);
     }
     if (mask == simt::full_mask) simt::sync_warp();
+  }
+
+  // The bits of the caller's group `same`, each lane of `crew` having one. Most groups free slots
+  // in a row; else every lane tells all others, for a collective of one group would break the warp
+  // up.
+  GROSR_DEVICE static std::uint32_t bits_of_group(std::uint32_t crew, std::uint32_t same,
+                                                  std::uint32_t bit) {
+    std::uint32_t first = simt::shuffle(crew, bit, simt::lowest_bit(same));
+    bool in_row = bit == first + simt::rank_in(same, simt::lane_id());
+    if (simt::all(crew, in_row)) return simt::first_bits(simt::popcount(same)) << first;
+    std::uint32_t bits = 0;
+    for (std::uint32_t rest = crew; rest != 0; rest &= rest - 1) {
+      std::uint32_t other = simt::shuffle(crew, bit, simt::lowest_bit(rest));
+      bits |= (same >> simt::lowest_bit(rest) & 1) << other;
+    }
+    return bits;
   }
 
   // Whether the block may be freed; what is wrong is kept. Of several who free a block, one may.

@@ -140,7 +140,7 @@ struct heap_view {
 
   /// Desks that the warps of a column spread over: more where a slab holds few slots.
   GROSR_DEVICE std::uint32_t ways(std::uint32_t slots) const {
-    std::uint32_t n = slots >= 256 ? 4 : slots >= 128 ? 8 : 16;
+    std::uint32_t n = slots >= 512 ? 4 : slots >= 128 ? 8 : 16;
     return n < most_ways ? n : most_ways;
   }
 };

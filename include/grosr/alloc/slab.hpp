@@ -12,6 +12,7 @@ struct promise {
   std::uint32_t slab = 0;
   std::uint32_t count = 0;
   std::uint32_t cursor = 0;  ///< where to look for them first
+  bool held = false;         ///< the slab is the caller's to put on a desk or let go
 };
 
 /// Slots found in one word of bits.
@@ -33,7 +34,7 @@ GROSR_DEVICE inline promise from_lane(std::uint32_t mask, promise p, unsigned so
   p.slab = simt::shuffle(mask, p.slab, source);
   p.count = simt::shuffle(mask, p.count, source);
   p.cursor = simt::shuffle(mask, p.cursor, source);
-  return p;
+  return p;  // what is held is its leader's business
 }
 
 /// What one lane may do with slabs. Cheap to make.
@@ -67,25 +68,29 @@ class slabs {
       settle(slab, before - n);
   }
 
-  /// Puts a slab that was taken from the pool to use, held: class c, n slots promised.
+  /// Puts a slab that was taken from the pool to use: class c, up to n slots promised. Held, unless
+  /// these are all.
   GROSR_DEVICE promise give_birth(std::uint32_t slab, std::uint32_t c, std::uint32_t n) const {
+    std::uint32_t slots = slots_of(c), got = n < slots ? n : slots;
+    bool held = got < slots;
     // R6: pairs with A6.
     std::uint64_t before = v_.state_of(slab).fetch_add(
-        state::of_class(c) | state::held | state::promise(n), simt::after_result());
+        state::of_class(c) | (held ? state::held : 0) | state::promise(got), simt::after_result());
     if (state::is_alive(before)) return {};  // cannot be; but nobody goes on before it is born
-    return {slab, n, state::cursor(before)};
+    return {slab, got, state::cursor(before), held};
   }
 
   /// The same with all slots promised, and nobody to hold it. Before anybody frees one, nobody can
   /// get one, so nothing is released here.
   GROSR_DEVICE void give_birth_full(std::uint32_t slab, std::uint32_t c,
                                     std::uint32_t slots) const {
-    v_.bits_of(slab, 0).store(slots == 32 ? ~0u : (1u << slots) - 1, simt::relaxed);
+    v_.bits_of(slab, 0).store(simt::first_bits(slots), simt::relaxed);
     v_.state_of(slab).fetch_add(state::of_class(c) | state::promise(slots), simt::relaxed);
   }
 
   /// Promises up to n slots of a slab if it is of class c and has some, without ever promising more
-  /// than there are. With `hold`: only if nobody holds it, and then the caller does.
+  /// than there are. With `hold`: only if nobody holds it, and then the caller does, unless it got
+  /// the last slots.
   GROSR_DEVICE promise try_reserve(std::uint32_t slab, std::uint32_t c, std::uint32_t n,
                                    bool hold) const {
     simt::atomic_ref<std::uint64_t> word = v_.state_of(slab);
@@ -93,9 +98,10 @@ class slabs {
     std::uint64_t s = word.load(simt::relaxed);
     while (state::is_class(s, c) && !(hold && state::is_held(s)) && state::count(s) < slots) {
       std::uint32_t left = slots - state::count(s), got = n < left ? n : left;
-      std::uint64_t taken = (s | (hold ? state::held : 0)) + state::promise(got);
+      bool held = hold && got < left;
+      std::uint64_t taken = (s | (held ? state::held : 0)) + state::promise(got);
       if (word.compare_exchange(s, taken, simt::acquire))  // A6
-        return {slab, got, state::cursor(s)};
+        return {slab, got, state::cursor(s), held};
     }
     return {};
   }
@@ -192,7 +198,7 @@ class slabs {
  private:
   GROSR_DEVICE static std::uint32_t valid_bits(std::uint32_t w, std::uint32_t slots) {
     std::uint32_t left = slots - w * 32;
-    return left >= 32 ? ~0u : (1u << left) - 1;
+    return simt::first_bits(left);
   }
 
   // A place in a slab for a cursor: the slots in turn while the slab is new, later any.
@@ -231,9 +237,9 @@ class slabs {
     column& here = v_.columns[simt::sm_id() % v_.column_count];
     for (unsigned i = 0; i < 4; ++i) {
       word place(here.place(c, (slab + i) % shelf_places));
-      std::uint32_t found = place.load(simt::relaxed);
+      std::uint32_t found = 0;
+      if (place.compare_exchange(found, slab + 1, simt::after_result())) return true;
       if (found == slab + 1) return true;
-      if (found == 0 && place.compare_exchange(found, slab + 1, simt::after_result())) return true;
     }
     return false;
   }

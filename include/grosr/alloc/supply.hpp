@@ -48,7 +48,7 @@ class supply {
       }
       promise p = next_slab(n);
       if (p.count != 0) {
-        put_on_desk(d, p.slab, alone);
+        put_on_desk(d, p, alone);
         return p;
       }
       if (alone) word(desk_).store(desk::unlocked_with(d, desk::slab_plus_one(d)), simt::relaxed);
@@ -56,7 +56,7 @@ class supply {
       if (!reclaim(v_)) {
         p = from_any_shelf(n);
         if (p.count != 0) {
-          put_on_desk(word(desk_).load(simt::relaxed), p.slab, false);
+          put_on_desk(word(desk_).load(simt::relaxed), p, false);
           return p;
         }
         p = from_any_desk(n);
@@ -79,16 +79,18 @@ class supply {
   /// One lane: takes up to `count` free slabs out of the pool; they have one leaf word.
   GROSR_DEVICE slab_pick take_slabs(unsigned count) const {
     slab_set pool = v_.pool();
-    // Two loads at a time: the column's first leaf word mostly has some while little is in use.
-    std::uint32_t home = column_ % pool.leaves();
-    std::uint64_t at_home = pool.leaf_bits(home);
+    // Three loads at a time: the column's first two leaf words mostly have some while little is in
+    // use.
+    std::uint32_t first = column_ % pool.leaves(), second = first + v_.column_count;
+    second = second < pool.leaves() ? second : first;
+    std::uint64_t in_first = pool.leaf_bits(first), in_second = pool.leaf_bits(second);
     word hint(v_.columns[column_].pool_leaf);
     std::uint32_t before = hint.load(simt::relaxed), leaf = before;
-    if (simt::popcount64(at_home) >= count) {
-      std::uint64_t got = pool.take_some(home, at_home, spread(), count);
-      if (unsigned few = simt::popcount64(got); few < count)  // others were faster
-        got |= pool.take_some(home, pool.leaf_bits(home), spread() + 32, count - few);
-      if (got != 0) return {home * 64, got};
+    bool enough = simt::popcount64(in_first) >= count;
+    if (enough || simt::popcount64(in_second) >= count) {
+      std::uint32_t near = enough ? first : second;
+      std::uint64_t got = pool.take_some(near, enough ? in_first : in_second, spread(), count);
+      if (got != 0) return {near * 64, got};
     }
     slab_pick got = pool.take(leaf, spread(), count, v_.column_count);
     if (leaf != before && leaf != slab_set::none) hint.store(leaf, simt::relaxed);
@@ -110,18 +112,21 @@ class supply {
   }
 
  private:
-  GROSR_DEVICE std::uint32_t spread() const {
-    return (column_ * 64 + simt::warp_slot()) * 2654435769u >> 26;
-  }
+  GROSR_DEVICE std::uint32_t spread() const { return column_ * 5 + simt::warp_slot() * 4; }
 
-  // The caller holds `slab`; of two lanes that bring one, the second's goes to the partial set.
-  GROSR_DEVICE void put_on_desk(std::uint32_t d, std::uint32_t slab, bool locked) const {
-    std::uint32_t other = desk::slab_plus_one(d), with = desk::unlocked_with(d, slab + 1);
+  // Puts the slab that slots are promised of on the desk, if there are more. Of two lanes that
+  // bring one, the second's goes to the shelf.
+  GROSR_DEVICE void put_on_desk(std::uint32_t d, const promise& p, bool locked) const {
+    std::uint32_t other = desk::slab_plus_one(d), with = desk::unlocked_with(d, p.slab + 1);
+    if (!p.held) {
+      if (locked) word(desk_).store(desk::unlocked_with(d, other), simt::relaxed);
+      return;
+    }
     if (locked)
       word(desk_).store(with, simt::after_result());  // R7
     else if ((d & desk::locked) != 0 ||
              !word(desk_).compare_exchange(d, with, simt::after_result()))  // R7
-      other = slab + 1;
+      other = p.slab + 1;
     if (other != 0) slabs(v_).let_go(other - 1);
   }
 
@@ -138,8 +143,7 @@ class supply {
     std::uint64_t got = at_home != 0 ? pool.take_some(home, at_home, spread(), 1) : 0;
     slab_pick one = got != 0 ? slab_pick{home * 64, got} : take_slabs(1);
     if (one.mask != 0)
-      return slabs(v_).give_birth(one.first + simt::lowest_bit64(one.mask), class_,
-                                  n < slots_of(class_) ? n : slots_of(class_));
+      return slabs(v_).give_birth(one.first + simt::lowest_bit64(one.mask), class_, n);
     p = some_of(v_.partial(class_), n);
     if (p.count != 0 || !slabs(v_).is_watched()) return p;
     return some_of(v_.crumbs(class_), n);

@@ -166,6 +166,11 @@ GROSR_DEVICE inline unsigned nth_bit64(std::uint64_t mask, unsigned n) {
   return n < below ? nth_bit(low, n) : 32 + nth_bit(high, n - below);
 }
 
+/// The n lowest bits, n up to 32.
+GROSR_DEVICE constexpr std::uint32_t first_bits(unsigned n) {
+  return n >= warp_size ? full_mask : (1u << n) - 1;
+}
+
 /// The n lowest set bits of `mask`; all when it has fewer.
 GROSR_DEVICE inline std::uint32_t lowest_bits(std::uint32_t mask, unsigned n) {
   return popcount(mask) <= n ? mask : mask & ((1u << nth_bit(mask, n)) - 1);
@@ -289,32 +294,18 @@ GROSR_DEVICE inline T shuffle(std::uint32_t mask, T value, unsigned source,
 #endif
 }
 
-/// The bitwise or of what the lanes of `mask` passed.
-GROSR_DEVICE inline std::uint32_t reduce_or(std::uint32_t mask, std::uint32_t value,
+/// The lanes of `mask` that passed the same value, a whole number.
+template <class T>
+GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, T value,
                                             site where = site::here()) {
 #if GROSR_ON_GPU
   (void)where;
-#if __CUDA_ARCH__ >= 800
-  return __reduce_or_sync(mask, value);
+  if constexpr (sizeof(T) <= 4)
+    return __match_any_sync(mask, static_cast<unsigned>(value));
+  else
+    return __match_any_sync(mask, static_cast<unsigned long long>(value));
 #else
-  std::uint32_t all = 0;
-  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1)
-    all |= __shfl_sync(mask, value, static_cast<int>(lowest_bit(rest)));
-  return all;
-#endif
-#else
-  return host::reduce_or(mask, value, where);
-#endif
-}
-
-/// The lanes of `mask` that passed the same value.
-GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, std::uint64_t value,
-                                            site where = site::here()) {
-#if GROSR_ON_GPU
-  (void)where;
-  return __match_any_sync(mask, static_cast<unsigned long long>(value));
-#else
-  return host::match_any(mask, value, where);
+  return host::match_any(mask, static_cast<std::uint64_t>(value), where);
 #endif
 }
 

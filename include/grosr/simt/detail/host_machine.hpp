@@ -31,7 +31,6 @@ void sync_warp(std::uint32_t mask, site where);
 std::uint32_t ballot(std::uint32_t mask, bool predicate, site where);
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, unsigned source, site where);
 std::uint32_t match_any(std::uint32_t mask, std::uint64_t value, site where);
-std::uint32_t reduce_or(std::uint32_t mask, std::uint32_t value, site where);
 void sync_block(site where);
 
 /// One turn of a polling wait: lets other lanes run. `turn` counts the fruitless turns of this
