@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "spawn", "priority",
+ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "spawn", "priority",
          "pair-of-programs", "soak"]
 
 
@@ -21,7 +21,7 @@ QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cp
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
             "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
             "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
-            "success_share": "successful"}
+            "success_share": "successful", "got_back_share": "got back", "usable_share": "usable"}
 
 
 def amount(key, value):
