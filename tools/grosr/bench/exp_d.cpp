@@ -64,7 +64,7 @@ class measurement {
 
 // One block a thread from a heap that nobody has used yet, and again from the same one.
 void measurement::cold(std::uint32_t size) {
-  const std::uint32_t threads = s_.sized(1u << 20, 2048u);
+  const std::uint32_t threads = s_.sized(1u << 20, 1024u);
   const block_sizes sizes{size, size};
   const std::string name =
       "one block a thread, " + grouped(threads) + " threads, " + sizes_text(sizes);
@@ -200,17 +200,17 @@ void bench_exp_d(session& s) {
   measurement m(s);
   for (std::uint32_t size = 16; size <= 4096; size *= 2) m.cold(size);
 
-  const std::uint32_t many = s.sized(65'536u, 1024u), turns = s.sized(200u, 24u);
+  const std::uint32_t many = s.sized(65'536u, 512u), turns = s.sized(200u, 20u);
   for (std::uint32_t size = 16; size <= 4096; size *= 2)
     m.pairs({many, turns, 1, {size, size}}, 12e9);
   for (std::uint32_t size : {64u, 256u, 1024u, 4096u})
-    m.pairs({s.sized(many, 512u), turns, 16, {size, size}}, 8e9);
-  m.mixed({s.sized(many, 512u), turns, 16, {16, 128}}, 2e9);
-  m.mixed({s.sized(many, 512u), turns, 16, {16, 4096}}, 1e9);
-  m.mixed({s.sized(many, 512u), turns, 16, {64, 512}}, 1e9);
+    m.pairs({s.sized(many, 256u), turns, 16, {size, size}}, 8e9);
+  m.mixed({s.sized(many, 256u), turns, 16, {16, 128}}, 2e9);
+  m.mixed({s.sized(many, 256u), turns, 16, {16, 4096}}, 1e9);
+  m.mixed({s.sized(many, 256u), turns, 16, {64, 512}}, 1e9);
 
   s.out.remark("from here on: the rows of the report's experiment D");
-  const std::uint32_t few = s.sized(16'384u, 512u), fewest = s.sized(2048u, 256u);
+  const std::uint32_t few = s.sized(16'384u, 256u), fewest = s.sized(2048u, 128u);
   const std::uint32_t short_turns = s.sized(50u, 12u);
   m.beside_malloc({many, short_turns, 1, {32, 32}}, 583e6);
   m.beside_malloc({many, short_turns, 1, {64, 64}}, 647e6);

@@ -107,7 +107,7 @@ struct shape {
 // Rounds of some 300 ms; the last shape asks for more than there is.
 void random_traffic(session& s, const heap& h, double seconds) {
   const std::uint32_t outstanding = 16, threads = s.sized(65'536u, 512u);
-  const auto beyond = static_cast<std::uint32_t>(h.bytes() / threads / outstanding * 2);
+  const auto beyond = static_cast<std::uint32_t>(h.bytes() / threads / outstanding * 3);
   shape shapes[] = {{{16, 128}, 32}, {{64, 512}, 32}, {{16, 4096}, 32}, {{64, beyond}, 32}};
   block_traffic t(s.where, &h, threads, outstanding);
   std::uint64_t rounds = 0, got = 0, wrong = 0, failed = 0;
@@ -149,7 +149,7 @@ void random_traffic(session& s, const heap& h, double seconds) {
 void bench_exp_d_stress(session& s) {
   const auto seconds = static_cast<double>(s.number(0).value_or(s.sized(60u, 3u)));
   const std::size_t mb = 1 << 20;
-  const heap h(s.where, s.sized(8192 * mb, 32 * mb));
+  const heap h(s.where, s.sized(8192 * mb, 16 * mb));
   fill_again(s, h, 64, 0.95);
   fill_again(s, h, 512, 0);
   shift_classes(s, h);
