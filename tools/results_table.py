@@ -12,13 +12,16 @@ import pathlib
 import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "spawn", "priority", "pair-of-programs", "soak"]
+ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "spawn", "priority",
+         "pair-of-programs", "soak"]
 
 
 # What a key names, where its unit does not say it.
 QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cpu_percent": "CPU",
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
-            "task_memory_bytes": "task memory"}
+            "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
+            "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
+            "success_share": "successful", "got_back_share": "got back", "usable_share": "usable"}
 
 
 def amount(key, value):
@@ -26,6 +29,10 @@ def amount(key, value):
         return "?"
     if key == "speedup_x":
         return f"{value:,.0f} times faster"
+    if key.endswith("_x"):
+        return f"{value:,.0f} times"
+    if key.endswith("_share"):
+        return f"{value:.2%}"
     if key.endswith("_bytes"):
         return f"{value / 2**20:,.1f} MiB"
     if key.endswith("_s") and not key.endswith("_per_s"):

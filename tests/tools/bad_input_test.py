@@ -29,6 +29,7 @@ with tempfile.TemporaryDirectory(prefix="grosr-bad-") as folder:
         (["bench", "exp-b", "10kk"], "\"10kk\""),
         (["bench", "exp-b", "10", "10", "10"], "too many"),
         (["bench", "spawn", "31"], "DEPTH"),
+        (["bench", "exp-d", "64", "10", "64", "3"], "MODE"),
         (["bench", "latency", "--repeats", "0"], "--repeats"),
         (["bench", "latency", "--repeats", "x"], "--repeats"),
         (["bench", "latency", "--repeats", ""], "--repeats"),

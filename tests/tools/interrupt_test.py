@@ -18,6 +18,8 @@ LONG = [
     (["bench", "exp-a", MANY], True),
     (["bench", "exp-b", MANY], True),
     (["bench", "exp-b-plus", "900k", "100000"], False),
+    (["bench", "exp-d", "1000", "10", "--repeats", "1M"], False),
+    (["bench", "exp-d-stress", "1000"], True),
     (["bench", "latency", "--repeats", "1M"], False),
     (["bench", "priority", "100", "--repeats", "1M"], False),
     (["bench", "pair-of-programs", "28"], False),

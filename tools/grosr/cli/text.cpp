@@ -84,6 +84,7 @@ std::string only_unit(std::string_view key, double number) {
     return fmt::format("{} {}{}{}/s", three_digits(s.number), s.prefix, s.prefix.empty() ? "" : " ",
                        noun);
   }
+  if (unit == "share") return fmt::format("{:.6g}%", std::floor(number * 1e6) / 1e4);  // not up
   if (unit == "percent") return three_digits(number) + "%";
   if (unit == "x") return three_digits(number) + "x";
   for (std::string_view time : {"s", "ms", "us", "ns"})

@@ -7,6 +7,7 @@ const std::vector<tour_part>& tour_parts() {
       {"words", "counts the words of every text file: a task a file starts a task a chunk",
        tour_words},
       {"spawn", "a binary tree of tasks that start tasks", tour_spawn},
+      {"memory", "blocks of mixed sizes that device code gets and frees", tour_memory},
       {"latency", "one task from the host and back", tour_latency},
   };
   return all;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <string>
 
 #include "grosr/alloc/heap.hpp"
 
@@ -30,18 +30,26 @@ class block_traffic {
   block_traffic(const device& d, const heap* from, std::uint32_t threads, std::uint32_t a_thread);
   ~block_traffic();
 
-  /// Every thread fills its array. With `stamp` it writes its number at both ends of each block.
+  /// Sets how much memory the device's malloc has. Before the first use of it.
+  static void reserve_native(const device& d, std::size_t bytes);
+
+  /// Every thread fills its array. With `stamp` it writes its number at both ends of each block,
+  /// which must have room for 4 bytes. Blocks of the device's malloc are not stamped or checked.
   traffic allocate(block_sizes sizes, bool stamp = false);
-  /// Checks what allocate() or refill stamped; frees the blocks of which `scramble(i) % of <
-  /// share`.
+  /// Frees a random `share` of `of` of the blocks; with `check` it checks the stamps of all, which
+  /// must have them.
   traffic release(std::uint32_t share, std::uint32_t of, bool check = false);
   /// Fills what release() emptied.
   traffic refill(block_sizes sizes, bool stamp = false);
   /// Every thread does `turns` times: free the oldest block of its array, get a new one, touch it.
-  /// At the end all are freed. An array of one: free at once after touching.
+  /// At the end all are freed. An array of one: free at once after touching. With `check` blocks
+  /// are stamped, checked before they are freed, and of other sizes in every call.
   traffic churn(block_sizes sizes, std::uint32_t turns, bool check = false);
-  /// Like refill(), but every block is passed to another thread, which checks and frees it.
+  /// Half of the threads get, stamp and pass on, the others check and free, `turns` blocks each.
+  /// All threads must be resident at once; their arrays are not used.
   traffic pass_on(block_sizes sizes, std::uint32_t turns);
+  /// One thread gets, stamps, checks and frees one block; not timed.
+  traffic get_one(std::size_t bytes);
 
   std::uint64_t count() const;  ///< blocks that arrays hold in all
 
@@ -49,5 +57,8 @@ class block_traffic {
   struct state;
   std::unique_ptr<state> state_;
 };
+
+/// What is wrong with a heap all of whose blocks were freed; empty if nothing is.
+std::string trouble(const heap& h);
 
 }  // namespace grosr::tool
