@@ -61,8 +61,8 @@ TEST_P(bad_frees, of_foreign_pointers) {
   ASSERT_EQ(some.fill({1, 32}, 112, 2), 64u);
   int on_the_stack = 0;
   std::uint64_t n = 0;
-  const auto* first = static_cast<unsigned char*>(nullptr) +
-                      reinterpret_cast<std::uintptr_t>(some[0]) / slab_bytes * slab_bytes;
+  const auto* first = reinterpret_cast<unsigned char*>(reinterpret_cast<std::uintptr_t>(some[0]) /
+                                                       slab_bytes * slab_bytes);
   free.at(&on_the_stack);
   EXPECT_EQ(free.foreign(), n += 32) << "of the host";
   for (std::size_t inside : {1u, 8u, 16u, 111u}) {
