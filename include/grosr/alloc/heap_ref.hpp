@@ -185,7 +185,7 @@ class basic_heap_ref {
   }
 
   GROSR_DEVICE static std::uint64_t runs_of(std::size_t bytes) {
-    return (std::uint64_t{bytes} + alloc::slab_bytes - 1) / alloc::slab_bytes;
+    return bytes / alloc::slab_bytes + (bytes % alloc::slab_bytes != 0);  // cannot overflow
   }
 
   GROSR_DEVICE void* get(std::size_t bytes, std::size_t alignment, bool uniform) const {

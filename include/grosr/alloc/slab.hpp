@@ -108,9 +108,10 @@ class slabs {
 
   /// Frees n slots, whose bits are cleared, of a slab whose word was `seen` before.
   GROSR_DEVICE void free_slots(std::uint32_t slab, std::uint32_t n, std::uint64_t seen) const {
-    // All at once by the caller: what it released is all there is.
+    // The caller's are the last. In turn, not relaxed: others freed before, and what they released
+    // has to reach who takes the slab from the pool (as A3 in kill()).
     if (state::count(seen) == n && !state::is_held(seen) &&
-        v_.state_of(slab).compare_exchange(seen, state::seen, simt::relaxed)) {
+        v_.state_of(slab).compare_exchange(seen, state::seen, simt::in_turn())) {
       v_.pool().insert(slab);
       tell();
     } else {
