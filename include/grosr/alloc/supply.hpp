@@ -28,17 +28,15 @@ class supply {
   /// next one and others wait for it.
   GROSR_DEVICE GROSR_NOINLINE promise refill(std::uint32_t n, std::uint32_t d) const {
     bool alone = slots_of(class_) >= 128;
-    word dry(v_.words->dry[class_]), epoch(v_.words->epoch);
-    std::uint32_t now = 0;
     if (n <= 8) {
       promise p = from_near_desk(n);
       if (p.count != 0) return p;
     }
-    for (unsigned tries = 0;;) {
+    for (;;) {
       bool locked = (d & desk::locked) != 0;
       if (locked) {
         d = wait_for_desk(desk_, d);
-        if (tries == 0 && dry.load(simt::relaxed) == epoch.load(simt::relaxed) + 1) return {};
+        if (is_dry()) return {};
       }
       // A7: pairs with R7: the slab that is let go was born.
       if (locked || (alone && !word(desk_).compare_exchange(d, d | desk::locked, simt::acquire))) {
@@ -46,33 +44,16 @@ class supply {
         if (p.count != 0) return p;
         continue;
       }
+      begin_move();
       promise p = next_slab(n);
       if (p.count != 0) {
         put_on_desk(d, p, alone);
+        end_move();
         return p;
       }
+      cancel_move();
       if (alone) word(desk_).store(desk::unlocked_with(d, desk::slab_plus_one(d)), simt::relaxed);
-      if (tries == 0 && dry.load(simt::relaxed) == epoch.load(simt::relaxed) + 1) return {};
-      if (!reclaim(v_)) {
-        p = from_any_shelf(n);
-        if (p.count != 0) {
-          put_on_desk(word(desk_).load(simt::relaxed), p, false);
-          return p;
-        }
-        p = from_any_desk(n);
-        // Slabs on their way between two owners are in no set for a moment.
-        if (p.count != 0) return p;
-        if (++tries == 4) {
-          dry.store(now + 1, simt::relaxed);
-          return p;
-        }
-        simt::pause(tries, "another look for memory");
-      }
-      if (tries <= 1) {
-        begin_to_watch();
-        now = epoch.load(simt::relaxed);
-      }
-      d = word(desk_).load(simt::relaxed);
+      return look_everywhere(n);
     }
   }
 
@@ -99,20 +80,85 @@ class supply {
 
   /// Takes the empty slabs that desks hold back to the pool; true if there was one.
   GROSR_DEVICE static bool reclaim(const heap_view& v) {
+    column& here = v.columns[simt::sm_id() % v.column_count];
     std::uint32_t leaf = slab_set::none;
     for (bool found = false;;) {
+      word(here.begun).fetch_add(1, simt::in_turn());
       slab_pick one = v.idle().take(leaf, 0, 1, 0);
-      if (one.mask == 0) return found;
+      if (one.mask == 0) {
+        word(here.begun).fetch_sub(1, simt::in_turn());
+        return found;
+      }
       std::uint32_t slab = one.first + simt::lowest_bit64(one.mask);
       v.state_of(slab).fetch_and(~state::idle, simt::relaxed);
-      if (!slabs(v).kill(slab, 0)) continue;
-      v.pool().insert(slab);
-      found = true;
+      if (slabs(v).kill(slab, 0)) {
+        v.pool().insert(slab);
+        found = true;
+      }
+      word(here.ended).fetch_add(1, simt::in_turn());
     }
   }
 
  private:
   GROSR_DEVICE std::uint32_t spread() const { return column_ * 5 + simt::warp_slot() * 4; }
+
+  // While a lane moves a slab from where all find it to where all find it, it is in between.
+  GROSR_DEVICE void begin_move() const {
+    word(v_.columns[column_].begun).fetch_add(1, simt::in_turn());
+  }
+  GROSR_DEVICE void end_move() const {
+    word(v_.columns[column_].ended).fetch_add(1, simt::in_turn());
+  }
+  GROSR_DEVICE void cancel_move() const {
+    word(v_.columns[column_].begun).fetch_sub(1, simt::in_turn());
+  }
+  GROSR_DEVICE std::uint32_t moves_begun() const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < v_.column_count; ++i)
+      sum += word(v_.columns[i].begun).load(simt::acquire);
+    return sum;
+  }
+  GROSR_DEVICE std::uint32_t moves_ended() const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < v_.column_count; ++i)
+      sum += word(v_.columns[i].ended).load(simt::acquire);
+    return sum;
+  }
+
+  GROSR_DEVICE bool is_dry() const {
+    return word(v_.words->dry[class_]).load(simt::relaxed) ==
+           word(v_.words->epoch).load(simt::relaxed) + 1;
+  }
+
+  // There was no slab where one is looked for first. There is no memory when a look through all
+  // places finds none and no slab was moved meanwhile, which others are then told. After many looks
+  // in vain that something interfered with: none as well.
+  GROSR_DEVICE GROSR_NOINLINE promise look_everywhere(std::uint32_t n) const {
+    begin_to_watch();
+    for (unsigned look = 0; look < 64 && !is_dry(); ++look) {
+      std::uint32_t now = word(v_.words->epoch).load(simt::relaxed);
+      std::uint32_t ended = moves_ended(), begun = moves_begun();
+      begin_move();
+      promise p = next_slab(n);
+      if (p.count == 0) p = from_any_shelf(n);
+      if (p.count != 0) {
+        put_on_desk(word(desk_).load(simt::relaxed), p, false);
+        end_move();
+        return p;
+      }
+      cancel_move();
+      if (reclaim(v_)) continue;
+      p = from_any_desk(n);
+      if (p.count != 0) return p;
+      if (begun == ended && moves_begun() == begun &&
+          word(v_.words->epoch).load(simt::relaxed) == now) {
+        word(v_.words->dry[class_]).store(now + 1, simt::relaxed);
+        break;
+      }
+      simt::pause(look, "another look for memory");
+    }
+    return {};
+  }
 
   // Puts the slab that slots are promised of on the desk, if there are more. Of two lanes that
   // bring one, the second's goes to the shelf.

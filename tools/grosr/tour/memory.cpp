@@ -24,7 +24,7 @@ void tour_memory(session& s, const std::string&) {
       .set("allocations_per_s", us.median() > 0 ? allocations * 1e6 / us.median() : 0)
       .set("then_live_blocks", static_cast<double>(full.live))
       .set("fragmentation_share", used > 0 ? 1 - static_cast<double>(full.live_bytes) / used : 0)
-      .set("high_water_bytes", static_cast<double>(full.most_used))
+      .set("high_water_bytes", static_cast<double>(full.high_water))
       .check(filled.got == filled.asked, "no memory for " + grouped(filled.asked - filled.got))
       .check(wrong == 0, grouped(wrong) + " blocks were overwritten by others")
       .check(left.empty(), left);
