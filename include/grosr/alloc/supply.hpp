@@ -130,12 +130,12 @@ class supply {
            word(v_.words->epoch).load(simt::relaxed) + 1;
   }
 
-  // There was no slab where one is looked for first. There is no memory when a look through all
-  // places finds none and no slab was moved meanwhile, which others are then told. After many looks
+  // There was no slab where one is looked for first. There is no memory when four looks through all
+  // places find none and no slab was moved meanwhile, which others are then told. After many looks
   // in vain that something interfered with: none as well.
   GROSR_DEVICE GROSR_NOINLINE promise look_everywhere(std::uint32_t n) const {
     begin_to_watch();
-    for (unsigned look = 0; look < 64 && !is_dry(); ++look) {
+    for (unsigned look = 0, vain = 0; look < 64 && !is_dry(); ++look) {
       std::uint32_t now = word(v_.words->epoch).load(simt::relaxed);
       std::uint32_t ended = moves_ended(), begun = moves_begun();
       begin_move();
@@ -152,8 +152,13 @@ class supply {
       if (p.count != 0) return p;
       if (begun == ended && moves_begun() == begun &&
           word(v_.words->epoch).load(simt::relaxed) == now) {
-        word(v_.words->dry[class_]).store(now + 1, simt::relaxed);
-        break;
+        // More than once, for promises that are about to be taken back hide empty slabs.
+        if (++vain == 4) {
+          word(v_.words->dry[class_]).store(now + 1, simt::relaxed);
+          break;
+        }
+      } else {
+        vain = 0;
       }
       simt::pause(look, "another look for memory");
     }
