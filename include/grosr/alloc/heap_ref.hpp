@@ -149,7 +149,7 @@ class basic_heap_ref {
   /// Bytes that the heap manages.
   GROSR_DEVICE std::size_t size() const { return std::size_t{v_.count} * alloc::slab_bytes; }
 
-  const alloc::heap_view& view() const { return v_; }
+  GROSR_DEVICE const alloc::heap_view& view() const { return v_; }
 
  private:
   static constexpr std::uint32_t no_block = alloc::classes;

@@ -144,9 +144,14 @@ class slabs {
     return false;
   }
 
-  /// One lane: those of the promised slots that are in the word which the cursor names.
+  /// One lane: those of the promised slots that are in the word which the cursor names, or in the
+  /// next one if they would not fit there.
   GROSR_DEVICE found_slots find_first(const promise& p, std::uint32_t slots) const {
     std::uint32_t at = fold(p.cursor, slots), w = at / 32;
+    if (at % 32 + p.count > 32) {
+      w = (w + 1) * 32 < slots ? w + 1 : 0;
+      at = 0;
+    }
     std::uint32_t wanted = simt::lowest_bits(valid_bits(w, slots) & ~0u << (at % 32), p.count);
     // A1: pairs with R1 of who freed the slots.
     std::uint32_t before = v_.bits_of(p.slab, w).fetch_or(wanted, simt::acquire);
@@ -159,9 +164,10 @@ class slabs {
                                         std::uint32_t crew) const {
     const promise& p = r.promised;
     std::uint32_t words = (slots + 31) / 32, mine = 0, served = 0;
-    std::uint32_t w = fold(p.cursor, slots) / 32;
     unsigned leader = simt::lowest_bit(r.group), rank = simt::rank_in(r.group, simt::lane_id());
     std::uint32_t bits = simt::shuffle(crew, r.found.bits, leader);
+    std::uint32_t w = simt::shuffle(crew, r.found.word, leader);
+    if (bits == 0) w = fold(p.cursor, slots) / 32;
     for (unsigned turn = 0;; ++turn) {
       std::uint32_t n = simt::popcount(bits);
       if (rank >= served && rank - served < n) mine = w * 32 + simt::nth_bit(bits, rank - served);

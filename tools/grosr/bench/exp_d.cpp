@@ -160,8 +160,7 @@ double measurement::malloc_per_s(const load& l, std::uint32_t turns) {
 }
 
 // The device's malloc takes minutes for what the heap does in one: it gets fewer turns, but enough
-// for every thread to free as well. It comes after all else, for on a GPU every kernel of a process
-// that has used it is slower from then on (half the rate, H100 with CUDA 13.0).
+// for every thread to free as well, and its turn after all else.
 void measurement::beside_malloc(const std::vector<report_row>& rows) {
   constexpr std::uint32_t least = 20'000;
   std::vector<outcome> outcomes;
