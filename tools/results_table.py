@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the README's table of results from recorded runs.
+"""Makes the tables of results in README.md and docs/memory.md from recorded runs.
 
 usage: tools/results_table.py [--check] [FOLDER]
 
 Reads FOLDER/*.json (default: bench/results/h100-2026-11-21), as `grosr bench NAME --json FILE` wrote them, and
-replaces what stands between the two result markers in README.md. With --check it changes nothing and
-exits 1 when the table is not the one that the files give.
+replaces what stands between the two result markers of each page. With --check it changes nothing and
+exits 1 when a table is not the one that the files give.
 """
 import json
 import pathlib
@@ -14,6 +14,8 @@ import sys
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "spawn", "priority",
          "pair-of-programs", "soak"]
+PAGES = {"README.md": lambda bench: not bench.startswith("exp-d"),
+         "docs/memory.md": lambda bench: bench.startswith("exp-d")}
 
 
 # What a key names, where its unit does not say it.
@@ -69,11 +71,12 @@ def side(entry):
     return entry.get("what", "")
 
 
-def table(folder):
+def table(folder, belongs):
     documents = {}
     for file in sorted(folder.glob("*.json")):
         document = json.loads(file.read_text())
-        documents[document["bench"]] = document
+        if belongs(document["bench"]):
+            documents[document["bench"]] = document
     if not documents:
         sys.exit(f"results_table: no recorded runs in {folder}; record them with "
                  f"`grosr bench NAME --json {folder}/NAME.json`")
@@ -104,19 +107,19 @@ def main():
         print(__doc__)
         return
     folder = pathlib.Path(arguments[0] if arguments else "bench/results/h100-2026-11-21")
-    readme = pathlib.Path("README.md")
-    text = readme.read_text()
-    if BEGIN not in text or END not in text:
-        sys.exit(f"results_table: README.md has no markers {BEGIN} and {END}")
-    head, rest = text.split(BEGIN)
-    tail = rest.split(END)[1]
-    new = f"{head}{BEGIN}\n{table(folder)}\n{END}{tail}"
-    if "--check" in sys.argv:
-        if new != text:
-            sys.exit(f"results_table: README.md's table is not the one of {folder}; run "
+    for name, belongs in PAGES.items():
+        page = pathlib.Path(name)
+        text = page.read_text()
+        if BEGIN not in text or END not in text:
+            sys.exit(f"results_table: {name} has no markers {BEGIN} and {END}")
+        head, rest = text.split(BEGIN)
+        tail = rest.split(END)[1]
+        new = f"{head}{BEGIN}\n{table(folder, belongs)}\n{END}{tail}"
+        if "--check" not in sys.argv:
+            page.write_text(new)
+        elif new != text:
+            sys.exit(f"results_table: the table in {name} is not the one of {folder}; run "
                      f"tools/results_table.py")
-        return
-    readme.write_text(new)
 
 
 main()
