@@ -28,6 +28,14 @@ class carver {
   std::size_t bytes_ = 0;
 };
 
+void check_names(std::size_t with_nobody) {
+  constexpr std::size_t most = 65'535;  // records keep 16 bits
+  if (with_nobody > most + 1)
+    throw error(
+        errc::invalid_option,
+        fmt::format("{} names of owners in a checked heap; at most {}", with_nobody - 1, most));
+}
+
 std::uint32_t slabs_for(const device& d, std::size_t bytes) {
   if (bytes < slab_bytes)
     throw error(
@@ -111,7 +119,11 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
 heap::heap(device d, std::size_t bytes, const heap_options& options)
     : memory_(std::make_shared<memory>(d, bytes, options)) {}
 heap::heap(heap&&) noexcept = default;
-heap& heap::operator=(heap&&) noexcept = default;
+heap& heap::operator=(heap&& other) noexcept {
+  heap old(std::move(*this));  // ends as every heap does
+  memory_ = std::move(other.memory_);
+  return *this;
+}
 heap::~heap() {
   if (memory_ != nullptr && memory_.use_count() == 1) simt::wait_for_kernels(memory_->where);
 }
@@ -130,8 +142,7 @@ checked_heap_ref heap::checked_ref(const std::string& who) const {
   std::lock_guard lock(memory_->names_lock);
   auto& names = memory_->names;
   const auto at = std::find(names.begin() + 1, names.end(), who);
-  if (at == names.end() && names.size() > 65535)
-    throw error(errc::invalid_option, "checked_ref(): more than 65,535 names; use fewer");
+  if (at == names.end()) check_names(names.size() + 1);
   v.owner = static_cast<std::uint32_t>(at - names.begin());
   if (at == names.end()) names.push_back(who);
   return checked_heap_ref(v);
@@ -142,6 +153,7 @@ alloc::heap_view heap::view(const std::vector<std::string>& owners) const {
   if (v.found == nullptr) return v;
   std::lock_guard lock(memory_->names_lock);
   auto& names = memory_->names;
+  check_names(names.size() + owners.size());
   v.owner = static_cast<std::uint32_t>(names.size());
   names.insert(names.end(), owners.begin(), owners.end());
   return v;

@@ -2,19 +2,9 @@
 #include <fmt/format.h>
 
 #include "grosr/alloc/heap.hpp"
+#include "simt/backend.hpp"
 
 namespace grosr {
-namespace {
-
-std::string in_units(double bytes) {
-  const char* const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
-  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
-}
-
-}  // namespace
-
 double heap_report::internal_fragmentation() const {
   const auto used = static_cast<double>(bytes - free_bytes);
   return used == 0 ? 0 : 1 - static_cast<double>(live_bytes) / used;
@@ -26,13 +16,13 @@ double heap_report::external_fragmentation() const {
 }
 
 std::string heap_report::text() const {
-  const auto units = [](std::size_t n) { return in_units(static_cast<double>(n)); };
+  using simt::in_units;
   std::string t = fmt::format(
       "heap of {}: {} blocks of {} live, {} in free slabs (largest run {}), high water {}\n"
       "fragmentation: {:.1f}% of the used slabs has no block, {:.1f}% of the free bytes is not in "
       "the largest run\n",
-      units(bytes), live, units(live_bytes), units(free_bytes), units(largest_free),
-      units(high_water), 100 * internal_fragmentation(), 100 * external_fragmentation());
+      in_units(bytes), live, in_units(live_bytes), in_units(free_bytes), in_units(largest_free),
+      in_units(high_water), 100 * internal_fragmentation(), 100 * external_fragmentation());
   if (failures + bad_alignments + foreign_frees + double_frees != 0)
     t += fmt::format(
         "allocations without memory: {}; with a bad alignment: {}; frees of foreign pointers: {}; "

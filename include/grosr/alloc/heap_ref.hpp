@@ -25,10 +25,9 @@ namespace grosr {
 enum class group : std::uint8_t { warp, block };
 
 /// The device's view of a heap: `heap_ref`, or `checked_heap_ref` of a checked heap. Passed to
-/// kernels by value. Every member may be called by any lane
-/// of any kernel, also after lanes diverged, and by host threads where the heap is on `host:N`,
-/// unless it says otherwise. Blocks may be freed by other threads, blocks and kernels than got
-/// them.
+/// kernels by value. Every member may be called by any lane of any kernel, also after lanes
+/// diverged, and by host threads where the heap is on `host:N`, unless it says otherwise. Blocks
+/// may be freed by other threads, blocks and kernels than got them.
 template <bool Checked>
 class basic_heap_ref {
  public:

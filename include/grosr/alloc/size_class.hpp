@@ -2,8 +2,8 @@
 //
 //   class  0..3    16, 32, 48, 64 bytes
 //          4..31   four an octave: 80, 96, 112, 128; 160, 192, 224, 256; ... 8192
-//         32..38   7, 6, 5, 4, 3, 2 slots a slab, and one: 9360, 10912, 13104, 16384, 21840, 32768,
-//         65536 runs     more than a slab: whole slabs side by side
+//         32..38   7 to 1 slots a slab: 9360, 10912, 13104, 16384, 21840, 32768, 65536
+//         39       runs: more than a slab, whole slabs side by side
 #pragma once
 
 #include <cstddef>

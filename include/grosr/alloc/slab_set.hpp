@@ -101,13 +101,6 @@ class slab_set {
     return word(leaf_[leaf]).load(simt::relaxed);
   }
 
-  /// Whether there seems to be none.
-  GROSR_DEVICE bool empty() const {
-    for (std::uint32_t t = 0; t < tops_; ++t)
-      if (word(top_[t]).load(simt::relaxed) != 0) return false;
-    return true;
-  }
-
  private:
   // A leaf word of those `stride` apart from `from` with `least` slabs in it, else one with any, of
   // the lowest middle word that has one; none if there is none.

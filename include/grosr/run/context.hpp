@@ -56,7 +56,7 @@ class context {
   /// For a task that found no memory: starts it again, at low priority, when some was freed or
   /// after 20 us, which this call may wait. The task then returns, and counts as run. False when
   /// nobody freed anything for `memory_wait`: the task should give up, and return -ENOMEM for
-  /// example.
+  /// example. Each lane that calls starts one: in a warp or block task let one thread ask.
   template <class Task>
   GROSR_DEVICE bool retry(const Task& task) {
     if (!heap().wait_for_free(spawner_.memory_wait_ns())) return false;

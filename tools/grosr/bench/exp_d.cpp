@@ -160,14 +160,11 @@ double measurement::malloc_per_s(const load& l, std::uint32_t turns) {
 }
 
 // The device's malloc takes minutes for what the heap does in one: it gets fewer turns, but enough
-// for every thread to free as well, and its turn after all else.
+// for every thread to free as well.
 void measurement::beside_malloc(const std::vector<report_row>& rows) {
   constexpr std::uint32_t least = 20'000;
-  std::vector<outcome> outcomes;
-  for (const report_row& w : rows) outcomes.push_back(churn(w.what));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const load& l = rows[i].what;
-    const outcome& o = outcomes[i];
+  for (const auto& [l, report_per_s] : rows) {
+    const outcome o = churn(l);
     const std::uint32_t turns =
         std::max({2u, l.outstanding == 1 ? 1u : 2 * l.outstanding, least / l.threads + 1});
     const double malloc = malloc_per_s(l, turns);
@@ -178,9 +175,9 @@ void measurement::beside_malloc(const std::vector<report_row>& rows) {
         .check(o.share == 1, "some allocations got no memory")
         .check(o.wrong.empty(), o.wrong)
         .baseline("the device's malloc, " + grouped(turns) + " turns", "pairs_per_s", malloc);
-    if (rows[i].report_per_s > 0)
-      r.at_least("pairs_per_s", 20 * rows[i].report_per_s,
-                 "20x the report's " + with_unit("pairs_per_s", rows[i].report_per_s));
+    if (report_per_s > 0)
+      r.at_least("pairs_per_s", 20 * report_per_s,
+                 "20x the report's " + with_unit("pairs_per_s", report_per_s));
     r.at_least("over_device_malloc_x", 1000);
     s_.out.add(beside_atomics(r, "pairs_per_s"));
   }

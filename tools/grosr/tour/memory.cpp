@@ -17,13 +17,12 @@ void tour_memory(session& s, const std::string&) {
   const heap_report full = h.report();
   const std::uint64_t wrong = t.release(1, 1, true).wrong + t.churn(sizes, turns, true).wrong;
   const std::string left = trouble(h);
-  const auto used = static_cast<double>(full.bytes - full.free_bytes);
   const double allocations = static_cast<double>(threads) * turns;
   row line("memory");
   line.set("allocations", allocations)
       .set("allocations_per_s", us.median() > 0 ? allocations * 1e6 / us.median() : 0)
       .set("then_live_blocks", static_cast<double>(full.live))
-      .set("fragmentation_share", used > 0 ? 1 - static_cast<double>(full.live_bytes) / used : 0)
+      .set("fragmentation_share", full.internal_fragmentation())
       .set("high_water_bytes", static_cast<double>(full.high_water))
       .check(filled.got == filled.asked, "no memory for " + grouped(filled.asked - filled.got))
       .check(wrong == 0, grouped(wrong) + " blocks were overwritten by others")

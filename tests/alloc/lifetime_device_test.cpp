@@ -1,0 +1,52 @@
+// A heap does not end while kernels use it.
+#include <optional>
+#include <utility>
+
+#include "grosr/alloc/heap.hpp"
+#include "support/devices.hpp"
+#include "support/scale.hpp"
+
+namespace grosr::alloc {
+namespace {
+
+GROSR_DEVICE_SUITE(heaps_in_use);
+
+struct use_heap {
+  heap_ref heap;
+  std::uint32_t turns;
+  std::uint32_t* wrong;
+  GROSR_DEVICE void operator()() const {
+    for (std::uint32_t i = 0; i < turns; ++i) {
+      auto* p = static_cast<volatile std::uint32_t*>(heap.allocate(64));
+      if (p != nullptr) *p = i;
+      if (p == nullptr || *p != i)
+        simt::atomic_ref<std::uint32_t>(*wrong).fetch_add(1, simt::relaxed);
+      heap.deallocate(const_cast<std::uint32_t*>(p));
+    }
+  }
+};
+
+// Ends a heap by `end` while a kernel of some milliseconds uses it.
+template <class End>
+void expect_to_wait(const device& d, End&& end) {
+  std::optional<heap> h(std::in_place, d, 4 << 20);
+  simt::buffer<std::uint32_t> wrong(d, simt::space::pinned, 1);
+  simt::stream s(d);
+  const std::uint32_t turns = d.is_cuda() ? 10'000 : 500;
+  simt::launch(s, {2, 64}, use_heap{h->ref(), turns, wrong.data()});
+  end(h);
+  EXPECT_TRUE(s.done());
+  s.wait();
+  EXPECT_EQ(wrong[0], 0u);
+}
+
+TEST_P(heaps_in_use, are_not_destroyed) {
+  expect_to_wait(where(), [](std::optional<heap>& h) { h.reset(); });
+}
+
+TEST_P(heaps_in_use, are_not_replaced) {
+  expect_to_wait(where(), [this](std::optional<heap>& h) { *h = heap(where(), 1 << 20); });
+}
+
+}  // namespace
+}  // namespace grosr::alloc
