@@ -70,6 +70,10 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
   while (desks_held() > n / 2 && view.column_count > 1)
     view.column_count = (view.column_count + 1) / 2;
   view.set_words = slab_set::words_of(n);
+  // Two rounds of them are half of the heap at most: runs find room behind them.
+  view.home_words = 1;
+  while (view.home_words < 8 && view.column_count * view.home_words * 8 <= slab_set::leaves_of(n))
+    view.home_words *= 2;
 
   carver c;
   const std::size_t desks_count = std::size_t{slot_classes} * view.column_count * max_ways;

@@ -134,8 +134,8 @@ class basic_heap_ref {
   /// Bytes that the block of `p` has room for, at least what was asked for; 0 if it is no block. In
   /// a checked heap just what was asked for.
   GROSR_DEVICE std::size_t usable(void* p) const {
-    place at = find(p);
-    std::size_t has = slot_size(at);
+    place at = place_in(v_, p, state_at(v_, p));
+    std::size_t has = slot_size(v_, at);
     if constexpr (Checked)
       return has == 0 ? 0 : alloc::checked::bytes_of(p, has);
     else
@@ -143,7 +143,7 @@ class basic_heap_ref {
   }
 
   /// Whether `p` points into the heap's memory.
-  GROSR_DEVICE bool owns(const void* p) const { return offset_of(p) < size(); }
+  GROSR_DEVICE bool owns(const void* p) const { return offset_of(v_, p) < size(); }
 
   /// Bytes that the heap manages.
   GROSR_DEVICE std::size_t size() const { return std::size_t{v_.count} * alloc::slab_bytes; }
@@ -159,27 +159,30 @@ class basic_heap_ref {
     std::uint64_t state;             // the slab's word
   };
 
-  GROSR_DEVICE std::size_t offset_of(const void* p) const {
-    return static_cast<std::size_t>(static_cast<const unsigned char*>(p) - v_.slabs);
+  GROSR_DEVICE static std::size_t offset_of(const alloc::heap_view& v, const void* p) {
+    return static_cast<std::size_t>(static_cast<const unsigned char*>(p) - v.slabs);
   }
 
-  GROSR_DEVICE place find(const void* p) const {
-    std::size_t offset = offset_of(p);
-    if (offset >= size()) return {0, no_block, 0, 0};
+  // The word of the slab that `p` lies in; a dead one's if in none.
+  GROSR_DEVICE static std::uint64_t state_at(const alloc::heap_view& v, const void* p) {
+    std::size_t slab = offset_of(v, p) / alloc::slab_bytes;
+    return slab < v.count ? v.state_of(static_cast<std::uint32_t>(slab)).load(simt::relaxed) : 0;
+  }
+
+  GROSR_DEVICE static place place_in(const alloc::heap_view& v, const void* p, std::uint64_t s) {
+    std::size_t offset = offset_of(v, p);
     auto slab = static_cast<std::uint32_t>(offset / alloc::slab_bytes);
     std::uint32_t inside = static_cast<std::uint32_t>(offset) % alloc::slab_bytes;
-    std::uint64_t s = v_.state_of(slab).load(simt::relaxed);
     if (!alloc::state::is_alive(s)) return {slab, no_block, 0, s};
     std::uint32_t c = alloc::state::class_in(s);
     if (c == alloc::run_class) return {slab, inside == 0 ? c : no_block, 0, s};
-    std::uint32_t bytes = alloc::slot_bytes(c), slot = inside / bytes;
-    if (slot * bytes != inside || slot >= alloc::slots_of(c)) return {slab, no_block, 0, s};
-    return {slab, c, slot, s};
+    std::uint32_t slot = alloc::slot_at(c, inside);
+    return {slab, slot < alloc::slots_of(c) ? c : no_block, slot, s};
   }
 
-  GROSR_DEVICE std::size_t slot_size(const place& at) const {
+  GROSR_DEVICE static std::size_t slot_size(const alloc::heap_view& v, const place& at) {
     if (at.kind == alloc::run_class)
-      return std::size_t{alloc::runs(v_).length(at.slab)} * alloc::slab_bytes;
+      return std::size_t{alloc::runs(v).length(at.slab)} * alloc::slab_bytes;
     return at.kind < alloc::slot_classes ? alloc::slot_bytes(at.kind) : 0;
   }
 
@@ -198,11 +201,12 @@ class basic_heap_ref {
     std::uint32_t c = alloc::aligned_class_of(bytes, alignment);
     void* p = nullptr;
     if (c == alloc::run_class) {
-      p = get_run(bytes);
+      p = get_run(v_, runs_of(bytes));
+    } else if (simt::is_whole_warp()) {
+      p = get_slots(v_, c, simt::full_mask, simt::match_any(simt::full_mask, c, uniform));
+      simt::sync_warp();  // what the leaders acquired, all have
     } else {
-      std::uint32_t mask = simt::active_mask();
-      p = get_slots(c, mask, uniform ? mask : simt::match_any(mask, c));
-      meet(mask);  // what the leaders acquired, all have
+      p = get_slots_of_some(v_, c, uniform);
     }
     if constexpr (Checked) {
       std::size_t has =
@@ -212,24 +216,38 @@ class basic_heap_ref {
     return p;
   }
 
-  GROSR_DEVICE void* get_run(std::size_t bytes) const {
-    std::uint32_t slab = alloc::runs(v_).take(runs_of(bytes));
-    if (slab != alloc::runs::none) return v_.address(slab, 0);
-    count(v_.faults->failures[alloc::run_class]).fetch_add(1, simt::relaxed);
+  // What is called out of line takes the view by value: a pointer to it would put it on the stack
+  // of every caller, and its loads before the atomics that need them.
+
+  GROSR_DEVICE GROSR_NOINLINE static void* get_run(alloc::heap_view v, std::uint64_t length) {
+    std::uint32_t slab = alloc::runs(v).take(length);
+    if (slab != alloc::runs::none) return v.address(slab, 0);
+    count(v.faults->failures[alloc::run_class]).fetch_add(1, simt::relaxed);
     return nullptr;
+  }
+
+  // Apart from what whole warps do, so that the masks of their collectives are constants: the
+  // compiler guards others by some ten instructions each.
+  GROSR_DEVICE GROSR_NOINLINE static void* get_slots_of_some(alloc::heap_view v, std::uint32_t c,
+                                                             bool uniform) {
+    std::uint32_t crew = simt::active_mask();
+    void* p = get_slots(v, c, crew, simt::match_any(crew, c, uniform));
+    simt::sync_warp(crew);
+    return p;
   }
 
   // Lanes of `crew` each get a slot of their class c; those of one class are a group, whose lowest
   // lane leads. All stay together: collectives of smaller masks would break the warp up. Straight
   // on where the desk's slab has enough and the first word looked at has it; loops would break it
   // up too.
-  GROSR_DEVICE void* get_slots(std::uint32_t c, std::uint32_t crew, std::uint32_t group) const {
-    alloc::supply from(v_, c);
+  GROSR_DEVICE static void* get_slots(const alloc::heap_view& v, std::uint32_t c,
+                                      std::uint32_t crew, std::uint32_t group) {
+    alloc::supply from(v, c);
     alloc::request r{group, 0, {}, {}};
     std::uint32_t slots = alloc::slots_of(c);
     void* mine = nullptr;
     if (simt::any(crew, simt::popcount(group) >= slots)) {
-      mine = get_slabs(from, c, slots, crew, r.group);
+      mine = get_slabs(v, from, c, slots, crew, r.group);
       bool served = mine != nullptr;
       crew = simt::ballot(crew, !served);
       if (served) return mine;
@@ -237,7 +255,7 @@ class basic_heap_ref {
     unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
     if (simt::lane_id() == leader) {
       r.promised = from.try_take(n, r.desk);
-      if (r.promised.count == n) r.found = alloc::slabs(v_).find_first(r.promised, slots);
+      if (r.promised.count == n) r.found = alloc::slabs(v).find_first(r.promised, slots);
     }
     std::uint64_t both =
         std::uint64_t{r.promised.slab * alloc::words_a_slab + r.found.word} << 32 | r.found.bits;
@@ -245,16 +263,17 @@ class basic_heap_ref {
     auto bits = static_cast<std::uint32_t>(both), at = static_cast<std::uint32_t>(both >> 32);
     bool served = simt::popcount(bits) == n;
     crew = simt::ballot(crew, !served);
-    if (!served) return get_slots_slowly(c, crew, r);
+    if (!served) [[unlikely]]
+      return get_slots_slowly(v, c, crew, r);
     std::uint32_t slot = at % alloc::words_a_slab * 32 +
                          simt::nth_bit(bits, simt::rank_in(r.group, simt::lane_id()));
-    return v_.address(at / alloc::words_a_slab, slot * alloc::slot_bytes(c));
+    return v.address(at / alloc::words_a_slab, slot * alloc::slot_bytes(c));
   }
 
   // The same, with what the leader has begun.
-  GROSR_DEVICE GROSR_NOINLINE void* get_slots_slowly(std::uint32_t c, std::uint32_t crew,
-                                                     alloc::request r) const {
-    alloc::supply from(v_, c);
+  GROSR_DEVICE GROSR_NOINLINE static void* get_slots_slowly(alloc::heap_view v, std::uint32_t c,
+                                                            std::uint32_t crew, alloc::request r) {
+    alloc::supply from(v, c);
     std::uint32_t slots = alloc::slots_of(c);
     for (;;) {
       unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
@@ -262,11 +281,11 @@ class basic_heap_ref {
       if (leads && r.promised.count == 0) r.promised = from.refill(n, r.desk);
       r.promised = alloc::from_lane(crew, r.promised, leader);
       std::uint32_t got = r.promised.count;
-      if (leads && got == 0) count(v_.faults->failures[c]).fetch_add(n, simt::relaxed);
-      std::uint32_t slot = alloc::slabs(v_).find_slots(r, slots, crew);
+      if (leads && got == 0) count(v.faults->failures[c]).fetch_add(n, simt::relaxed);
+      std::uint32_t slot = alloc::slabs(v).find_slots(r, slots, crew);
       bool served = simt::rank_in(r.group, simt::lane_id()) < got;
       crew = simt::ballot(crew, !served && got != 0);
-      if (served) return v_.address(r.promised.slab, slot * alloc::slot_bytes(c));
+      if (served) return v.address(r.promised.slab, slot * alloc::slot_bytes(c));
       if (got == 0) return nullptr;
       r.group &= ~simt::lowest_bits(r.group, got);
       r.found = {};
@@ -277,21 +296,22 @@ class basic_heap_ref {
   }
 
   // Whole slabs for groups that fill at least one; lanes that got a slot of one leave their group.
-  GROSR_DEVICE void* get_slabs(const alloc::supply& from, std::uint32_t c, std::uint32_t slots,
-                               std::uint32_t crew, std::uint32_t& group) const {
+  GROSR_DEVICE static void* get_slabs(const alloc::heap_view& v, const alloc::supply& from,
+                                      std::uint32_t c, std::uint32_t slots, std::uint32_t crew,
+                                      std::uint32_t& group) {
     unsigned leader = simt::lowest_bit(group), rank = simt::rank_in(group, simt::lane_id());
     alloc::slab_pick got;
     if (simt::lane_id() == leader && simt::popcount(group) >= slots)
-      got = from.take_slabs(simt::popcount(group) / slots);
+      got = from.take_slabs(divide(simt::popcount(group), slots));
     got.first = simt::shuffle(crew, got.first, leader);
     got.mask = simt::shuffle(crew, got.mask, leader);
-    std::uint32_t served = simt::popcount64(got.mask) * slots, which = rank / slots;
+    std::uint32_t served = simt::popcount64(got.mask) * slots, which = divide(rank, slots);
     void* mine = nullptr;
     if (rank < served) {
       std::uint32_t slab = got.first + simt::nth_bit64(got.mask, which),
                     slot = rank - which * slots;
-      if (slot == 0) alloc::slabs(v_).give_birth_full(slab, c, slots);
-      mine = v_.address(slab, slot * alloc::slot_bytes(c));
+      if (slot == 0) alloc::slabs(v).give_birth_full(slab, c, slots);
+      mine = v.address(slab, slot * alloc::slot_bytes(c));
     }
     group &= ~simt::lowest_bits(group, served);
     // Nobody has a pointer into a slab that is not born.
@@ -299,27 +319,55 @@ class basic_heap_ref {
     return mine;
   }
 
+  // Slots of a slab mostly are a power of two where they are few.
+  GROSR_DEVICE static std::uint32_t divide(std::uint32_t n, std::uint32_t slots) {
+    return (slots & (slots - 1)) == 0 ? n >> simt::lowest_bit(slots) : n / slots;
+  }
+
   GROSR_DEVICE void put(void* p) const {
-    place at = find(p);
+    std::uint64_t state = state_at(v_, p);
     if constexpr (Checked) {
-      if (!check(p, at)) return;
+      if (!check(v_, p, place_in(v_, p, state))) return;
     }
-    if (at.kind >= alloc::run_class) return put_other(at);
-    std::uint32_t mask = simt::active_mask();
+    if (simt::is_whole_warp()) {
+      // R1: what was written to the block; pairs with A1 in find_first(), find_slots() and A3.
+      simt::sync_warp(simt::full_mask);
+      simt::fence(simt::release);
+      place at = place_in(v_, p, state);
+      if (simt::all(simt::full_mask, at.kind < alloc::run_class)) {
+        put_slots(v_, at, simt::full_mask);
+        return simt::sync_warp();
+      }
+    }
+    put_some(v_, p, state);
+  }
+
+  // Frees blocks of any kind; see get_slots_of_some().
+  GROSR_DEVICE GROSR_NOINLINE static void put_some(alloc::heap_view v, void* p,
+                                                   std::uint64_t state) {
+    std::uint32_t crew = simt::active_mask();
+    simt::sync_warp(crew);
+    simt::fence(simt::release);  // R1
+    place at = place_in(v, p, state);
+    bool in_slab = at.kind < alloc::run_class;
+    crew = simt::ballot(crew, in_slab);
+    if (in_slab)
+      put_slots(v, at, crew);
+    else if (at.kind != alloc::run_class || !alloc::runs(v).give_back(at.slab))
+      if (v.count != 0) count(v.faults->foreign).fetch_add(1, simt::relaxed);
+  }
+
+  // Lanes of `crew` free a slot each.
+  GROSR_DEVICE static void put_slots(const alloc::heap_view& v, place at, std::uint32_t crew) {
     std::uint32_t word = at.slab * alloc::words_a_slab + at.slot / 32;
-    // R1: what was written to the block; pairs with A1 in find_slots() and A3 in kill().
-    simt::sync_warp(mask);
-    simt::fence(simt::release);
-    std::uint32_t same = simt::match_any(mask, word);
-    std::uint32_t bits = bits_of_group(mask, same, at.slot % 32);
+    std::uint32_t same = simt::match_any(crew, word);
+    std::uint32_t bits = bits_of_group(crew, same, at.slot % 32);
     if (simt::lane_id() == simt::lowest_bit(same)) {
-      std::uint32_t before = v_.bits_of(at.slab, at.slot / 32).fetch_and(~bits, simt::relaxed);
-      std::uint32_t freed = simt::popcount(before & bits), asked = simt::popcount(same);
-      if (freed != asked) count(v_.faults->double_frees).fetch_add(asked - freed, simt::relaxed);
-      // After the bits: what is counted free can be found.
-      if (freed != 0) alloc::slabs(v_).free_slots(at.slab, freed, at.state);
+      std::uint32_t freed = alloc::slabs(v).free_slots(at.slab, at.slot / 32, bits, at.state);
+      std::uint32_t asked = simt::popcount(same);
+      if (freed != asked) [[unlikely]]
+        count(v.faults->double_frees).fetch_add(asked - freed, simt::relaxed);
     }
-    if (mask == simt::full_mask) simt::sync_warp();
   }
 
   // The bits of the caller's group `same`, each lane of `crew` having one. Most groups free slots
@@ -339,11 +387,11 @@ class basic_heap_ref {
   }
 
   // Whether the block may be freed; what is wrong is kept. Of several who free a block, one may.
-  GROSR_DEVICE GROSR_NOINLINE bool check(void* p, const place& at) const {
+  GROSR_DEVICE GROSR_NOINLINE static bool check(alloc::heap_view v, void* p, place at) {
     namespace checked = alloc::checked;
-    std::size_t has = slot_size(at);
+    std::size_t has = slot_size(v, at);
     if (has == 0) {
-      checked::report(v_.found, alloc::fault::foreign_free, p, at.kind, nullptr, v_.owner);
+      checked::report(v.found, alloc::fault::foreign_free, p, at.kind, nullptr, v.owner);
       return true;  // counted by who goes on
     }
     alloc::block_record& r = checked::record_of(p, has);
@@ -351,30 +399,17 @@ class basic_heap_ref {
     bool mine =
         simt::atomic_ref<std::uint32_t>(r.stamp).compare_exchange(found, ~stamp, simt::relaxed);
     bool live = at.kind == alloc::run_class ||
-                (v_.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
+                (v.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
     if (!live || (!mine && found == ~stamp)) {
-      checked::report(v_.found, alloc::fault::double_free, p, at.kind, &r, v_.owner);
-      count(v_.faults->double_frees).fetch_add(1, simt::relaxed);
+      checked::report(v.found, alloc::fault::double_free, p, at.kind, &r, v.owner);
+      count(v.faults->double_frees).fetch_add(1, simt::relaxed);
       return false;
     }
     if (!mine || !checked::whole(p, r.bytes, has))
-      checked::report(v_.found, alloc::fault::written_past_end, p, at.kind, mine ? &r : nullptr,
-                      v_.owner);
-    r.freed_by = static_cast<std::uint16_t>(v_.owner);
+      checked::report(v.found, alloc::fault::written_past_end, p, at.kind, mine ? &r : nullptr,
+                      v.owner);
+    r.freed_by = static_cast<std::uint16_t>(v.owner);
     return true;
-  }
-
-  GROSR_DEVICE static void meet(std::uint32_t mask) {
-    if (mask == simt::full_mask)
-      simt::sync_warp();
-    else
-      simt::sync_warp(mask);
-  }
-
-  GROSR_DEVICE GROSR_NOINLINE void put_other(place at) const {
-    simt::fence(simt::release);  // R1
-    if (at.kind == alloc::run_class && alloc::runs(v_).give_back(at.slab)) return;
-    if (v_.count != 0) count(v_.faults->foreign).fetch_add(1, simt::relaxed);
   }
 
   GROSR_DEVICE static void copy(void* to, const void* from, std::size_t bytes) {

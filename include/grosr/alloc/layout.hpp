@@ -106,9 +106,10 @@ struct heap_view {
   fault_list* found;    ///< of a checked heap, else null
   std::uint32_t count;  ///< slabs
   std::uint32_t column_count;
-  std::uint32_t most_ways;  ///< a power of two, at most max_ways
-  std::uint32_t owner;      ///< who allocates through this view, in a checked heap
-  std::uint32_t set_words;  ///< of each set
+  std::uint32_t most_ways;   ///< a power of two, at most max_ways
+  std::uint32_t home_words;  ///< leaf words of the pool that a column's warps spread over, likewise
+  std::uint32_t owner;       ///< who allocates through this view, in a checked heap
+  std::uint32_t set_words;   ///< of each set
 
   GROSR_DEVICE slab_set pool() const { return {sets, count}; }
   GROSR_DEVICE slab_set idle() const { return {sets + set_words, count}; }
@@ -118,8 +119,7 @@ struct heap_view {
   GROSR_DEVICE slab_set crumbs(std::uint32_t c) const {
     return {sets + std::size_t{2 + slot_classes + c} * set_words, count};
   }
-  static constexpr std::uint32_t states_multiple =
-      16;  ///< there are states for no slabs at the end
+  static constexpr std::uint32_t states_multiple = 16;  ///< the end has states of no slabs
   static constexpr std::uint32_t set_count = 2 + 2 * slot_classes;
 
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> state_of(std::uint32_t slab) const {
@@ -130,6 +130,12 @@ struct heap_view {
   }
   GROSR_DEVICE unsigned char* address(std::uint32_t slab, std::uint32_t offset) const {
     return slabs + std::size_t{slab} * slab_bytes + offset;
+  }
+
+  /// The column of the SM that the caller runs on.
+  GROSR_DEVICE std::uint32_t column_of_caller() const {
+    std::uint32_t sm = simt::sm_id();
+    return sm < column_count ? sm : sm % column_count;
   }
 
   /// A slab with fewer slots promised goes to the partial set of its class: there is enough in it

@@ -33,16 +33,40 @@ GROSR_DEVICE inline std::uint32_t class_of(std::uint64_t bytes) {
   return 39 - slab_bytes / (last / unit * unit + unit);
 }
 
+// A GPU divides by some thirty instructions that wait for each other, so the rest does without.
+
+/// 65536 / n, rounded up, n from 1 to 8. To multiply by it and shift by 16 divides what is below
+/// 4096 by n.
+GROSR_DEVICE constexpr std::uint32_t inverse_of(std::uint32_t n) {
+  constexpr std::uint64_t to_4 = 0x3fff'5555'7fff'ffff, to_8 = 0x1fff'2492'2aaa'3333;
+  return (static_cast<std::uint32_t>((n <= 4 ? to_4 : to_8) >> ((n - 1) % 4 * 16)) & 0xffff) + 1;
+}
+
+/// Units of a slot are this many << octave_of(c), below class 32.
+GROSR_DEVICE constexpr std::uint32_t step_of(std::uint32_t c) {
+  return c < 4 ? c + 1 : 5 + (c & 3);
+}
+GROSR_DEVICE constexpr std::uint32_t octave_of(std::uint32_t c) { return c < 4 ? 0 : (c >> 2) - 1; }
+
 /// Bytes of a slot; a multiple of `unit`.
 GROSR_DEVICE constexpr std::uint32_t slot_bytes(std::uint32_t c) {
-  if (c < 4) return unit * (c + 1);
-  if (c < 32) return (5 + (c & 3)) << (c >> 2) << 3;
-  return slab_bytes / (39 - c) / unit * unit;
+  return c < 32 ? unit * step_of(c) << octave_of(c) : inverse_of(39 - c) / unit * unit;
 }
 
 /// Slots of a slab.
 GROSR_DEVICE constexpr std::uint32_t slots_of(std::uint32_t c) {
-  return slab_bytes / slot_bytes(c);
+  return c < 32 ? inverse_of(step_of(c)) / unit >> octave_of(c) : 39 - c;
+}
+
+/// The slot that begins `offset` bytes into a slab of class c; slots_of(c) or more if none does.
+GROSR_DEVICE constexpr std::uint32_t slot_at(std::uint32_t c, std::uint32_t offset) {
+  std::uint32_t units = offset / unit, slot = 0;
+  if (c < 32) {
+    slot = (units >> octave_of(c)) * inverse_of(step_of(c)) >> 16;
+  } else {
+    slot = (units * (39 - c) + 63) / max_slots;
+  }
+  return slot * slot_bytes(c) == offset ? slot : max_slots;
 }
 
 /// The least class from class_of(bytes) on whose slots all are aligned to `alignment`, a power of

@@ -52,7 +52,8 @@ class slabs {
       std::uint32_t left = used < slots ? slots - used : 0;
       got = n < left ? n : left;
     }
-    if (got < n) take_back(slab, n - got);
+    if (got < n) [[unlikely]]
+      take_back(slab, n - got);
     return {slab, got, state::cursor(before)};
   }
 
@@ -65,7 +66,7 @@ class slabs {
     constexpr std::uint64_t listed = state::held | state::idle;
     if ((now == 0 && (before & listed) != listed) || (count >= slots && now < slots) ||
         (count >= below && now < below))
-      settle(slab, before - n);
+      settle(v_, slab, before - n);
   }
 
   /// Puts a slab that was taken from the pool to use: class c, up to n slots promised. Held, unless
@@ -106,17 +107,26 @@ class slabs {
     return {};
   }
 
-  /// Frees n slots, whose bits are cleared, of a slab whose word was `seen` before.
-  GROSR_DEVICE void free_slots(std::uint32_t slab, std::uint32_t n, std::uint64_t seen) const {
-    // The caller's are the last. In turn, not relaxed: others freed before, and what they released
-    // has to reach who takes the slab from the pool (as A3 in kill()).
-    if (state::count(seen) == n && !state::is_held(seen) &&
-        v_.state_of(slab).compare_exchange(seen, state::seen, simt::in_turn())) {
+  /// Frees slots of one word of bits of a slab, whose state was `seen` before. How many were taken.
+  GROSR_DEVICE std::uint32_t free_slots(std::uint32_t slab, std::uint32_t w, std::uint32_t bits,
+                                        std::uint64_t seen) const {
+    std::uint32_t asked = simt::popcount(bits);
+    bool last = state::count(seen) == asked && !state::is_held(seen);
+    std::uint32_t before = v_.bits_of(slab, w).fetch_and(~bits, simt::relaxed);
+    // All slots of the slab: that they are the caller's needs no look at the bits, and both atomics
+    // are under way together.
+    bool dead = last && asked == slots_of(state::class_in(seen)) && bury(slab, seen);
+    std::uint32_t freed = simt::popcount(before & bits);
+    // After the bits: what is counted free can be found.
+    if (freed != asked) last = false;
+    if (!dead && last) dead = bury(slab, seen);
+    if (dead) {
       v_.pool().insert(slab);
       tell();
-    } else {
-      take_back(slab, n);
+    } else if (freed != 0) {
+      take_back(slab, freed);
     }
+    return freed;
   }
 
   /// Ends the holding.
@@ -124,7 +134,7 @@ class slabs {
     std::uint64_t before = v_.state_of(slab).fetch_and(~state::held, simt::relaxed);
     if (!state::is_alive(before) || !state::is_held(before)) return;  // died meanwhile
     if (state::count(before) < slots_of(state::class_in(before)))
-      settle(slab, before & ~state::held);
+      settle(v_, slab, before & ~state::held);
   }
 
   /// Kills the slab if it is alive, has no slot promised and nothing of `unless` in its word; true
@@ -203,6 +213,13 @@ class slabs {
   }
 
  private:
+  // Kills the slab if its word is still `seen`, in which the caller's slots are all that is
+  // promised. In turn, not relaxed: others freed before, and what they released has to reach who
+  // takes the slab from the pool (as A3 in kill()).
+  GROSR_DEVICE bool bury(std::uint32_t slab, std::uint64_t seen) const {
+    return v_.state_of(slab).compare_exchange(seen, state::seen, simt::in_turn());
+  }
+
   GROSR_DEVICE static std::uint32_t valid_bits(std::uint32_t w, std::uint32_t slots) {
     std::uint32_t left = slots - w * 32;
     return simt::first_bits(left);
@@ -217,31 +234,33 @@ class slabs {
 
   // The slab came to have a free slot, or many, or only free ones, or is held no more: it goes
   // where others find it. `now`: its word.
-  GROSR_DEVICE GROSR_NOINLINE void settle(std::uint32_t slab, std::uint64_t now) const {
+  GROSR_DEVICE GROSR_NOINLINE static void settle(heap_view v, std::uint32_t slab,
+                                                 std::uint64_t now) {
+    slabs all(v);
     if (state::count(now) == 0) {
       if (!state::is_held(now)) {
-        if (!kill(slab, state::held)) return;
-        v_.pool().insert(slab);
+        if (!all.kill(slab, state::held)) return;
+        v.pool().insert(slab);
       } else {
-        std::uint64_t before = v_.state_of(slab).fetch_or(state::idle, simt::relaxed);
+        std::uint64_t before = v.state_of(slab).fetch_or(state::idle, simt::relaxed);
         if ((before & state::idle) != 0) return;
-        v_.idle().insert(slab);
+        v.idle().insert(slab);
       }
     } else if (!state::is_held(now)) {
       std::uint32_t c = state::class_in(now);
       if (state::count(now) < heap_view::partial_below(slots_of(c))) {
-        if (!put_on_shelf(slab, c)) v_.partial(c).insert(slab);
+        if (!all.put_on_shelf(slab, c)) v.partial(c).insert(slab);
       } else {
-        if (!is_watched()) return;  // found when memory runs out
-        v_.crumbs(c).insert(slab);
+        if (!all.is_watched()) return;  // found when memory runs out
+        v.crumbs(c).insert(slab);
       }
     }
-    tell();
+    all.tell();
   }
 
   GROSR_DEVICE bool put_on_shelf(std::uint32_t slab, std::uint32_t c) const {
     using word = simt::atomic_ref<std::uint32_t>;
-    column& here = v_.columns[simt::sm_id() % v_.column_count];
+    column& here = v_.columns[v_.column_of_caller()];
     for (unsigned i = 0; i < 4; ++i) {
       word place(here.place(c, (slab + i) % shelf_places));
       std::uint32_t found = 0;

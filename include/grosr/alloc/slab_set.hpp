@@ -69,7 +69,7 @@ class slab_set {
   /// Takes those of `bits` that are in the leaf word; returns them.
   GROSR_DEVICE std::uint64_t take_bits(std::uint32_t leaf, std::uint64_t bits) const {
     std::uint64_t before = word(leaf_[leaf]).fetch_and(~bits, simt::acquire);  // A4
-    if (before != 0 && (before & ~bits) == 0) withdraw(leaf);
+    if (before != 0 && (before & ~bits) == 0) withdraw(*this, leaf);
     return before & bits;
   }
 
@@ -84,7 +84,7 @@ class slab_set {
         std::uint64_t got = take_some(leaf, present, spread, count);
         if (got != 0) return {leaf * 64, got};
       }
-      leaf = find(leaf, spread, stride, least);
+      leaf = find(*this, leaf, spread, stride, least);
       if (leaf == none) return {};
       least = 1;
       present = leaf_bits(leaf);
@@ -104,25 +104,26 @@ class slab_set {
  private:
   // A leaf word of those `stride` apart from `from` with `least` slabs in it, else one with any, of
   // the lowest middle word that has one; none if there is none.
-  GROSR_DEVICE GROSR_NOINLINE std::uint32_t find(std::uint32_t from, std::uint32_t spread,
-                                                 std::uint32_t stride, unsigned least) const {
-    if (stride != 0 && from < leaves_) {
+  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t find(slab_set s, std::uint32_t from,
+                                                        std::uint32_t spread, std::uint32_t stride,
+                                                        unsigned least) {
+    if (stride != 0 && from < s.leaves_) {
       for (std::uint32_t at = from + stride; at != from;) {
-        if (at >= leaves_) at %= stride;
-        if (simt::popcount64(leaf_bits(at)) >= least) return at;
+        if (at >= s.leaves_) at %= stride;
+        if (simt::popcount64(s.leaf_bits(at)) >= least) return at;
         if (at == from) break;
         at += stride;
       }
     }
-    for (std::uint32_t t = 0; t < tops_; ++t) {
-      std::uint64_t tops = word(top_[t]).load(simt::relaxed);
+    for (std::uint32_t t = 0; t < s.tops_; ++t) {
+      std::uint64_t tops = word(s.top_[t]).load(simt::relaxed);
       for (; tops != 0; tops &= tops - 1) {
         std::uint32_t m = t * 64 + simt::lowest_bit64(tops);
-        std::uint64_t middles = word(middle_[m]).load(simt::relaxed);
+        std::uint64_t middles = word(s.middle_[m]).load(simt::relaxed);
         while (middles != 0) {
           std::uint32_t bit = simt::lowest_bit64(choose(middles, spread % 64, 1));
-          if (leaf_bits(m * 64 + bit) != 0) return m * 64 + bit;
-          withdraw(m * 64 + bit);  // announced late
+          if (s.leaf_bits(m * 64 + bit) != 0) return m * 64 + bit;
+          withdraw(s, m * 64 + bit);  // announced late
           middles &= ~(std::uint64_t{1} << bit);
         }
       }
@@ -132,8 +133,14 @@ class slab_set {
 
   // Up to `count` set bits of `from`, the first at or after `start`, then from 0.
   GROSR_DEVICE static std::uint64_t choose(std::uint64_t from, unsigned start, unsigned count) {
-    std::uint64_t high = simt::lowest_bits64(from & ~std::uint64_t{0} << start, count);
-    return high | simt::lowest_bits64(from & ~high, count - simt::popcount64(high));
+    std::uint64_t turned = from >> start | from << (-start & 63), got = turned & (~turned + 1);
+    if (count == 2) {
+      std::uint64_t rest = turned ^ got;
+      got |= rest & (~rest + 1);
+    } else if (count > 2) {
+      got = simt::lowest_bits64(turned, count);
+    }
+    return got << start | got >> (-start & 63);
   }
 
   GROSR_DEVICE void announce(std::uint32_t leaf) const {
@@ -144,17 +151,17 @@ class slab_set {
   }
 
   // The leaf word was seen to become zero.
-  GROSR_DEVICE GROSR_NOINLINE void withdraw(std::uint32_t leaf) const {
+  GROSR_DEVICE GROSR_NOINLINE static void withdraw(slab_set s, std::uint32_t leaf) {
     constexpr simt::order o = simt::in_turn();
     std::uint32_t m = leaf / 64;
     std::uint64_t bit = std::uint64_t{1} << (leaf % 64), top_bit = std::uint64_t{1} << (m % 64);
-    std::uint64_t before = word(middle_[m]).fetch_and(~bit, o);
+    std::uint64_t before = word(s.middle_[m]).fetch_and(~bit, o);
     if ((before & bit) == 0) return;  // who cleared it looks again, or who sets it has yet to
-    if (word(leaf_[leaf]).fetch_or(0, o) != 0) return announce(leaf);
+    if (word(s.leaf_[leaf]).fetch_or(0, o) != 0) return s.announce(leaf);
     if (before != bit) return;
-    before = word(top_[m / 64]).fetch_and(~top_bit, o);
-    if ((before & top_bit) != 0 && word(middle_[m]).fetch_or(0, o) != 0)
-      word(top_[m / 64]).fetch_or(top_bit, o);
+    before = word(s.top_[m / 64]).fetch_and(~top_bit, o);
+    if ((before & top_bit) != 0 && word(s.middle_[m]).fetch_or(0, o) != 0)
+      word(s.top_[m / 64]).fetch_or(top_bit, o);
   }
 
   std::uint64_t* leaf_;

@@ -13,7 +13,7 @@ class supply {
   GROSR_DEVICE supply(const heap_view& v, std::uint32_t c)
       : v_(v),
         class_(c),
-        column_(simt::sm_id() % v.column_count),
+        column_(v.column_of_caller()),
         desk_(v.desks[(c * v.column_count + column_) * max_ways +
                       (simt::warp_slot() & (v.ways(slots_of(c)) - 1))]) {}
 
@@ -60,19 +60,19 @@ class supply {
   /// One lane: takes up to `count` free slabs out of the pool; they have one leaf word.
   GROSR_DEVICE slab_pick take_slabs(unsigned count) const {
     slab_set pool = v_.pool();
-    // Three loads at a time: the column's first two leaf words mostly have some while little is in
-    // use.
-    std::uint32_t first = column_ % pool.leaves(), second = first + v_.column_count;
+    // Two loads at a time. Of two words the one with more slabs: others take from them too.
+    std::uint32_t first = home(), second = first + v_.column_count * v_.home_words;
     second = second < pool.leaves() ? second : first;
     std::uint64_t in_first = pool.leaf_bits(first), in_second = pool.leaf_bits(second);
-    word hint(v_.columns[column_].pool_leaf);
-    std::uint32_t before = hint.load(simt::relaxed), leaf = before;
-    bool enough = simt::popcount64(in_first) >= count;
-    if (enough || simt::popcount64(in_second) >= count) {
-      std::uint32_t near = enough ? first : second;
-      std::uint64_t got = pool.take_some(near, enough ? in_first : in_second, spread(), count);
+    bool later = simt::popcount64(in_first) < simt::popcount64(in_second);
+    std::uint32_t near = later ? second : first;
+    std::uint64_t has = later ? in_second : in_first;
+    if (simt::popcount64(has) >= count) {
+      std::uint64_t got = pool.take_some(near, has, spread(), count);
       if (got != 0) return {near * 64, got};
     }
+    word hint(v_.columns[column_].pool_leaf);
+    std::uint32_t before = hint.load(simt::relaxed), leaf = before;
     slab_pick got = pool.take(leaf, spread(), count, v_.column_count);
     if (leaf != before && leaf != slab_set::none) hint.store(leaf, simt::relaxed);
     return got;
@@ -80,7 +80,7 @@ class supply {
 
   /// Takes the empty slabs that desks hold back to the pool; true if there was one.
   GROSR_DEVICE static bool reclaim(const heap_view& v) {
-    column& here = v.columns[simt::sm_id() % v.column_count];
+    column& here = v.columns[v.column_of_caller()];
     std::uint32_t leaf = slab_set::none;
     for (bool found = false;;) {
       word(here.begun).fetch_add(1, simt::in_turn());
@@ -100,6 +100,12 @@ class supply {
   }
 
  private:
+  // The leaf word of the pool that the caller's warp takes from first.
+  GROSR_DEVICE std::uint32_t home() const {
+    std::uint32_t leaf = column_ + v_.column_count * (simt::warp_slot() & (v_.home_words - 1));
+    return leaf < v_.pool().leaves() ? leaf : leaf % v_.pool().leaves();
+  }
+
   GROSR_DEVICE std::uint32_t spread() const { return column_ * 5 + simt::warp_slot() * 4; }
 
   // While a lane moves a slab from where all find it to where all find it, it is in between.
@@ -186,13 +192,13 @@ class supply {
   GROSR_DEVICE promise next_slab(std::uint32_t n) const {
     column& here = v_.columns[column_];
     slab_set pool = v_.pool();
-    std::uint32_t home = column_ % pool.leaves(), on_shelf = shelf_places_used(here);
-    std::uint64_t at_home = pool.leaf_bits(home);
+    std::uint32_t near = home(), on_shelf = shelf_places_used(here);
+    std::uint64_t at_home = pool.leaf_bits(near);
     promise p;
     if (on_shelf != 0) p = from_shelf(here, on_shelf, n, 3);
     if (p.count != 0) return p;
-    std::uint64_t got = at_home != 0 ? pool.take_some(home, at_home, spread(), 1) : 0;
-    slab_pick one = got != 0 ? slab_pick{home * 64, got} : take_slabs(1);
+    std::uint64_t got = at_home != 0 ? pool.take_some(near, at_home, spread(), 1) : 0;
+    slab_pick one = got != 0 ? slab_pick{near * 64, got} : take_slabs(1);
     if (one.mask != 0)
       return slabs(v_).give_birth(one.first + simt::lowest_bit64(one.mask), class_, n);
     p = some_of(v_.partial(class_), n);

@@ -147,6 +147,8 @@ GROSR_DEVICE inline unsigned popcount64(std::uint64_t mask) {
 
 /// Position of the n-th set bit, counted from 0; `mask` must have more than n.
 GROSR_DEVICE inline unsigned nth_bit(std::uint32_t mask, unsigned n) {
+  std::uint32_t low = mask & (~mask + 1);
+  if ((mask & (mask + low)) == 0) return lowest_bit(mask) + n;  // bits in a row, as mostly
   unsigned at = 0;
 #if GROSR_ON_GPU
 #pragma unroll
@@ -207,17 +209,13 @@ GROSR_DEVICE inline std::uint32_t active_mask(site where = site::here()) {
 #endif
 }
 
-/// Like active_mask(), of lanes that pass the same key. `uniform`: the caller knows that all lanes
-/// which can be at this call together have the same one.
-GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform,
-                                                 site where = site::here()) {
+/// Whether all lanes of the warp are at this call. May be false though they are.
+GROSR_DEVICE inline bool is_whole_warp(site where = site::here()) {
 #if GROSR_ON_GPU
   (void)where;
-  std::uint32_t mask = detail::per_lane(__activemask());
-  return uniform ? mask : __match_any_sync(mask, static_cast<unsigned long long>(key));
+  return __activemask() == full_mask;
 #else
-  (void)uniform;
-  return host::match_any(host::active_mask(where), key, where);
+  return host::active_mask(where) == full_mask;
 #endif
 }
 
@@ -307,6 +305,26 @@ GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, T value,
 #else
   return host::match_any(mask, static_cast<std::uint64_t>(value), where);
 #endif
+}
+
+/// The same. `uniform`: the caller knows that all lanes which can be in `mask` pass the same value.
+/// On the host it is looked at all the same: there, lanes in different instances of one template
+/// are at the same call.
+template <class T>
+GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, T value, bool uniform,
+                                            site where = site::here()) {
+#if GROSR_ON_GPU
+  if (uniform) return mask;
+#else
+  (void)uniform;
+#endif
+  return match_any(mask, value, where);
+}
+
+/// Like active_mask(), of lanes that pass the same key; `uniform` as for match_any().
+GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform,
+                                                 site where = site::here()) {
+  return match_any(active_mask(where), key, uniform, where);
 }
 
 /// Waits for every thread of the block; orders memory among them.

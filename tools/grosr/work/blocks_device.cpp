@@ -10,12 +10,23 @@ namespace grosr::tool {
 
 using namespace block_kernels;
 
+namespace {
+
+// Threads of a block: few threads are spread over all SMs.
+unsigned block_for(const device& d, std::uint32_t threads) {
+  if (!d.is_cuda()) return 64;
+  const unsigned warps = threads / d.properties().sms / 32;
+  return 32 * std::clamp(warps, 1u, 8u);
+}
+
+}  // namespace
+
 struct block_traffic::state {
   state(const device& d, const heap* from, std::uint32_t threads, std::uint32_t a_thread)
       : where(d),
         heap(from),
         stream(d),
-        block(d.is_cuda() ? 256 : 64),
+        block(block_for(d, threads)),
         grid((threads + block - 1) / block),
         blocks(d, simt::space::device, std::size_t{threads} * a_thread),
         lengths(d, simt::space::device, std::size_t{threads} * a_thread),
