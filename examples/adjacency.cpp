@@ -95,7 +95,7 @@ int main() {
   auto* lists = static_cast<chunk**>(resource.allocate(vertices * sizeof(chunk*)));
   const std::vector<chunk*> none(vertices);
   simt::copy_bytes(device, lists, none.data(), vertices * sizeof(chunk*));
-  simt::buffer<std::uint32_t> lost(device, simt::space::pinned, 1);
+  simt::buffer<std::uint32_t> lost(device, simt::space::device, 1);
   simt::buffer<std::uint32_t> degrees(device, simt::space::device, vertices);
 
   const graph g{heap.ref(), lists, vertices};
@@ -104,7 +104,8 @@ int main() {
   simt::run(device, grid, measure{g, degrees.data()});
   resource.deallocate(lists);
 
-  std::vector<std::uint32_t> degree(vertices);
+  std::vector<std::uint32_t> degree(vertices), not_added(1);
+  lost.copy_to(not_added);
   degrees.copy_to(degree);
   std::uint64_t sum = 0, most = 0;
   for (std::uint32_t d : degree) {
@@ -115,5 +116,5 @@ int main() {
               device.name().c_str(), static_cast<unsigned long long>(sum), vertices,
               static_cast<unsigned long long>(most),
               static_cast<unsigned long long>(heap.report().live));
-  return sum == edges && lost[0] == 0 && heap.report().live == 0 ? 0 : 1;
+  return sum == edges && not_added[0] == 0 && heap.report().live == 0 ? 0 : 1;
 }

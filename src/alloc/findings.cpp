@@ -33,7 +33,7 @@ std::vector<heap_finding> heap::findings() const {
     const fault_record& f = list.records[i];
     if (f.serial != i + 1) continue;  // being written
     heap_finding h;
-    h.what = static_cast<heap_finding::kind>(f.kind);
+    h.what = heap_finding::kind{f.kind};
     h.address = f.address;
     h.bytes = f.bytes;
     h.block_bytes = f.size_class < slot_classes ? slot_bytes(f.size_class) : 0;

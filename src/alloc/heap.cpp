@@ -1,3 +1,4 @@
+// A heap's making, its refs and its report.
 #include "grosr/alloc/heap.hpp"
 
 #include <fmt/format.h>
@@ -28,12 +29,11 @@ class carver {
   std::size_t bytes_ = 0;
 };
 
-void check_names(std::size_t with_nobody) {
+void check_names(std::size_t names) {   // the first is nobody's
   constexpr std::size_t most = 65'535;  // records keep 16 bits
-  if (with_nobody > most + 1)
-    throw error(
-        errc::invalid_option,
-        fmt::format("{} names of owners in a checked heap; at most {}", with_nobody - 1, most));
+  if (names > most + 1)
+    throw error(errc::invalid_option,
+                fmt::format("{} names of owners in a checked heap; at most {}", names - 1, most));
 }
 
 std::uint32_t slabs_for(const device& d, std::size_t bytes) {
@@ -54,7 +54,7 @@ std::uint32_t slabs_for(const device& d, std::size_t bytes) {
 
 }  // namespace
 
-heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where(d) {
+heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where(d), calls(d) {
   const std::uint32_t n = slabs_for(d, bytes);
   // Desks may hold up to half of the slabs; SMs share them where that is little.
   const device_properties p = d.properties();
@@ -120,17 +120,13 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
   simt::copy_bytes(d, view.columns, all.data(), all.size() * sizeof all[0]);
 }
 
+heap::memory::~memory() { simt::wait_for_kernels(where); }
+
 heap::heap(device d, std::size_t bytes, const heap_options& options)
     : memory_(std::make_shared<memory>(d, bytes, options)) {}
 heap::heap(heap&&) noexcept = default;
-heap& heap::operator=(heap&& other) noexcept {
-  heap old(std::move(*this));  // ends as every heap does
-  memory_ = std::move(other.memory_);
-  return *this;
-}
-heap::~heap() {
-  if (memory_ != nullptr && memory_.use_count() == 1) simt::wait_for_kernels(memory_->where);
-}
+heap& heap::operator=(heap&&) noexcept = default;
+heap::~heap() = default;
 
 heap_ref heap::ref() const {
   if (memory_->view.found != nullptr)

@@ -26,19 +26,35 @@ struct deallocate_kernel {
 
 }  // namespace
 
+heap::memory::calls::calls(const device& d) : stream(d), result(d, simt::space::pinned, 1) {
+  simt::fit<32, 1, allocate_kernel>(d, 32);
+  simt::fit<32, 1, deallocate_kernel>(d, 32);
+}
+
 void* heap::allocate(std::size_t bytes, std::size_t alignment) const {
-  simt::buffer<void*> result(where(), simt::space::pinned, 1);
-  simt::run(where(), {1, 32}, allocate_kernel{ref(), bytes, alignment, result.data()});
-  if (result[0] == nullptr && bytes != 0)
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > alloc::slab_bytes)
+    throw error(errc::invalid_option, "alignment " + std::to_string(alignment) +
+                                          " asked of a heap; it must be a power of two up to " +
+                                          std::to_string(alloc::slab_bytes));
+  auto& [lock, stream, result] = memory_->calls;
+  std::lock_guard guard(lock);
+  simt::launch<32, 1>(stream, {1, 32}, allocate_kernel{ref(), bytes, alignment, result.data()});
+  stream.wait();
+  void* p = result[0];
+  if (p == nullptr && bytes != 0)
     throw error(errc::out_of_memory, std::to_string(bytes) + " bytes aligned to " +
                                          std::to_string(alignment) + " asked of a heap of " +
                                          std::to_string(this->bytes()) + " on " + where().name() +
                                          ", which has no such block free; see heap::report()");
-  return result[0];
+  return p;
 }
 
 void heap::deallocate(void* p) const {
-  if (p != nullptr) simt::run(where(), {1, 32}, deallocate_kernel{ref(), p});
+  if (p == nullptr) return;
+  auto& [lock, stream, result] = memory_->calls;
+  std::lock_guard guard(lock);
+  simt::launch<32, 1>(stream, {1, 32}, deallocate_kernel{ref(), p});
+  stream.wait();
 }
 
 }  // namespace grosr

@@ -108,7 +108,11 @@ void engine::use_heap(const heap& h) {
                                           "; both must be on one device");
   std::vector<std::string> owners;
   for (auto& t : program_.types) owners.push_back(t.name);
-  view_.heap = heap_ref(h.view(owners));
+  const alloc::heap_view view = h.view(owners);
+  if (view.found == nullptr)
+    view_.heap = heap_ref(view);
+  else
+    view_.checked_heap = checked_heap_ref(view);
   heap_ = h.lifetime();
   options_.heap = nullptr;
 }

@@ -95,6 +95,31 @@ TEST_P(checked_heaps, find_writes_over_their_own_record) {
   EXPECT_EQ(found[0].what, kind::written_past_end);
 }
 
+// Grows a block whose record was overwritten with zeros.
+struct grow_zeroed {
+  checked_heap_ref heap;
+  std::uint32_t* is_null;
+  GROSR_DEVICE void operator()() const {
+    if (self() != 0) return;
+    auto* p = static_cast<volatile unsigned char*>(heap.allocate(96));  // in a block of 128
+    for (unsigned i = 96; i < 128; ++i) p[i] = 0;
+    void* q = heap.reallocate(const_cast<unsigned char*>(p), 1000);
+    if (q == nullptr) add(is_null);
+    heap.deallocate(q);
+  }
+};
+
+TEST_P(checked_heaps, grow_a_block_whose_record_is_zero) {
+  const heap h(where(), 8 * slab_bytes, {.checked = true});
+  auto is_null = make<std::uint32_t>(1);
+  run(1, 32, grow_zeroed{h.checked_ref("grow"), is_null.data()});
+  EXPECT_EQ(contents(is_null)[0], 0u);
+  const auto found = h.findings();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].what, kind::written_past_end);
+  EXPECT_EQ(h.report().live, 0u);
+}
+
 TEST_P(checked_heaps, find_leaks) {
   const heap h(where(), 16 * slab_bytes, {.checked = true});
   auto p = make<void*>(1);

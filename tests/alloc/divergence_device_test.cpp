@@ -65,7 +65,6 @@ struct in_branches {
       // Loops of different length; some free in the loop, some after.
       void* held[4] = {};
       for (std::uint32_t i = 0; i < random % 5; ++i) {
-        if (i == 4) continue;
         held[i] = get(40 + 100 * i, id + i);
         check(held[i], 40 + 100 * i, id + i);
         if (lane % 2 == 0) {

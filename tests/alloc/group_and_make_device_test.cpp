@@ -91,6 +91,43 @@ TEST_P(group_blocks, made_objects_begin_and_end_once) {
   EXPECT_EQ(h.report().live, 0u);
 }
 
+template <unsigned Bytes>
+struct sized {
+  unsigned char content[Bytes];
+};
+
+// Lanes of one warp make objects of two types, and others get blocks, at the same time.
+struct make_of_two_types {
+  heap_ref heap;
+  std::uint32_t* wrong;
+  template <class T>
+  GROSR_DEVICE void use(T* p) const {
+    for (auto& byte : p->content) byte = static_cast<unsigned char>(self());
+    for (auto& byte : p->content)
+      if (byte != static_cast<unsigned char>(self())) add(wrong);
+    if (heap.usable(p) < sizeof(T)) add(wrong);
+    heap.destroy(p);
+  }
+  GROSR_DEVICE void operator()() const {
+    for (unsigned turn = 0; turn < 10; ++turn) {
+      if (self() % 3 == 0)
+        use(heap.make<sized<40>>());
+      else if (self() % 3 == 1)
+        use(heap.make<sized<200>>());
+      else
+        use(static_cast<sized<5000>*>(heap.allocate(5000)));
+    }
+  }
+};
+
+TEST_P(group_blocks, objects_of_two_types_are_apart) {
+  const heap h(where(), 256 * slab_bytes);
+  auto wrong = make<std::uint32_t>(1);
+  run(2, 64, make_of_two_types{h.ref(), wrong.data()});
+  EXPECT_EQ(contents(wrong)[0], 0u);
+  EXPECT_EQ(h.report().live, 0u);
+}
+
 TEST_P(group_blocks, nothing_begins_without_memory) {
   const heap h(where(), slab_bytes);
   hoard all(h);

@@ -41,11 +41,12 @@ struct get_block {
   }
 };
 
-// Takes a whole slab for good, and waits for it.
+// Takes slabs side by side for good, and waits for them.
 struct want_slab {
   std::uint32_t* got;
+  std::uint32_t count = 1;
   GROSR_DEVICE int operator()(auto& context) const {
-    if (context.heap().allocate(alloc::slab_bytes) == nullptr)
+    if (context.heap().allocate(count * alloc::slab_bytes) == nullptr)
       return context.retry(*this) ? 0 : -ENOMEM;
     simt::atomic_ref<std::uint32_t>(*got).fetch_add(1, simt::relaxed);
     return 0;
@@ -60,12 +61,24 @@ struct give_slabs {
   }
 };
 
+// Which kinds of heap give a block: 1 for heap(), 2 for checked_heap().
+struct try_both {
+  std::uint32_t* got;
+  GROSR_DEVICE void operator()(auto& context) const {
+    void* p = context.heap().allocate(64);
+    void* q = context.checked_heap(*this).allocate(64);
+    *got = (p != nullptr ? 1 : 0) + (q != nullptr ? 2 : 0);
+    context.heap().deallocate(p);
+    context.checked_heap(*this).deallocate(q);
+  }
+};
+
 struct leak_block {
   std::uint32_t bytes;
   GROSR_DEVICE void operator()(auto& context) const { context.checked_heap(*this).allocate(bytes); }
 };
 
-using heap_runtime = runtime<check_block, get_block, want_slab, give_slabs, leak_block>;
+using heap_runtime = runtime<check_block, get_block, want_slab, give_slabs, try_both, leak_block>;
 
 runtime_options with(const heap& h) {
   runtime_options o;
@@ -119,6 +132,25 @@ TEST_P(tasks_and_a_heap, wait_until_memory_is_freed) {
   EXPECT_EQ(r.stats().failed, 0u);
 }
 
+TEST_P(tasks_and_a_heap, wait_for_room_side_by_side) {
+  constexpr std::uint32_t slabs = 32, wanted = 4;
+  heap h(where(), slabs * std::size_t{alloc::slab_bytes});
+  auto held = make<void*>(slabs);
+  auto got = make<std::uint32_t>(1);
+  run(1, 32, take_all{h.ref(), held.data(), slabs});
+  runtime_options o = with(h);
+  o.memory_wait = 500ms;
+  heap_runtime r(where(), o);
+  r.submit(std::vector<want_slab>(slabs / wanted, want_slab{got.data(), wanted}));
+  for (std::uint32_t i = 0; i < slabs; i += 2) {  // somebody frees, for longer than memory_wait
+    EXPECT_FALSE(r.wait_all_for(50ms));
+    r.submit(give_slabs{held.data() + i, 2});
+  }
+  r.stop();
+  EXPECT_EQ(contents(got)[0], slabs / wanted);
+  EXPECT_EQ(r.stats().failed, 0u);
+}
+
 TEST_P(tasks_and_a_heap, give_up_when_nobody_frees) {
   constexpr std::uint32_t slabs = 32;
   heap h(where(), slabs * std::size_t{alloc::slab_bytes});
@@ -142,6 +174,19 @@ TEST_P(tasks_and_a_heap, have_no_memory_without_one) {
   EXPECT_TRUE(t.failed());
 }
 
+TEST_P(tasks_and_a_heap, have_only_the_kind_it_is_of) {
+  for (const bool checked : {false, true}) {
+    heap h(where(), 8 << 20, {checked});
+    auto got = make<std::uint32_t>(1);
+    heap_runtime r(where(), with(h));
+    r.submit(try_both{got.data()}).wait();
+    r.stop();
+    EXPECT_EQ(contents(got)[0], checked ? 2u : 1u);
+    EXPECT_EQ(h.report().live, 0u);
+    EXPECT_TRUE(h.findings().empty());
+  }
+}
+
 TEST_P(tasks_and_a_heap, keep_it_alive) {
   auto wrong = make<std::uint32_t>(1);
   std::optional<heap> h(std::in_place, where(), 8 << 20);
@@ -151,6 +196,21 @@ TEST_P(tasks_and_a_heap, keep_it_alive) {
   r.stop();
   EXPECT_EQ(r.stats().failed, 0u);
   EXPECT_EQ(contents(wrong)[0], 0u);
+}
+
+TEST_P(tasks_and_a_heap, run_beside_the_calls_of_the_host) {
+  heap h(where(), 8 << 20);
+  auto wrong = make<std::uint32_t>(1);
+  heap_runtime r(where(), with(h));
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    r.submit(std::vector<get_block>(20, get_block{wrong.data(), i}));
+    void* p = h.allocate(1000);
+    EXPECT_NE(p, nullptr);
+    h.deallocate(p);
+  }
+  r.stop();
+  EXPECT_EQ(contents(wrong)[0], 0u);
+  EXPECT_EQ(h.report().live, 0u);
 }
 
 TEST_P(tasks_and_a_heap, are_named_by_a_checked_one) {

@@ -12,6 +12,7 @@
 
 namespace grosr::alloc {
 
+/// What can be wrong with a block.
 enum class fault : std::uint32_t { double_free, foreign_free, written_past_end, leak };
 
 /// The last 16 bytes of a slot. A block that is live is stamped with its address, one that was
@@ -59,8 +60,8 @@ GROSR_DEVICE inline std::size_t canary_bytes(std::size_t bytes, std::size_t slot
 
 /// What was asked for, or what there is room for if the record was written over.
 GROSR_DEVICE inline std::size_t bytes_of(void* p, std::size_t slot_bytes) {
-  std::size_t bytes = record_of(p, slot_bytes).bytes;
-  return bytes < slot_bytes - extra_bytes ? bytes : slot_bytes - extra_bytes;
+  std::size_t bytes = record_of(p, slot_bytes).bytes, room = slot_bytes - extra_bytes;
+  return bytes != 0 && bytes < room ? bytes : room;
 }
 
 /// Marks a new block.

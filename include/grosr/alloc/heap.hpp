@@ -50,7 +50,7 @@ struct heap_report {
 
 /// Something that a checked heap found.
 struct heap_finding {
-  enum class kind { double_free, foreign_free, written_past_end, leak };
+  using kind = alloc::fault;  ///< double_free, foreign_free, written_past_end or leak
   kind what{};
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;      ///< asked for; 0 where that was written over or never known

@@ -85,11 +85,12 @@ struct alignas(128) column {
 /// Rarely written words that all share, each on a line of its own.
 struct shared_words {
   alignas(128) std::uint32_t run_lock;
-  alignas(128) std::uint32_t watched;       ///< not 0 once memory ran out
-  alignas(128) std::uint32_t epoch;         ///< grows, if watched, when slots or slabs came free
-  std::uint32_t epoch_seen;                 ///< by who waits for it
-  std::uint64_t seen_at;                    ///< and when it was first seen (clock_ns)
+  alignas(128) std::uint32_t watched;  ///< not 0 once memory ran out
+  alignas(128) std::uint32_t epoch;    ///< grows by 2, if watched, when slots or slabs came free
+  std::uint32_t epoch_seen;            ///< by who waits for it
+  std::uint64_t seen_at;               ///< and when it was first seen (clock_ns)
   alignas(128) std::uint32_t dry[classes];  ///< epoch + 1 at which there was no memory for a class
+  std::uint32_t dry_length;                 ///< slabs of the run for which there was none then
 };
 
 /// Everything a heap consists of; by value in a heap_ref.
@@ -119,7 +120,8 @@ struct heap_view {
   GROSR_DEVICE slab_set crumbs(std::uint32_t c) const {
     return {sets + std::size_t{2 + slot_classes + c} * set_words, count};
   }
-  static constexpr std::uint32_t states_multiple = 16;  ///< the end has states of no slabs
+  /// States are padded to a multiple of this, for loads that are under way together.
+  static constexpr std::uint32_t states_multiple = 16;
   static constexpr std::uint32_t set_count = 2 + 2 * slot_classes;
 
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> state_of(std::uint32_t slab) const {
@@ -130,6 +132,10 @@ struct heap_view {
   }
   GROSR_DEVICE unsigned char* address(std::uint32_t slab, std::uint32_t offset) const {
     return slabs + std::size_t{slab} * slab_bytes + offset;
+  }
+
+  GROSR_DEVICE std::uint32_t& desk(std::uint32_t c, std::uint32_t column, std::uint32_t way) const {
+    return desks[(c * column_count + column) * max_ways + way];
   }
 
   /// The column of the SM that the caller runs on.

@@ -21,7 +21,8 @@ class heap_resource {
  public:
   static constexpr std::size_t default_alignment = 256;
 
-  explicit heap_resource(const heap& h) : heap_(&h) {}
+  /// Throws error(misuse) for a checked heap.
+  explicit heap_resource(const heap& h) : heap_(&h) { h.ref(); }
 
   void* allocate(std::size_t bytes, std::size_t alignment = default_alignment) const {
     return heap_->allocate(bytes, alignment);

@@ -13,28 +13,38 @@ class runs {
   GROSR_DEVICE explicit runs(const heap_view& v) : v_(v) {}
 
   /// One lane: `length` slabs side by side, at least 2; the first one's number, or none.
-  GROSR_DEVICE GROSR_NOINLINE std::uint32_t take(std::uint64_t length) const {
+  GROSR_DEVICE std::uint32_t take(std::uint64_t length) const {
     if (length > v_.count) return none;
-    simt::atomic_ref<std::uint32_t> lock(v_.words->run_lock);
     auto n = static_cast<std::uint32_t>(length);
-    for (unsigned tries = 0; tries < 4; ++tries) {
-      simt::wait_until([&] { return lock.exchange(1, simt::acquire) == 0; }, simt::forever, nullptr,
-                       "the lane that looks for a run of slabs");
+    word lock(v_.words->run_lock);
+    std::uint32_t first = none;
+    for (unsigned tries = 0; tries < 4 && first == none && !is_dry(n); ++tries) {
+      // A5: pairs with R5.
+      simt::wait_until(
+          [&] { return lock.load(simt::relaxed) == 0 && lock.exchange(1, simt::acquire) == 0; },
+          simt::forever, nullptr, "the lane that looks for a run of slabs");
+      std::uint32_t now = word(v_.words->epoch).load(simt::relaxed);
       bool overtaken = false;
-      std::uint32_t first = search(n, overtaken);
-      lock.store(0, simt::release);  // R5: pairs with the exchange above
-      if (first != none) {
-        simt::atomic_ref<std::uint32_t>(v_.run_lengths[first]).store(n, simt::relaxed);
-        v_.state_of(first).fetch_add(state::of_class(run_class) + 1, simt::relaxed);
-        return first;
+      if (!is_dry(n)) {
+        if (tries == 1) supply::watch(v_);
+        if (tries != 0) supply::reclaim(v_);
+        first = search(n, overtaken);
+        // What is freed from here on changes the epoch.
+        if (first == none && tries > 1 && !overtaken) {
+          word(v_.words->dry_length).store(n, simt::relaxed);
+          word(v_.words->dry[run_class]).store(now | 1, simt::relaxed);
+        }
       }
-      if (!supply::reclaim(v_) && !overtaken && tries != 0) break;
+      lock.store(0, simt::release);  // R5: pairs with A5
     }
-    return none;
+    if (first == none) return none;
+    word(v_.run_lengths[first]).store(n, simt::relaxed);
+    v_.state_of(first).fetch_add(state::of_class(run_class) + 1, simt::relaxed);
+    return first;
   }
 
   /// One lane: gives back the run that begins at `slab`; false if none does.
-  GROSR_DEVICE GROSR_NOINLINE bool give_back(std::uint32_t slab) const {
+  GROSR_DEVICE bool give_back(std::uint32_t slab) const {
     simt::atomic_ref<std::uint64_t> word = v_.state_of(slab);
     std::uint64_t s = word.load(simt::relaxed);
     std::uint32_t n = simt::atomic_ref<std::uint32_t>(v_.run_lengths[slab]).load(simt::relaxed);
@@ -52,6 +62,16 @@ class runs {
   }
 
  private:
+  using word = simt::atomic_ref<std::uint32_t>;
+
+  // Whether nothing came free since there was no run of `n` slabs, or of fewer. Under the lock
+  // exact; else both words may be of different moments, and the answer late.
+  GROSR_DEVICE bool is_dry(std::uint32_t n) const {
+    return n >= word(v_.words->dry_length).load(simt::relaxed) &&
+           word(v_.words->dry[run_class]).load(simt::relaxed) ==
+               (word(v_.words->epoch).load(simt::relaxed) | 1);
+  }
+
   // From the end downwards, so that runs and slabs of slots meet late.
   GROSR_DEVICE std::uint32_t search(std::uint32_t n, bool& overtaken) const {
     slab_set pool = v_.pool();
@@ -91,6 +111,7 @@ class runs {
       if (got != wanted) {
         if (got != 0) v_.pool().insert_bits(at / 64, got);
         put(first, at - first);
+        slabs(v_).tell();  // others may not have found them meanwhile
         return false;
       }
       at += static_cast<std::uint32_t>(simt::popcount64(wanted));

@@ -77,7 +77,7 @@ class slabs {
     // R6: pairs with A6.
     std::uint64_t before = v_.state_of(slab).fetch_add(
         state::of_class(c) | (held ? state::held : 0) | state::promise(got), simt::after_result());
-    if (state::is_alive(before)) return {};  // cannot be; but nobody goes on before it is born
+    if (state::is_alive(before)) return {};  // never; to ask makes the caller wait for the answer
     return {slab, got, state::cursor(before), held};
   }
 
@@ -202,14 +202,15 @@ class slabs {
     }
   }
 
+  /// E1: what the caller did before is found by who looks after E2, or this is true.
   GROSR_DEVICE bool is_watched() const {
+    simt::fence_after_answer();
     return simt::atomic_ref<std::uint32_t>(v_.words->watched).load(simt::relaxed) != 0;
   }
 
   /// Slots or slabs came free, and are where others find them.
   GROSR_DEVICE void tell() const {
-    // E1: what was freed before this load is found by who looks after E2.
-    if (is_watched()) simt::atomic_ref<std::uint32_t>(v_.words->epoch).fetch_add(1, simt::relaxed);
+    if (is_watched()) simt::atomic_ref<std::uint32_t>(v_.words->epoch).fetch_add(2, simt::relaxed);
   }
 
  private:
@@ -251,7 +252,7 @@ class slabs {
       if (state::count(now) < heap_view::partial_below(slots_of(c))) {
         if (!all.put_on_shelf(slab, c)) v.partial(c).insert(slab);
       } else {
-        if (!all.is_watched()) return;  // found when memory runs out
+        if (!all.is_watched()) return;  // E2 finds it
         v.crumbs(c).insert(slab);
       }
     }

@@ -14,8 +14,7 @@ class supply {
       : v_(v),
         class_(c),
         column_(v.column_of_caller()),
-        desk_(v.desks[(c * v.column_count + column_) * max_ways +
-                      (simt::warp_slot() & (v.ways(slots_of(c)) - 1))]) {}
+        desk_(v.desk(c, column_, simt::warp_slot() & (v.ways(slots_of(c)) - 1))) {}
 
   /// One lane: promises it up to n slots of the slab on its desk. Tells what was on the desk.
   GROSR_DEVICE promise try_take(std::uint32_t n, std::uint32_t& d) const {
@@ -44,7 +43,6 @@ class supply {
         if (p.count != 0) return p;
         continue;
       }
-      begin_move();
       promise p = next_slab(n);
       if (p.count != 0) {
         put_on_desk(d, p, alone);
@@ -78,12 +76,32 @@ class supply {
     return got;
   }
 
+  /// From the first time on that memory runs out, who frees lists slabs with any free slot and
+  /// changes the epoch. Slabs that came to have one before are listed here.
+  GROSR_DEVICE GROSR_NOINLINE static void watch(const heap_view& v) {
+    word watched(v.words->watched);
+    std::uint32_t before = watched.load(simt::relaxed);
+    if (before == 0 && watched.compare_exchange(before, 1, simt::relaxed)) {
+      simt::fence(simt::seq_cst);                                // E2
+      constexpr unsigned together = heap_view::states_multiple;  // loads under way
+      for (std::uint32_t first = 0; first < v.count; first += together) {
+        std::uint64_t s[together];
+        for (unsigned k = 0; k < together; ++k) s[k] = v.state_of(first + k).load(simt::relaxed);
+        for (unsigned k = 0; k < together; ++k) list_if_not_full(v, first + k, s[k]);
+      }
+      watched.store(2, simt::release);  // R8
+    } else {
+      simt::wait_until([&] { return watched.load(simt::acquire) == 2; }, simt::forever, nullptr,
+                       "the lane that looks through all slabs");  // A8
+    }
+  }
+
   /// Takes the empty slabs that desks hold back to the pool; true if there was one.
   GROSR_DEVICE static bool reclaim(const heap_view& v) {
     column& here = v.columns[v.column_of_caller()];
     std::uint32_t leaf = slab_set::none;
     for (bool found = false;;) {
-      word(here.begun).fetch_add(1, simt::in_turn());
+      simt::await(word(here.begun).fetch_add(1, simt::in_turn()));
       slab_pick one = v.idle().take(leaf, 0, 1, 0);
       if (one.mask == 0) {
         word(here.begun).fetch_sub(1, simt::in_turn());
@@ -93,6 +111,7 @@ class supply {
       v.state_of(slab).fetch_and(~state::idle, simt::relaxed);
       if (slabs(v).kill(slab, 0)) {
         v.pool().insert(slab);
+        slabs(v).tell();
         found = true;
       }
       word(here.ended).fetch_add(1, simt::in_turn());
@@ -108,9 +127,10 @@ class supply {
 
   GROSR_DEVICE std::uint32_t spread() const { return column_ * 5 + simt::warp_slot() * 4; }
 
-  // While a lane moves a slab from where all find it to where all find it, it is in between.
-  GROSR_DEVICE void begin_move() const {
-    word(v_.columns[column_].begun).fetch_add(1, simt::in_turn());
+  // While a lane moves a slab from where all find it to where all find it, it is in between. The
+  // move may go on when the answer has come.
+  GROSR_DEVICE std::uint32_t begin_move() const {
+    return word(v_.columns[column_].begun).fetch_add(1, simt::in_turn());
   }
   GROSR_DEVICE void end_move() const {
     word(v_.columns[column_].ended).fetch_add(1, simt::in_turn());
@@ -133,18 +153,17 @@ class supply {
 
   GROSR_DEVICE bool is_dry() const {
     return word(v_.words->dry[class_]).load(simt::relaxed) ==
-           word(v_.words->epoch).load(simt::relaxed) + 1;
+           (word(v_.words->epoch).load(simt::relaxed) | 1);
   }
 
   // There was no slab where one is looked for first. There is no memory when four looks through all
   // places find none and no slab was moved meanwhile, which others are then told. After many looks
   // in vain that something interfered with: none as well.
   GROSR_DEVICE GROSR_NOINLINE promise look_everywhere(std::uint32_t n) const {
-    begin_to_watch();
+    watch(v_);
     for (unsigned look = 0, vain = 0; look < 64 && !is_dry(); ++look) {
       std::uint32_t now = word(v_.words->epoch).load(simt::relaxed);
       std::uint32_t ended = moves_ended(), begun = moves_begun();
-      begin_move();
       promise p = next_slab(n);
       if (p.count == 0) p = from_any_shelf(n);
       if (p.count != 0) {
@@ -160,7 +179,7 @@ class supply {
           word(v_.words->epoch).load(simt::relaxed) == now) {
         // More than once, for promises that are about to be taken back hide empty slabs.
         if (++vain == 4) {
-          word(v_.words->dry[class_]).store(now + 1, simt::relaxed);
+          word(v_.words->dry[class_]).store(now | 1, simt::relaxed);
           break;
         }
       } else {
@@ -180,20 +199,22 @@ class supply {
       return;
     }
     if (locked)
-      word(desk_).store(with, simt::after_result());  // R7
+      simt::await(word(desk_).exchange(with, simt::after_result()));  // R7
     else if ((d & desk::locked) != 0 ||
              !word(desk_).compare_exchange(d, with, simt::after_result()))  // R7
       other = p.slab + 1;
     if (other != 0) slabs(v_).let_go(other - 1);
   }
 
-  // Slots of a slab that the caller then holds: from the shelf, from the pool, and when that is
-  // empty from the sets of the class.
+  // Begins a move: slots of a slab that the caller then holds: from the shelf, from the pool, and
+  // when that is empty from the sets of the class.
   GROSR_DEVICE promise next_slab(std::uint32_t n) const {
     column& here = v_.columns[column_];
+    std::uint32_t begun = begin_move();
     slab_set pool = v_.pool();
     std::uint32_t near = home(), on_shelf = shelf_places_used(here);
     std::uint64_t at_home = pool.leaf_bits(near);
+    simt::await(begun);
     promise p;
     if (on_shelf != 0) p = from_shelf(here, on_shelf, n, 3);
     if (p.count != 0) return p;
@@ -247,40 +268,21 @@ class supply {
     return slabs(v_).reserve(desk::slab_plus_one(d) - 1, class_, n);
   }
 
-  GROSR_DEVICE void list_if_not_full(std::uint32_t slab, std::uint64_t s) const {
+  GROSR_DEVICE static void list_if_not_full(const heap_view& v, std::uint32_t slab,
+                                            std::uint64_t s) {
     if (!state::is_alive(s) || state::is_held(s)) return;
     std::uint32_t c = state::class_in(s);
-    if (c < slot_classes && state::count(s) < slots_of(c)) v_.crumbs(c).insert(slab);
-  }
-
-  // From the first time on that memory runs out, who frees lists slabs with any free slot and
-  // changes the epoch. Slabs that came to have one before are found here.
-  GROSR_DEVICE GROSR_NOINLINE void begin_to_watch() const {
-    word watched(v_.words->watched);
-    std::uint32_t before = watched.load(simt::relaxed);
-    if (before == 0 && watched.compare_exchange(before, 1, simt::relaxed)) {
-      simt::fence(simt::seq_cst);                                // E2
-      constexpr unsigned together = heap_view::states_multiple;  // loads under way
-      for (std::uint32_t first = 0; first < v_.count; first += together) {
-        std::uint64_t s[together];
-        for (unsigned k = 0; k < together; ++k) s[k] = v_.state_of(first + k).load(simt::relaxed);
-        for (unsigned k = 0; k < together; ++k) list_if_not_full(first + k, s[k]);
-      }
-      watched.store(2, simt::release);  // R8
-    } else {
-      simt::wait_until([&] { return watched.load(simt::acquire) == 2; }, simt::forever, nullptr,
-                       "the lane that looks through all slabs");  // A8
-    }
+    if (c < slot_classes && state::count(s) < slots_of(c)) v.crumbs(c).insert(slab);
   }
 
   // A few slots are sooner had of another way's slab than of a new one.
   GROSR_DEVICE promise from_near_desk(std::uint32_t n) const {
     constexpr unsigned looks = 3;
     std::uint32_t ways = v_.ways(slots_of(class_)), mine = simt::warp_slot() & (ways - 1);
-    std::uint32_t* desks = &desk_ - mine;
     std::uint32_t slab[looks], room = 0;
     for (unsigned i = 0; i < looks; ++i)
-      slab[i] = desk::slab_plus_one(word(desks[(mine + i + 1) & (ways - 1)]).load(simt::relaxed));
+      slab[i] = desk::slab_plus_one(
+          word(v_.desk(class_, column_, (mine + i + 1) & (ways - 1))).load(simt::relaxed));
     for (unsigned i = 0; i < looks; ++i) {
       if (slab[i] == 0) continue;
       std::uint64_t s = v_.state_of(slab[i] - 1).load(simt::relaxed);
@@ -302,7 +304,7 @@ class supply {
   GROSR_DEVICE promise from_any_desk(std::uint32_t n) const {
     std::uint32_t ways = v_.ways(slots_of(class_));
     for (std::uint32_t i = 0; i < v_.column_count * ways; ++i) {
-      std::uint32_t& other = v_.desks[(class_ * v_.column_count + i / ways) * max_ways + i % ways];
+      std::uint32_t& other = v_.desk(class_, i / ways, i % ways);
       std::uint32_t d = word(other).load(simt::relaxed);
       if ((d & desk::locked) != 0) d = wait_for_desk(other, d);
       if (desk::slab_plus_one(d) == 0) continue;

@@ -44,10 +44,12 @@ class context {
     return spawner_.try_spawn(task, static_cast<std::uint32_t>(p) % priority_levels, false);
   }
 
-  /// The heap that the runtime was given (runtime_options::heap); without one it has no memory.
+  /// The heap that the runtime was given (runtime_options::heap). Without one, and with a checked
+  /// one, it has no memory.
   GROSR_DEVICE const heap_ref& heap() const { return spawner_.get_heap(); }
 
-  /// The same for a checked heap; the task's type is named in findings.
+  /// The same for a checked heap; the task's type is named in findings. It has no memory if the
+  /// heap is not checked.
   template <class Task>
   GROSR_DEVICE checked_heap_ref checked_heap(const Task&) const {
     return spawner_.template get_checked_heap<Task>();
@@ -59,7 +61,7 @@ class context {
   /// example. Each lane that calls starts one: in a warp or block task let one thread ask.
   template <class Task>
   GROSR_DEVICE bool retry(const Task& task) {
-    if (!heap().wait_for_free(spawner_.memory_wait_ns())) return false;
+    if (!spawner_.wait_for_memory()) return false;
     spawner_.spawn(task, static_cast<std::uint32_t>(priority::low), false, depth_);
     return true;
   }

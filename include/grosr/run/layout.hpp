@@ -200,8 +200,10 @@ struct view {
   std::uint32_t* running_host;  ///< pinned: told_word, by worker; at most every 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
-  heap_ref heap;       ///< what the runtime was given, or an empty one
-  trace_event* trace;  ///< null: off; [worker][trace_capacity]
+  // Of both at least one is empty.
+  heap_ref heap;                  ///< what the runtime was given, if it is not checked
+  checked_heap_ref checked_heap;  ///< if it is
+  trace_event* trace;             ///< null: off; [worker][trace_capacity]
   std::uint32_t* trace_counts;
 
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;

@@ -68,13 +68,15 @@ class spawner {
   GROSR_DEVICE bool aborted() const { return v_.aborted(); }
 
   GROSR_DEVICE const heap_ref& get_heap() const { return v_.heap; }
-  GROSR_DEVICE std::uint64_t memory_wait_ns() const {
-    return std::uint64_t{v_.memory_wait_us} * 1000;
+  /// Whether it is worth to ask for memory again; may wait 20 us.
+  GROSR_DEVICE bool wait_for_memory() const {
+    std::uint64_t limit_ns = std::uint64_t{v_.memory_wait_us} * 1000;
+    return v_.heap.wait_for_free(limit_ns) || v_.checked_heap.wait_for_free(limit_ns);
   }
   /// Owners of the task types follow each other.
   template <class T>
   GROSR_DEVICE checked_heap_ref get_checked_heap() const {
-    alloc::heap_view v = v_.heap.view();
+    alloc::heap_view v = v_.checked_heap.view();
     v.owner += types::template index_of<T>();
     return checked_heap_ref(v);
   }

@@ -33,6 +33,22 @@ GROSR_DEVICE constexpr order after_result() {
 #endif
 }
 
+/// Goes on only when `answer`, an atomic's, has come, so that what follows comes after that atomic
+/// on a GPU as well (see after_result()).
+GROSR_DEVICE inline void await([[maybe_unused]] std::uint32_t answer) {
+#if GROSR_ON_GPU
+  if (answer == 0xb5e7'0a1d) __nanosleep(0);  // a branch: an empty asm is no use to the assembler
+#endif
+}
+
+/// Between an atomic whose answer has come and a load: nobody who does the same with the two the
+/// other way round can miss both. What is seq_cst elsewhere comes with the answer on a GPU.
+GROSR_DEVICE inline void fence_after_answer() {
+#if !GROSR_ON_GPU
+  std::atomic_thread_fence(seq_cst);
+#endif
+}
+
 /// The order of read-modify-writes of which each decides whether the next one is made.
 GROSR_DEVICE constexpr order in_turn() {
 #if GROSR_ON_GPU

@@ -15,7 +15,8 @@ void tour_memory(session& s, const std::string&) {
 
   const traffic filled = t.allocate(sizes, true);
   const heap_report full = h.report();
-  const std::uint64_t wrong = t.release(1, 1, true).wrong + t.churn(sizes, turns, true).wrong;
+  std::uint64_t wrong = t.release(1, 1, true).wrong;
+  wrong += t.churn(sizes, turns, true).wrong;
   const std::string left = trouble(h);
   const double allocations = static_cast<double>(threads) * turns;
   row line("memory");
