@@ -16,7 +16,7 @@
 #include <new>
 #include <utility>
 
-#include "grosr/alloc/runs.hpp"
+#include "grosr/alloc/crew.hpp"
 #include "grosr/simt/shared.hpp"
 
 namespace grosr {
@@ -134,8 +134,8 @@ class basic_heap_ref {
   /// Bytes that the block of `p` has room for, at least what was asked for; 0 if it is no block. In
   /// a checked heap just what was asked for.
   GROSR_DEVICE std::size_t usable(void* p) const {
-    place at = place_in(v_, p, state_at(v_, p));
-    std::size_t has = slot_size(v_, at);
+    alloc::place at = alloc::place_in(v_, p, alloc::state_at(v_, p));
+    std::size_t has = alloc::slot_size(v_, at);
     if constexpr (Checked)
       return has == 0 ? 0 : alloc::checked::bytes_of(p, has);
     else
@@ -143,7 +143,7 @@ class basic_heap_ref {
   }
 
   /// Whether `p` points into the heap's memory.
-  GROSR_DEVICE bool owns(const void* p) const { return offset_of(v_, p) < size(); }
+  GROSR_DEVICE bool owns(const void* p) const { return alloc::offset_of(v_, p) < size(); }
 
   /// Bytes that the heap manages.
   GROSR_DEVICE std::size_t size() const { return std::size_t{v_.count} * alloc::slab_bytes; }
@@ -151,41 +151,6 @@ class basic_heap_ref {
   GROSR_DEVICE const alloc::heap_view& view() const { return v_; }
 
  private:
-  static constexpr std::uint32_t no_block = alloc::classes;
-  using count = simt::atomic_ref<std::uint64_t>;
-
-  struct place {
-    std::uint32_t slab, kind, slot;  // kind: a class, or no_block
-    std::uint64_t state;             // the slab's word
-  };
-
-  GROSR_DEVICE static std::size_t offset_of(const alloc::heap_view& v, const void* p) {
-    return static_cast<std::size_t>(static_cast<const unsigned char*>(p) - v.slabs);
-  }
-
-  // The word of the slab that `p` lies in; a dead one's if in none.
-  GROSR_DEVICE static std::uint64_t state_at(const alloc::heap_view& v, const void* p) {
-    std::size_t slab = offset_of(v, p) / alloc::slab_bytes;
-    return slab < v.count ? v.state_of(static_cast<std::uint32_t>(slab)).load(simt::relaxed) : 0;
-  }
-
-  GROSR_DEVICE static place place_in(const alloc::heap_view& v, const void* p, std::uint64_t s) {
-    std::size_t offset = offset_of(v, p);
-    auto slab = static_cast<std::uint32_t>(offset / alloc::slab_bytes);
-    std::uint32_t inside = static_cast<std::uint32_t>(offset) % alloc::slab_bytes;
-    if (!alloc::state::is_alive(s)) return {slab, no_block, 0, s};
-    std::uint32_t c = alloc::state::class_in(s);
-    if (c == alloc::run_class) return {slab, inside == 0 ? c : no_block, 0, s};
-    std::uint32_t slot = alloc::slot_at(c, inside);
-    return {slab, slot < alloc::slots_of(c) ? c : no_block, slot, s};
-  }
-
-  GROSR_DEVICE static std::size_t slot_size(const alloc::heap_view& v, const place& at) {
-    if (at.kind == alloc::run_class)
-      return std::size_t{alloc::runs(v).length(at.slab)} * alloc::slab_bytes;
-    return at.kind < alloc::slot_classes ? alloc::slot_bytes(at.kind) : 0;
-  }
-
   GROSR_DEVICE static std::uint64_t runs_of(std::size_t bytes) {
     return bytes / alloc::slab_bytes + (bytes % alloc::slab_bytes != 0);  // cannot overflow
   }
@@ -193,7 +158,7 @@ class basic_heap_ref {
   GROSR_DEVICE void* get(std::size_t bytes, std::size_t alignment, bool uniform) const {
     if (bytes == 0 || v_.count == 0) return nullptr;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > alloc::slab_bytes) {
-      count(v_.faults->bad_alignment).fetch_add(1, simt::relaxed);
+      alloc::fault_count(v_.faults->bad_alignment).fetch_add(1, simt::relaxed);
       return nullptr;
     }
     std::size_t asked = bytes;
@@ -203,10 +168,10 @@ class basic_heap_ref {
     if (c == alloc::run_class) {
       p = get_run(v_, runs_of(bytes));
     } else if (simt::is_whole_warp()) {
-      p = get_slots(v_, c, simt::full_mask, simt::match_any(simt::full_mask, c, uniform));
+      p = alloc::get_slots(v_, c, simt::full_mask, simt::match_any(simt::full_mask, c, uniform));
       simt::sync_warp();  // what the leaders acquired, all have
     } else {
-      p = get_slots_of_some(v_, c, uniform);
+      p = alloc::get_slots_of_some(v_, c, uniform);
     }
     if constexpr (Checked) {
       std::size_t has =
@@ -216,200 +181,29 @@ class basic_heap_ref {
     return p;
   }
 
-  // What is called out of line takes the view by value: a pointer to it would put it on the stack
-  // of every caller, and its loads before the atomics that need them.
-
   GROSR_DEVICE GROSR_NOINLINE static void* get_run(alloc::heap_view v, std::uint64_t length) {
     std::uint32_t slab = alloc::runs(v).take(length);
     if (slab != alloc::runs::none) return v.address(slab, 0);
-    count(v.faults->failures[alloc::run_class]).fetch_add(1, simt::relaxed);
+    alloc::fault_count(v.faults->failures[alloc::run_class]).fetch_add(1, simt::relaxed);
     return nullptr;
   }
 
-  // Apart from what whole warps do, so that the masks of their collectives are constants: the
-  // compiler guards others by some ten instructions each.
-  GROSR_DEVICE GROSR_NOINLINE static void* get_slots_of_some(alloc::heap_view v, std::uint32_t c,
-                                                             bool uniform) {
-    std::uint32_t crew = simt::active_mask();
-    void* p = get_slots(v, c, crew, simt::match_any(crew, c, uniform));
-    simt::sync_warp(crew);
-    return p;
-  }
-
-  // Lanes of `crew` each get a slot of their class c; those of one class are a group, whose lowest
-  // lane leads. All stay together: collectives of smaller masks would break the warp up. Straight
-  // on where the desk's slab has enough and the first word looked at has it; loops would break it
-  // up too.
-  GROSR_DEVICE static void* get_slots(const alloc::heap_view& v, std::uint32_t c,
-                                      std::uint32_t crew, std::uint32_t group) {
-    alloc::supply from(v, c);
-    alloc::request r{group, 0, {}, {}};
-    std::uint32_t slots = alloc::slots_of(c);
-    void* mine = nullptr;
-    if (simt::any(crew, simt::popcount(group) >= slots)) {
-      mine = get_slabs(v, from, c, slots, crew, r.group);
-      bool served = mine != nullptr;
-      crew = simt::ballot(crew, !served);
-      if (served) return mine;
-    }
-    unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
-    if (simt::lane_id() == leader) {
-      r.promised = from.try_take(n, r.desk);
-      if (r.promised.count == n) r.found = alloc::slabs(v).find_first(r.promised, slots);
-    }
-    std::uint64_t both =
-        std::uint64_t{r.promised.slab * alloc::words_a_slab + r.found.word} << 32 | r.found.bits;
-    both = simt::shuffle(crew, both, leader);
-    auto bits = static_cast<std::uint32_t>(both), at = static_cast<std::uint32_t>(both >> 32);
-    bool served = simt::popcount(bits) == n;
-    crew = simt::ballot(crew, !served);
-    if (!served) [[unlikely]]
-      return get_slots_slowly(v, c, crew, r);
-    std::uint32_t slot = at % alloc::words_a_slab * 32 +
-                         simt::nth_bit(bits, simt::rank_in(r.group, simt::lane_id()));
-    return v.address(at / alloc::words_a_slab, slot * alloc::slot_bytes(c));
-  }
-
-  // The same, with what the leader has begun.
-  GROSR_DEVICE GROSR_NOINLINE static void* get_slots_slowly(alloc::heap_view v, std::uint32_t c,
-                                                            std::uint32_t crew, alloc::request r) {
-    alloc::supply from(v, c);
-    std::uint32_t slots = alloc::slots_of(c);
-    for (;;) {
-      unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
-      bool leads = simt::lane_id() == leader;
-      if (leads && r.promised.count == 0) r.promised = from.refill(n, r.desk);
-      r.promised = alloc::from_lane(crew, r.promised, leader);
-      std::uint32_t got = r.promised.count;
-      if (leads && got == 0) count(v.faults->failures[c]).fetch_add(n, simt::relaxed);
-      std::uint32_t slot = alloc::slabs(v).find_slots(r, slots, crew);
-      bool served = simt::rank_in(r.group, simt::lane_id()) < got;
-      crew = simt::ballot(crew, !served && got != 0);
-      if (served) return v.address(r.promised.slab, slot * alloc::slot_bytes(c));
-      if (got == 0) return nullptr;
-      r.group &= ~simt::lowest_bits(r.group, got);
-      r.found = {};
-      r.promised = {};
-      if (simt::lane_id() == simt::lowest_bit(r.group))
-        r.promised = from.try_take(simt::popcount(r.group), r.desk);
-    }
-  }
-
-  // Whole slabs for groups that fill at least one; lanes that got a slot of one leave their group.
-  GROSR_DEVICE static void* get_slabs(const alloc::heap_view& v, const alloc::supply& from,
-                                      std::uint32_t c, std::uint32_t slots, std::uint32_t crew,
-                                      std::uint32_t& group) {
-    unsigned leader = simt::lowest_bit(group), rank = simt::rank_in(group, simt::lane_id());
-    alloc::slab_pick got;
-    if (simt::lane_id() == leader && simt::popcount(group) >= slots)
-      got = from.take_slabs(divide(simt::popcount(group), slots));
-    got.first = simt::shuffle(crew, got.first, leader);
-    got.mask = simt::shuffle(crew, got.mask, leader);
-    std::uint32_t served = simt::popcount64(got.mask) * slots, which = divide(rank, slots);
-    void* mine = nullptr;
-    if (rank < served) {
-      std::uint32_t slab = got.first + simt::nth_bit64(got.mask, which),
-                    slot = rank - which * slots;
-      if (slot == 0) alloc::slabs(v).give_birth_full(slab, c, slots);
-      mine = v.address(slab, slot * alloc::slot_bytes(c));
-    }
-    group &= ~simt::lowest_bits(group, served);
-    // Nobody has a pointer into a slab that is not born.
-    simt::sync_warp(crew);
-    return mine;
-  }
-
-  // Slots of a slab mostly are a power of two where they are few.
-  GROSR_DEVICE static std::uint32_t divide(std::uint32_t n, std::uint32_t slots) {
-    return (slots & (slots - 1)) == 0 ? n >> simt::lowest_bit(slots) : n / slots;
-  }
-
   GROSR_DEVICE void put(void* p) const {
-    std::uint64_t state = state_at(v_, p);
+    std::uint64_t state = alloc::state_at(v_, p);
     if constexpr (Checked) {
-      if (!check(v_, p, place_in(v_, p, state))) return;
+      if (!alloc::may_free(v_, p, alloc::place_in(v_, p, state))) return;
     }
     if (simt::is_whole_warp()) {
       // R1: what was written to the block; pairs with A1 in find_first(), find_slots() and A3.
       simt::sync_warp(simt::full_mask);
       simt::fence(simt::release);
-      place at = place_in(v_, p, state);
+      alloc::place at = alloc::place_in(v_, p, state);
       if (simt::all(simt::full_mask, at.kind < alloc::run_class)) {
-        put_slots(v_, at, simt::full_mask);
+        alloc::free_slots(v_, at, simt::full_mask);
         return simt::sync_warp();
       }
     }
-    put_some(v_, p, state);
-  }
-
-  // Frees blocks of any kind; see get_slots_of_some().
-  GROSR_DEVICE GROSR_NOINLINE static void put_some(alloc::heap_view v, void* p,
-                                                   std::uint64_t state) {
-    std::uint32_t crew = simt::active_mask();
-    simt::sync_warp(crew);
-    simt::fence(simt::release);  // R1
-    place at = place_in(v, p, state);
-    bool in_slab = at.kind < alloc::run_class;
-    crew = simt::ballot(crew, in_slab);
-    if (in_slab)
-      put_slots(v, at, crew);
-    else if (at.kind != alloc::run_class || !alloc::runs(v).give_back(at.slab))
-      if (v.count != 0) count(v.faults->foreign).fetch_add(1, simt::relaxed);
-  }
-
-  // Lanes of `crew` free a slot each.
-  GROSR_DEVICE static void put_slots(const alloc::heap_view& v, place at, std::uint32_t crew) {
-    std::uint32_t word = at.slab * alloc::words_a_slab + at.slot / 32;
-    std::uint32_t same = simt::match_any(crew, word);
-    std::uint32_t bits = bits_of_group(crew, same, at.slot % 32);
-    if (simt::lane_id() == simt::lowest_bit(same)) {
-      std::uint32_t freed = alloc::slabs(v).free_slots(at.slab, at.slot / 32, bits, at.state);
-      std::uint32_t asked = simt::popcount(same);
-      if (freed != asked) [[unlikely]]
-        count(v.faults->double_frees).fetch_add(asked - freed, simt::relaxed);
-    }
-  }
-
-  // The bits of the caller's group `same`, each lane of `crew` having one. Most groups free slots
-  // in a row; else every lane tells all others, for a collective of one group would break the warp
-  // up.
-  GROSR_DEVICE static std::uint32_t bits_of_group(std::uint32_t crew, std::uint32_t same,
-                                                  std::uint32_t bit) {
-    std::uint32_t first = simt::shuffle(crew, bit, simt::lowest_bit(same));
-    bool in_row = bit == first + simt::rank_in(same, simt::lane_id());
-    if (simt::all(crew, in_row)) return simt::first_bits(simt::popcount(same)) << first;
-    std::uint32_t bits = 0;
-    for (std::uint32_t rest = crew; rest != 0; rest &= rest - 1) {
-      std::uint32_t other = simt::shuffle(crew, bit, simt::lowest_bit(rest));
-      bits |= (same >> simt::lowest_bit(rest) & 1) << other;
-    }
-    return bits;
-  }
-
-  // Whether the block may be freed; what is wrong is kept. Of several who free a block, one may.
-  GROSR_DEVICE GROSR_NOINLINE static bool check(alloc::heap_view v, void* p, place at) {
-    namespace checked = alloc::checked;
-    std::size_t has = slot_size(v, at);
-    if (has == 0) {
-      checked::report(v.found, alloc::fault::foreign_free, p, at.kind, nullptr, v.owner);
-      return true;  // counted by who goes on
-    }
-    alloc::block_record& r = checked::record_of(p, has);
-    std::uint32_t stamp = checked::live_stamp(p), found = stamp;
-    bool mine =
-        simt::atomic_ref<std::uint32_t>(r.stamp).compare_exchange(found, ~stamp, simt::relaxed);
-    bool live = at.kind == alloc::run_class ||
-                (v.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
-    if (!live || (!mine && found == ~stamp)) {
-      checked::report(v.found, alloc::fault::double_free, p, at.kind, &r, v.owner);
-      count(v.faults->double_frees).fetch_add(1, simt::relaxed);
-      return false;
-    }
-    if (!mine || !checked::whole(p, r.bytes, has))
-      checked::report(v.found, alloc::fault::written_past_end, p, at.kind, mine ? &r : nullptr,
-                      v.owner);
-    r.freed_by = static_cast<std::uint16_t>(v.owner);
-    return true;
+    alloc::free_some(v_, p, state);
   }
 
   GROSR_DEVICE static void copy(void* to, const void* from, std::size_t bytes) {

@@ -1,6 +1,7 @@
 // Blocks of more than a slab: runs of whole slabs.
 #pragma once
 
+#include "grosr/alloc/place.hpp"
 #include "grosr/alloc/supply.hpp"
 
 namespace grosr::alloc {
@@ -47,7 +48,7 @@ class runs {
   GROSR_DEVICE bool give_back(std::uint32_t slab) const {
     simt::atomic_ref<std::uint64_t> word = v_.state_of(slab);
     std::uint64_t s = word.load(simt::relaxed);
-    std::uint32_t n = simt::atomic_ref<std::uint32_t>(v_.run_lengths[slab]).load(simt::relaxed);
+    std::uint32_t n = run_length(v_, slab);
     do {
       if (!state::is_class(s, run_class)) return false;
       // Promises that others have not taken back yet stay.
@@ -55,10 +56,6 @@ class runs {
     put(slab, n);
     slabs(v_).tell();
     return true;
-  }
-
-  GROSR_DEVICE std::uint32_t length(std::uint32_t slab) const {
-    return simt::atomic_ref<std::uint32_t>(v_.run_lengths[slab]).load(simt::relaxed);
   }
 
  private:

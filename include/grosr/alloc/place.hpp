@@ -1,0 +1,76 @@
+// Where a pointer lies: in which block, and in a checked heap whether that may be freed.
+#pragma once
+
+#include "grosr/alloc/layout.hpp"
+
+namespace grosr::alloc {
+
+inline constexpr std::uint32_t no_block = classes;
+
+using fault_count = simt::atomic_ref<std::uint64_t>;
+
+/// Slabs of the run that begins at `slab`.
+GROSR_DEVICE inline std::uint32_t run_length(const heap_view& v, std::uint32_t slab) {
+  return simt::atomic_ref<std::uint32_t>(v.run_lengths[slab]).load(simt::relaxed);
+}
+
+/// What a pointer points to.
+struct place {
+  std::uint32_t slab, kind, slot;  ///< kind: a class, or no_block
+  std::uint64_t state;             ///< the slab's word
+};
+
+GROSR_DEVICE inline std::size_t offset_of(const heap_view& v, const void* p) {
+  return static_cast<std::size_t>(static_cast<const unsigned char*>(p) - v.slabs);
+}
+
+/// The word of the slab that `p` lies in; a dead one's if in none.
+GROSR_DEVICE inline std::uint64_t state_at(const heap_view& v, const void* p) {
+  std::size_t slab = offset_of(v, p) / slab_bytes;
+  return slab < v.count ? v.state_of(static_cast<std::uint32_t>(slab)).load(simt::relaxed) : 0;
+}
+
+/// What `p` points to, s being what state_at() said.
+GROSR_DEVICE inline place place_in(const heap_view& v, const void* p, std::uint64_t s) {
+  std::size_t offset = offset_of(v, p);
+  auto slab = static_cast<std::uint32_t>(offset / slab_bytes);
+  std::uint32_t inside = static_cast<std::uint32_t>(offset) % slab_bytes;
+  if (!state::is_alive(s)) return {slab, no_block, 0, s};
+  std::uint32_t c = state::class_in(s);
+  if (c == run_class) return {slab, inside == 0 ? c : no_block, 0, s};
+  std::uint32_t slot = slot_at(c, inside);
+  return {slab, slot < slots_of(c) ? c : no_block, slot, s};
+}
+
+/// Bytes of the block there; 0 if it is none.
+GROSR_DEVICE inline std::size_t slot_size(const heap_view& v, const place& at) {
+  if (at.kind == run_class) return std::size_t{run_length(v, at.slab)} * slab_bytes;
+  return at.kind < slot_classes ? slot_bytes(at.kind) : 0;
+}
+
+/// Whether a block of a checked heap may be freed; what is wrong is kept. Of several who free a
+/// block, one may.
+GROSR_DEVICE GROSR_NOINLINE inline bool may_free(heap_view v, void* p, place at) {
+  std::size_t has = slot_size(v, at);
+  if (has == 0) {
+    checked::report(v.found, fault::foreign_free, p, at.kind, nullptr, v.owner);
+    return true;  // counted by who goes on
+  }
+  block_record& r = checked::record_of(p, has);
+  std::uint32_t stamp = checked::live_stamp(p), found = stamp;
+  bool mine =
+      simt::atomic_ref<std::uint32_t>(r.stamp).compare_exchange(found, ~stamp, simt::relaxed);
+  bool live = at.kind == run_class ||
+              (v.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
+  if (!live || (!mine && found == ~stamp)) {
+    checked::report(v.found, fault::double_free, p, at.kind, &r, v.owner);
+    fault_count(v.faults->double_frees).fetch_add(1, simt::relaxed);
+    return false;
+  }
+  if (!mine || !checked::whole(p, r.bytes, has))
+    checked::report(v.found, fault::written_past_end, p, at.kind, mine ? &r : nullptr, v.owner);
+  r.freed_by = static_cast<std::uint16_t>(v.owner);
+  return true;
+}
+
+}  // namespace grosr::alloc
