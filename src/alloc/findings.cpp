@@ -25,10 +25,10 @@ std::string heap_finding::text() const {
 
 std::vector<heap_finding> heap::findings() const {
   std::vector<heap_finding> all;
-  const heap_view& v = memory_->view;
+  const heap_view& v = own().view;
   if (v.found == nullptr) return all;
   fault_list list{};
-  simt::copy_bytes(memory_->where, &list, v.found, sizeof list);
+  simt::copy_bytes(own().where, &list, v.found, sizeof list);
   for (std::uint32_t i = 0; i < std::min(list.count, faults_kept); ++i) {
     const fault_record& f = list.records[i];
     if (f.serial != i + 1) continue;  // being written
@@ -37,9 +37,9 @@ std::vector<heap_finding> heap::findings() const {
     h.address = f.address;
     h.bytes = f.bytes;
     h.block_bytes = f.size_class < slot_classes ? slot_bytes(f.size_class) : 0;
-    h.allocated_by = memory_->name(f.owner);
-    if (h.what == heap_finding::kind::double_free) h.freed_by = memory_->name(f.freed_by);
-    h.found_by = memory_->name(f.by);
+    h.allocated_by = own().name(f.owner);
+    if (h.what == heap_finding::kind::double_free) h.freed_by = own().name(f.freed_by);
+    h.found_by = own().name(f.by);
     all.push_back(std::move(h));
   }
   return all;
@@ -47,10 +47,10 @@ std::vector<heap_finding> heap::findings() const {
 
 std::vector<heap_finding> heap::leaks(std::size_t most) const {
   std::vector<heap_finding> all;
-  const heap_view& v = memory_->view;
+  const heap_view& v = own().view;
   if (v.found == nullptr) return all;
   const auto copy = [&](void* to, const void* from, std::size_t n) {
-    simt::copy_bytes(memory_->where, to, from, n);
+    simt::copy_bytes(own().where, to, from, n);
   };
   std::vector<std::uint64_t> states(v.count);
   copy(states.data(), v.states, states.size() * sizeof states[0]);
@@ -62,7 +62,7 @@ std::vector<heap_finding> heap::leaks(std::size_t most) const {
     h.address = reinterpret_cast<std::uint64_t>(at);
     h.bytes = r.bytes;
     h.block_bytes = block_bytes;
-    h.allocated_by = memory_->name(r.owner);
+    h.allocated_by = own().name(r.owner);
     all.push_back(std::move(h));
   };
   for (std::uint32_t i = 0; i < v.count && all.size() < most; ++i) {

@@ -128,19 +128,25 @@ heap::heap(heap&&) noexcept = default;
 heap& heap::operator=(heap&&) noexcept = default;
 heap::~heap() = default;
 
+heap::memory& heap::own() const {
+  if (memory_ == nullptr)
+    throw error(errc::misuse, "this heap was moved from; use the one that it was moved to");
+  return *memory_;
+}
+
 heap_ref heap::ref() const {
-  if (memory_->view.found != nullptr)
+  if (own().view.found != nullptr)
     throw error(errc::misuse, "ref() of a checked heap; pass checked_ref(\"name\") to kernels");
-  return heap_ref(memory_->view);
+  return heap_ref(own().view);
 }
 
 checked_heap_ref heap::checked_ref(const std::string& who) const {
-  if (memory_->view.found == nullptr)
+  if (own().view.found == nullptr)
     throw error(errc::misuse,
-                "checked_ref() of a heap that is not checked; make it with heap_options{true}");
-  heap_view v = memory_->view;
-  std::lock_guard lock(memory_->names_lock);
-  auto& names = memory_->names;
+                "checked_ref() of a heap that is not checked; make it with {.checked = true}");
+  heap_view v = own().view;
+  std::lock_guard lock(own().names_lock);
+  auto& names = own().names;
   const auto at = std::find(names.begin() + 1, names.end(), who);
   if (at == names.end()) check_names(names.size() + 1);
   v.owner = static_cast<std::uint32_t>(at - names.begin());
@@ -149,33 +155,33 @@ checked_heap_ref heap::checked_ref(const std::string& who) const {
 }
 
 alloc::heap_view heap::view(const std::vector<std::string>& owners) const {
-  heap_view v = memory_->view;
+  heap_view v = own().view;
   if (v.found == nullptr) return v;
-  std::lock_guard lock(memory_->names_lock);
-  auto& names = memory_->names;
+  std::lock_guard lock(own().names_lock);
+  auto& names = own().names;
   check_names(names.size() + owners.size());
   v.owner = static_cast<std::uint32_t>(names.size());
   names.insert(names.end(), owners.begin(), owners.end());
   return v;
 }
 
-std::shared_ptr<const void> heap::lifetime() const { return memory_; }
+std::shared_ptr<const void> heap::lifetime() const { return own(), memory_; }
 
 std::string heap::memory::name(std::uint16_t owner) {
   std::lock_guard lock(names_lock);
   return owner < names.size() ? names[owner] : "";
 }
 
-std::size_t heap::bytes() const { return std::size_t{memory_->view.count} * slab_bytes; }
-const device& heap::where() const { return memory_->where; }
+std::size_t heap::bytes() const { return std::size_t{own().view.count} * slab_bytes; }
+const device& heap::where() const { return own().where; }
 
 heap_report heap::report() const {
-  const heap_view& v = memory_->view;
+  const heap_view& v = own().view;
   std::vector<std::uint64_t> states(v.count), pool(slab_set::leaves_of(v.count));
   std::vector<std::uint32_t> lengths(v.count);
   fault_counts faults{};
   const auto copy = [&](void* to, const void* from, std::size_t n) {
-    simt::copy_bytes(memory_->where, to, from, n);
+    simt::copy_bytes(own().where, to, from, n);
   };
   copy(states.data(), v.states, states.size() * sizeof states[0]);
   copy(pool.data(), v.sets, pool.size() * sizeof pool[0]);
@@ -184,7 +190,7 @@ heap_report heap::report() const {
 
   heap_report r;
   r.bytes = bytes();
-  r.metadata = memory_->metadata.bytes() + slab_bytes;
+  r.metadata = own().metadata.bytes() + slab_bytes;
   r.classes.resize(classes);
   for (std::uint32_t c = 0; c < classes; ++c) {
     r.classes[c].block_bytes = c < slot_classes ? slot_bytes(c) : 0;
@@ -225,6 +231,7 @@ heap_report heap::report() const {
   r.bad_alignments = faults.bad_alignment;
   r.foreign_frees = faults.foreign;
   r.double_frees = faults.double_frees;
+  r.overruns = faults.overruns;
   return r;
 }
 

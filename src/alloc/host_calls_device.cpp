@@ -31,12 +31,20 @@ heap::memory::calls::calls(const device& d) : stream(d), result(d, simt::space::
   simt::fit<32, 1, deallocate_kernel>(d, 32);
 }
 
+void heap::check_host_call() const {
+  if (own().view.found != nullptr)
+    throw error(errc::misuse,
+                "a call from the host on a checked heap; only kernels can use one, through "
+                "checked_ref(\"name\"). Make the heap without {.checked = true} for host calls");
+}
+
 void* heap::allocate(std::size_t bytes, std::size_t alignment) const {
+  check_host_call();
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > alloc::slab_bytes)
     throw error(errc::invalid_option, "alignment " + std::to_string(alignment) +
                                           " asked of a heap; it must be a power of two up to " +
                                           std::to_string(alloc::slab_bytes));
-  auto& [lock, stream, result] = memory_->calls;
+  auto& [lock, stream, result] = own().calls;
   std::lock_guard guard(lock);
   simt::launch<32, 1>(stream, {1, 32}, allocate_kernel{ref(), bytes, alignment, result.data()});
   stream.wait();
@@ -50,8 +58,9 @@ void* heap::allocate(std::size_t bytes, std::size_t alignment) const {
 }
 
 void heap::deallocate(void* p) const {
+  check_host_call();
   if (p == nullptr) return;
-  auto& [lock, stream, result] = memory_->calls;
+  auto& [lock, stream, result] = own().calls;
   std::lock_guard guard(lock);
   simt::launch<32, 1>(stream, {1, 32}, deallocate_kernel{ref(), p});
   stream.wait();

@@ -18,16 +18,21 @@ double heap_report::external_fragmentation() const {
 std::string heap_report::text() const {
   using simt::in_units;
   std::string t = fmt::format(
-      "heap of {}: {} blocks of {} live, {} in free slabs (largest run {}), high water {}\n"
-      "fragmentation: {:.1f}% of the used slabs has no block, {:.1f}% of the free bytes is not in "
-      "the largest run\n",
-      in_units(bytes), live, in_units(live_bytes), in_units(free_bytes), in_units(largest_free),
-      in_units(high_water), 100 * internal_fragmentation(), 100 * external_fragmentation());
-  if (failures + bad_alignments + foreign_frees + double_frees != 0)
+      "heap of {} and {} besides: {} blocks of {} live, {} in free slabs (longest run {}), high "
+      "water {}\n",
+      in_units(bytes), in_units(metadata), live, in_units(live_bytes), in_units(free_bytes),
+      in_units(largest_free), in_units(high_water));
+  if (live != 0)
+    t += fmt::format(
+        "fragmentation: {:.1f}% of the used slabs has no block, {:.1f}% of the free bytes is not "
+        "in "
+        "the longest run\n",
+        100 * internal_fragmentation(), 100 * external_fragmentation());
+  if (failures + bad_alignments + foreign_frees + double_frees + overruns != 0)
     t += fmt::format(
         "allocations without memory: {}; with a bad alignment: {}; frees of foreign pointers: {}; "
-        "of free blocks: {}\n",
-        failures, bad_alignments, foreign_frees, double_frees);
+        "of what was free: {}; blocks written past their end: {}\n",
+        failures, bad_alignments, foreign_frees, double_frees, overruns);
   for (const heap_class_report& c : classes) {
     if (c.live == 0 && c.slabs == 0 && c.failures == 0) continue;
     t += fmt::format("{:>8}: {:>12} live in {:>8} slabs",

@@ -63,6 +63,22 @@ TEST_P(checked_heaps, find_blocks_freed_twice) {
   EXPECT_EQ(h.report().live, 1u);
 }
 
+TEST_P(checked_heaps, find_memory_freed_twice) {
+  const heap h(where(), 8 * slab_bytes, {.checked = true});
+  auto p = make<void*>(1);
+  for (std::size_t bytes : {100u, 200000u}) {  // alone in its slab, and a run
+    run(1, 32, get_one{h.checked_ref("getter"), bytes, p.data()});
+    run(1, 32, misuse{h.checked_ref("first"), p.data(), bytes, 0, 0, 1});
+    run(1, 32, misuse{h.checked_ref("second"), p.data(), bytes, 0, 0, 1});
+  }
+  const auto found = h.findings();
+  ASSERT_EQ(found.size(), 2u);
+  for (const auto& f : found) {
+    EXPECT_EQ(f.what, kind::double_free);
+    EXPECT_EQ(f.found_by, "second");
+  }
+}
+
 TEST_P(checked_heaps, find_foreign_pointers) {
   const heap h(where(), 8 * slab_bytes, {.checked = true});
   const auto found = findings_of(h, 100, 0, 16, 1);
@@ -84,6 +100,7 @@ TEST_P(checked_heaps, find_writes_past_the_end) {
       EXPECT_EQ(found[0].allocated_by, "getter");
       EXPECT_EQ(found[0].found_by, "culprit");
       EXPECT_EQ(h.report().live, 1u) << "the block is freed all the same";
+      EXPECT_EQ(h.report().overruns, 1u);
     }
   }
 }

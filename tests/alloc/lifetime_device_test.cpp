@@ -1,10 +1,12 @@
 // A heap does not end while kernels use it. (On a GPU the driver waits as well.)
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "grosr/alloc/heap.hpp"
 #include "support/devices.hpp"
+#include "support/errors.hpp"
 #include "support/scale.hpp"
 
 namespace grosr::alloc {
@@ -45,6 +47,31 @@ void expect_to_wait(const device& d, End&& end) {
 
 TEST_P(heaps_in_use, are_not_destroyed) {
   expect_to_wait(where(), [](std::optional<heap>& h) { h.reset(); });
+}
+
+TEST_P(heaps_in_use, are_not_destroyed_by_who_held_them_last) {
+  std::shared_ptr<const void> last;
+  expect_to_wait(where(), [&](std::optional<heap>& h) {
+    last = h->lifetime();  // as a runtime does
+    h.reset();
+    last.reset();
+  });
+}
+
+TEST_P(heaps_in_use, say_that_they_were_moved_from) {
+  heap one(where(), 4 << 20);
+  const heap two(std::move(one));
+  EXPECT_GT(two.bytes(), 0u);
+  const auto expect_misuse = [](auto&& call) {
+    EXPECT_EQ(testing::error_of(call).code(), errc::misuse);
+  };
+  expect_misuse([&] { (void)one.ref(); });  // NOLINT(bugprone-use-after-move)
+  expect_misuse([&] { (void)one.report(); });
+  expect_misuse([&] { (void)one.bytes(); });
+  expect_misuse([&] { (void)one.allocate(8); });
+  expect_misuse([&] { (void)one.leaks(); });
+  one = heap(where(), 1 << 20);
+  EXPECT_EQ(one.report().live, 0u);
 }
 
 TEST_P(heaps_in_use, are_not_replaced) {

@@ -53,6 +53,19 @@ struct want_slab {
   }
 };
 
+// The same by the threads of a warp together.
+struct want_slab_for_warp {
+  static constexpr grosr::width width = grosr::width::warp;
+  std::uint32_t* got;
+  GROSR_DEVICE int operator()(auto& context) const {
+    heap_ref heap = context.heap();
+    void* p = heap.allocate_group<group::warp>(alloc::slab_bytes);
+    if (p == nullptr) return context.retry(*this) ? 0 : -ENOMEM;
+    if (context.rank() == 0) simt::atomic_ref<std::uint32_t>(*got).fetch_add(1, simt::relaxed);
+    return 0;
+  }
+};
+
 struct give_slabs {
   void** slabs;
   std::uint32_t count;
@@ -78,7 +91,8 @@ struct leak_block {
   GROSR_DEVICE void operator()(auto& context) const { context.checked_heap(*this).allocate(bytes); }
 };
 
-using heap_runtime = runtime<check_block, get_block, want_slab, give_slabs, try_both, leak_block>;
+using heap_runtime = runtime<check_block, get_block, want_slab, want_slab_for_warp, give_slabs,
+                             try_both, leak_block>;
 
 runtime_options with(const heap& h) {
   runtime_options o;
@@ -164,6 +178,20 @@ TEST_P(tasks_and_a_heap, give_up_when_nobody_frees) {
   EXPECT_EQ(contents(got)[0], slabs);
   EXPECT_EQ(r.stats().failed, 8u);
   EXPECT_EQ(r.errors().at(0).code, -ENOMEM);
+}
+
+TEST_P(tasks_and_a_heap, ask_again_once_a_warp) {
+  constexpr std::uint32_t slabs = 32;
+  heap h(where(), slabs * std::size_t{alloc::slab_bytes});
+  auto got = make<std::uint32_t>(1);
+  runtime_options o = with(h);
+  o.memory_wait = 50ms;
+  heap_runtime r(where(), o);
+  r.submit(std::vector<want_slab_for_warp>(slabs + 3, want_slab_for_warp{got.data()}));
+  ASSERT_TRUE(r.wait_all_for(60s));
+  r.stop();
+  EXPECT_EQ(contents(got)[0], slabs);
+  EXPECT_EQ(r.stats().failed, 3u);
 }
 
 TEST_P(tasks_and_a_heap, have_no_memory_without_one) {

@@ -144,10 +144,11 @@ GROSR_DEVICE GROSR_NOINLINE inline void free_some(heap_view v, void* p, std::uin
   place at = place_in(v, p, state);
   bool in_slab = at.kind < run_class;
   crew = simt::ballot(crew, in_slab);
-  if (in_slab)
-    free_slots(v, at, crew);
-  else if (at.kind != run_class || !runs(v).give_back(at.slab))
-    if (v.count != 0) fault_count(v.faults->foreign).fetch_add(1, simt::relaxed);
+  if (in_slab) return free_slots(v, at, crew);
+  if (at.kind == run_class && runs(v).give_back(at.slab)) return;
+  if (v.count == 0) return;
+  fault_count(at.kind == no_block ? v.faults->foreign : v.faults->double_frees)
+      .fetch_add(1, simt::relaxed);
 }
 
 }  // namespace grosr::alloc

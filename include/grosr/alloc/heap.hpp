@@ -30,14 +30,15 @@ struct heap_report {
   std::size_t bytes = 0;             ///< that the heap manages
   std::size_t metadata = 0;          ///< that it needs besides
   std::size_t free_bytes = 0;        ///< in slabs that any size may take
-  std::size_t largest_free = 0;      ///< the largest block there is room for
+  std::size_t largest_free = 0;      ///< in the longest run of free slabs
   std::size_t high_water = 0;        ///< bytes in slabs that were ever in use: at no time were more
   std::uint64_t live = 0;            ///< blocks in use
   std::size_t live_bytes = 0;        ///< of these, as rounded up to their class
   std::uint64_t failures = 0;        ///< allocations for which there was no memory, ever
   std::uint64_t bad_alignments = 0;  ///< allocations with an alignment that is none
   std::uint64_t foreign_frees = 0;   ///< frees of what was no block of this heap
-  std::uint64_t double_frees = 0;    ///< frees of blocks that were free
+  std::uint64_t double_frees = 0;    ///< frees of blocks, or of memory, that was free already
+  std::uint64_t overruns = 0;        ///< blocks of a checked heap freed with a damaged end
   std::vector<heap_class_report> classes;
 
   /// Share of the bytes in used slabs that no live block has: free slots, and what no slot fits in.
@@ -68,8 +69,9 @@ struct heap_options {
   bool checked = false;
 };
 
-/// Owner of a heap on one device. Movable, not thread-safe by itself; what kernels do through its
-/// refs is.
+/// Owner of a heap on one device. Movable; what was moved from may only be destroyed or assigned
+/// to: its members throw error(misuse). Not thread-safe but where a member says so; what kernels do
+/// through its refs is.
 class heap {
  public:
   /// `bytes` of plain device memory in slabs of 64 KiB, rounded up, and 1% besides. Throws
@@ -79,7 +81,8 @@ class heap {
   heap(heap&&) noexcept;
   heap& operator=(heap&&) noexcept;
   /// Waits until the kernels that were launched on the device have ended, for they may use it; a
-  /// runtime that was given the heap keeps its memory instead. Park other resident runtimes first.
+  /// runtime that was given the heap keeps its memory instead, and waits likewise at its end. Park
+  /// other resident runtimes first.
   ~heap();
 
   /// For kernels. Valid as long as the heap, or a runtime that was given it. Throws error(misuse)
@@ -90,18 +93,20 @@ class heap {
   /// names. Throws error(misuse) if the heap is not checked. Thread-safe.
   checked_heap_ref checked_ref(const std::string& who) const;
 
-  /// What a checked heap found so far, at most 256; report() counts all.
+  /// What a checked heap found so far, at most 256; report() counts all. Writes past the end are
+  /// found when the block is freed or reallocated, others not.
   std::vector<heap_finding> findings() const;
 
-  /// The blocks of a checked heap that nobody freed. Call it when no kernel uses the heap. At most
-  /// `most` of them.
+  /// The blocks of a checked heap that nobody freed, at most `most`. Call it when no kernel uses
+  /// the heap. Copies every slab with blocks.
   std::vector<heap_finding> leaks(std::size_t most = 256) const;
 
   /// Copies what it needs from the device: about 1 ms for 10 GB. Runs beside kernels.
   heap_report report() const;
 
-  /// From the host, by a kernel of one lane (some 20 us): as heap_ref's, but throws
-  /// error(out_of_memory) instead of returning null. Not for checked heaps: error(misuse).
+  /// From the host, by a kernel of one warp (some 20 us), also beside resident kernels. As
+  /// heap_ref's, but throws error(out_of_memory) where there is no memory and error(invalid_option)
+  /// for a bad alignment; null for 0 bytes only. Not for checked heaps: error(misuse). Thread-safe.
   void* allocate(std::size_t bytes, std::size_t alignment = alloc::unit) const;
   void deallocate(void* p) const;
 
@@ -115,6 +120,9 @@ class heap {
 
  private:
   struct memory;
+  friend class heap_resource;
+  memory& own() const;
+  void check_host_call() const;
   std::shared_ptr<memory> memory_;
 };
 

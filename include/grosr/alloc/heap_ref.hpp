@@ -14,6 +14,7 @@
 #pragma once
 
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "grosr/alloc/crew.hpp"
@@ -27,7 +28,8 @@ enum class group : std::uint8_t { warp, block };
 /// The device's view of a heap: `heap_ref`, or `checked_heap_ref` of a checked heap. Passed to
 /// kernels by value. Every member may be called by any lane of any kernel, also after lanes
 /// diverged, and by host threads where the heap is on `host:N`, unless it says otherwise. Blocks
-/// may be freed by other threads, blocks and kernels than got them.
+/// may be freed by other threads, blocks and kernels than got them. Made of nothing it has no
+/// memory: null is got, and frees are ignored.
 template <bool Checked>
 class basic_heap_ref {
  public:
@@ -35,9 +37,9 @@ class basic_heap_ref {
   explicit basic_heap_ref(const alloc::heap_view& v) : v_(v) {}
 
   /// A block of at least `bytes` bytes, not cleared; null when there is no memory, which is
-  /// counted, and for 0 bytes, which is not. `alignment` is a power of two up to 65536, else the
-  /// result is null, counted apart. Lanes that call together and need blocks of like size are
-  /// served together.
+  /// counted, and for 0 bytes, which is not; beside a free of the last memory that has not
+  /// returned, null or not. `alignment` is a power of two up to 65536, else the result is null,
+  /// counted apart. Lanes that call together and need blocks of like size are served together.
   GROSR_DEVICE void* allocate(std::size_t bytes, std::size_t alignment = alloc::unit) const {
     return get(bytes, alignment, false);
   }
@@ -51,9 +53,10 @@ class basic_heap_ref {
   /// The same for callers that know how much they asked for.
   GROSR_DEVICE void deallocate(void* p, std::size_t) const { deallocate(p); }
 
-  /// A new T(args...); null when there is no memory.
+  /// A new T(args...), whose constructor device code can call; null when there is no memory.
   template <class T, class... Arguments>
-  GROSR_DEVICE T* make(Arguments&&... arguments) const {
+  requires(!std::is_array_v<T>)  // for arrays: allocate(count * sizeof(element))
+      GROSR_DEVICE T* make(Arguments&&... arguments) const {
     void* p = get(sizeof(T), alignof(T) < alloc::unit ? alloc::unit : alignof(T), true);
     return p == nullptr ? nullptr : ::new (p) T(std::forward<Arguments>(arguments)...);
   }
@@ -67,8 +70,9 @@ class basic_heap_ref {
   }
 
   /// A block of at least `bytes` bytes with the content of `p`, as far as it fits: `p` itself when
-  /// its block is of the right size, else a new one, and `p` is freed. Null, with `p` untouched,
-  /// when there is no memory. Null `p`: allocate(). 0 bytes: deallocate(), and null.
+  /// its block is of the right size, else a new one aligned to 16, and `p` is freed. Null, with `p`
+  /// untouched, when there is no memory. Null `p`: allocate(). 0 bytes: deallocate(), and null. The
+  /// calling lane copies alone.
   GROSR_DEVICE void* reallocate(void* p, std::size_t bytes) const {
     if (p == nullptr) return allocate(bytes);
     std::size_t has = bytes != 0 ? usable(p) : 0;
@@ -89,9 +93,9 @@ class basic_heap_ref {
     return to;
   }
 
-  /// After an allocate() for which there was no memory: waits up to 20 us for something to be
-  /// freed. False when that did not come, and nothing was freed for `limit_ns` while somebody
-  /// waited.
+  /// After an allocate() for which there was no memory: waits up to 20 us for memory that others
+  /// can take: the first free slot of a full slab, many slots of one, or a whole slab. False when
+  /// that did not come, and not since it was first waited for, which is `limit_ns` ago.
   GROSR_DEVICE bool wait_for_free(std::uint64_t limit_ns) const {
     if (v_.count == 0) return false;
     constexpr std::uint64_t nap_ns = 20'000;
@@ -110,7 +114,8 @@ class basic_heap_ref {
   }
 
   /// One block for all threads of the warp or block, each of which must call it, with the same
-  /// arguments; all get the same pointer. Freed by one of them.
+  /// arguments; all get the same pointer, or null. Freed by one of them, after the others have met
+  /// it (sync_warp, sync_block). In a task only of the task's own width, or narrower.
   template <group G>
   GROSR_DEVICE void* allocate_group(std::size_t bytes, std::size_t alignment = alloc::unit) const {
     if constexpr (G == group::warp) {

@@ -67,6 +67,7 @@ struct fault_counts {
   std::uint64_t bad_alignment;      ///< allocations with an alignment that is none
   std::uint64_t foreign;            ///< frees of what is no block of this heap
   std::uint64_t double_frees;       ///< frees of blocks that were free
+  std::uint64_t overruns;           ///< blocks of a checked heap written past their end
 };
 
 /// What lanes of one SM share.

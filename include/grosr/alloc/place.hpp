@@ -5,7 +5,9 @@
 
 namespace grosr::alloc {
 
+// What a pointer may point to besides blocks, which are told by their class.
 inline constexpr std::uint32_t no_block = classes;
+inline constexpr std::uint32_t freed_block = classes + 1;  ///< memory that was in use, and is free
 
 using fault_count = simt::atomic_ref<std::uint64_t>;
 
@@ -16,7 +18,7 @@ GROSR_DEVICE inline std::uint32_t run_length(const heap_view& v, std::uint32_t s
 
 /// What a pointer points to.
 struct place {
-  std::uint32_t slab, kind, slot;  ///< kind: a class, or no_block
+  std::uint32_t slab, kind, slot;  ///< kind: a class, no_block or freed_block
   std::uint64_t state;             ///< the slab's word
 };
 
@@ -35,7 +37,7 @@ GROSR_DEVICE inline place place_in(const heap_view& v, const void* p, std::uint6
   std::size_t offset = offset_of(v, p);
   auto slab = static_cast<std::uint32_t>(offset / slab_bytes);
   std::uint32_t inside = static_cast<std::uint32_t>(offset) % slab_bytes;
-  if (!state::is_alive(s)) return {slab, no_block, 0, s};
+  if (!state::is_alive(s)) return {slab, (s & state::seen) != 0 ? freed_block : no_block, 0, s};
   std::uint32_t c = state::class_in(s);
   if (c == run_class) return {slab, inside == 0 ? c : no_block, 0, s};
   std::uint32_t slot = slot_at(c, inside);
@@ -53,7 +55,8 @@ GROSR_DEVICE inline std::size_t slot_size(const heap_view& v, const place& at) {
 GROSR_DEVICE GROSR_NOINLINE inline bool may_free(heap_view v, void* p, place at) {
   std::size_t has = slot_size(v, at);
   if (has == 0) {
-    checked::report(v.found, fault::foreign_free, p, at.kind, nullptr, v.owner);
+    fault what = at.kind == freed_block ? fault::double_free : fault::foreign_free;
+    checked::report(v.found, what, p, at.kind, nullptr, v.owner);
     return true;  // counted by who goes on
   }
   block_record& r = checked::record_of(p, has);
@@ -67,8 +70,10 @@ GROSR_DEVICE GROSR_NOINLINE inline bool may_free(heap_view v, void* p, place at)
     fault_count(v.faults->double_frees).fetch_add(1, simt::relaxed);
     return false;
   }
-  if (!mine || !checked::whole(p, r.bytes, has))
+  if (!mine || !checked::whole(p, r.bytes, has)) {
+    fault_count(v.faults->overruns).fetch_add(1, simt::relaxed);
     checked::report(v.found, fault::written_past_end, p, at.kind, mine ? &r : nullptr, v.owner);
+  }
   r.freed_by = static_cast<std::uint16_t>(v.owner);
   return true;
 }

@@ -3,6 +3,10 @@
 //
 //   grosr::heap_resource resource{heap};
 //   cuda::mr::resource_ref<cuda::mr::device_accessible> any = resource;
+//
+// Before CCCL 3.1 (CUDA 13.0 and earlier) cuda::mr needs
+// LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE to be defined before any include. What takes a
+// stream is there in files that nvcc compiles.
 #pragma once
 
 #include "grosr/alloc/heap.hpp"
@@ -22,7 +26,8 @@ class heap_resource {
   static constexpr std::size_t default_alignment = 256;
 
   /// Throws error(misuse) for a checked heap.
-  explicit heap_resource(const heap& h) : heap_(&h) { h.ref(); }
+  explicit heap_resource(const heap& h) : heap_(&h) { h.check_host_call(); }
+  explicit heap_resource(const heap&&) = delete;  // must live
 
   void* allocate(std::size_t bytes, std::size_t alignment = default_alignment) const {
     return heap_->allocate(bytes, alignment);

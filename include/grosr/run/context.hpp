@@ -55,12 +55,14 @@ class context {
     return spawner_.template get_checked_heap<Task>();
   }
 
-  /// For a task that found no memory: starts it again, at low priority, when some was freed or
-  /// after 20 us, which this call may wait. The task then returns, and counts as run. False when
-  /// nobody freed anything for `memory_wait`: the task should give up, and return -ENOMEM for
-  /// example. Each lane that calls starts one: in a warp or block task let one thread ask.
+  /// For a task that found no memory: starts it again, at low priority, when some was freed that
+  /// others can take (heap_ref::wait_for_free) or after 20 us, which this call may wait. The task
+  /// then returns, and to its ticket has run; what was started counts with wait_all. False when
+  /// nothing was freed for `memory_wait`: the task should give up, and return -ENOMEM for example.
+  /// In a warp or block task thread 0 (rank()) asks for all; others get true.
   template <class Task>
   GROSR_DEVICE bool retry(const Task& task) {
+    if (rank() != 0) return true;
     if (!spawner_.wait_for_memory()) return false;
     spawner_.spawn(task, static_cast<std::uint32_t>(priority::low), false, depth_);
     return true;

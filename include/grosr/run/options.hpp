@@ -34,7 +34,7 @@ struct runtime_options {
   /// What tasks get memory from (context.heap()); none: they get null. The runtime keeps the memory
   /// alive, also when the heap object is gone.
   const grosr::heap* heap = nullptr;
-  /// Nobody freed anything of the heap for so long: context.retry() says no.
+  /// Nobody freed memory of the heap that others can take for so long: context.retry() says no.
   std::chrono::microseconds memory_wait{1'000'000};
   /// Where a Perfetto trace is written at stop; empty: the environment's GROSR_TRACE, else none.
   /// Tried at the start. Later runtimes of the process write "x.2.json" for "x.json", and so on.
