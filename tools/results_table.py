@@ -23,6 +23,9 @@ QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cp
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
             "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
             "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
+            "of_64_B_share": "with 64 B", "of_1_KB_share": "with 1 KB",
+            "of_64_KB_share": "with 64 KB", "of_half_share": "half of it at once",
+            "wrong_stamps": "wrong stamps", "live_blocks": "blocks left",
             "success_share": "successful", "got_back_share": "got back", "usable_share": "usable"}
 
 
@@ -90,8 +93,8 @@ def table(folder, belongs):
         for row in documents[name]["rows"]:
             if not row.get("targets"):
                 continue
-            beside = "; ".join([side(b) for b in row.get("baselines", []) + row.get("limits", [])
-                                if isinstance(b, dict)])
+            beside = "; ".join(dict.fromkeys(side(b) for b in row.get("baselines", []) +
+                                             row.get("limits", []) if isinstance(b, dict)))
             for t in row["targets"]:
                 reached = amount(t["key"], row.get(t["key"])) if row["valid"] else "invalid"
                 if t["key"] in QUANTITY:

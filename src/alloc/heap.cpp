@@ -8,6 +8,7 @@
 
 #include "alloc/memory.hpp"
 #include "grosr/simt/launch.hpp"
+#include "simt/backend.hpp"
 
 namespace grosr {
 namespace {
@@ -44,11 +45,13 @@ std::uint32_t slabs_for(const device& d, std::size_t bytes) {
                     bytes, d.name(), slab_bytes));
   const device_properties p = d.properties();
   const std::size_t slabs = (bytes - 1) / slab_bytes + 1;
-  if (bytes > p.memory || slabs > desk::max_slabs)
+  const std::size_t most = std::min(p.memory, std::size_t{desk::max_slabs} * slab_bytes);
+  if (bytes > most)
     throw error(errc::out_of_memory,
-                fmt::format("a heap of {} bytes was asked for on {}, which has {} bytes of memory; "
-                            "ask for less",
-                            bytes, d.name(), p.memory));
+                fmt::format("a heap of {} was asked for on {}, which has {} of memory; ask for at "
+                            "most {}",
+                            simt::in_units(bytes), d.name(), simt::in_units(p.memory),
+                            simt::in_units(most)));
   return static_cast<std::uint32_t>(slabs);
 }
 

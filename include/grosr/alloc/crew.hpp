@@ -1,9 +1,9 @@
 // What the lanes of a warp do together: getting slots and freeing them.
 //
 // Lanes that call together are a crew; those of it that want the same class, or free slots of one
-// word of bits, are a group, whose lowest lane leads. What is called out of line takes the view by
-// value: a pointer to it would put it on the stack of every caller, and its loads before the
-// atomics that need them.
+// word of bits, are a group, whose lowest lane leads. Who calls out of line from code that becomes
+// part of users' kernels passes a copy of the view: a pointer to the view itself would put it on
+// the stack of every caller for good, and loads from there before the atomics that need them.
 #pragma once
 
 #include "grosr/alloc/place.hpp"
@@ -39,7 +39,7 @@ GROSR_DEVICE inline void* get_slabs(const heap_view& v, const supply& from, std:
 }
 
 /// get_slots() with what the leaders have begun.
-GROSR_DEVICE GROSR_NOINLINE inline void* get_slots_slowly(heap_view v, std::uint32_t c,
+GROSR_DEVICE GROSR_NOINLINE inline void* get_slots_slowly(const heap_view& v, std::uint32_t c,
                                                           std::uint32_t crew, request r) {
   supply from(v, c);
   std::uint32_t slots = slots_of(c);
@@ -66,7 +66,8 @@ GROSR_DEVICE GROSR_NOINLINE inline void* get_slots_slowly(heap_view v, std::uint
 /// Lanes of `crew` each get a slot of their class c; those of one class are a group, whose lowest
 /// lane leads. All stay together: collectives of smaller masks would break the warp up. Straight
 /// on where the desk's slab has enough and the first word looked at has it; loops would break it
-/// up too.
+/// up too. `InUsersKernel`: the call becomes part of one.
+template <bool InUsersKernel>
 GROSR_DEVICE inline void* get_slots(const heap_view& v, std::uint32_t c, std::uint32_t crew,
                                     std::uint32_t group) {
   supply from(v, c);
@@ -90,8 +91,10 @@ GROSR_DEVICE inline void* get_slots(const heap_view& v, std::uint32_t c, std::ui
   auto bits = static_cast<std::uint32_t>(both), at = static_cast<std::uint32_t>(both >> 32);
   bool served = simt::popcount(bits) == n;
   crew = simt::ballot(crew, !served);
-  if (!served) [[unlikely]]
+  if (!served) [[unlikely]] {
+    if constexpr (InUsersKernel) return get_slots_slowly(heap_view(v), c, crew, r);
     return get_slots_slowly(v, c, crew, r);
+  }
   std::uint32_t slot =
       at % words_a_slab * 32 + simt::nth_bit(bits, simt::rank_in(r.group, simt::lane_id()));
   return v.address(at / words_a_slab, slot * slot_bytes(c));
@@ -99,10 +102,9 @@ GROSR_DEVICE inline void* get_slots(const heap_view& v, std::uint32_t c, std::ui
 
 /// get_slots() of lanes that are not their whole warp. Apart, so that the masks of whole warps'
 /// collectives are constants: the compiler guards others by some ten instructions each.
-GROSR_DEVICE GROSR_NOINLINE inline void* get_slots_of_some(heap_view v, std::uint32_t c,
-                                                           bool uniform) {
+GROSR_DEVICE GROSR_NOINLINE inline void* get_slots_of_some(const heap_view& v, std::uint32_t c) {
   std::uint32_t crew = simt::active_mask();
-  void* p = get_slots(v, c, crew, simt::match_any(crew, c, uniform));
+  void* p = get_slots<false>(v, c, crew, simt::match_any(crew, c));
   simt::sync_warp(crew);
   return p;
 }
@@ -137,7 +139,8 @@ GROSR_DEVICE inline void free_slots(const heap_view& v, place at, std::uint32_t 
 }
 
 /// Frees blocks of any kind, by lanes that need not be their whole warp. `state`: of p's slab.
-GROSR_DEVICE GROSR_NOINLINE inline void free_some(heap_view v, void* p, std::uint64_t state) {
+GROSR_DEVICE GROSR_NOINLINE inline void free_some(const heap_view& v, void* p,
+                                                  std::uint64_t state) {
   std::uint32_t crew = simt::active_mask();
   simt::sync_warp(crew);
   simt::fence(simt::release);  // R1

@@ -41,7 +41,7 @@ class basic_heap_ref {
   /// returned, null or not. `alignment` is a power of two up to 65536, else the result is null,
   /// counted apart. Lanes that call together and need blocks of like size are served together.
   GROSR_DEVICE void* allocate(std::size_t bytes, std::size_t alignment = alloc::unit) const {
-    return get(bytes, alignment, false);
+    return get(bytes, alignment);
   }
 
   /// Frees what allocate() returned; null is ignored. The block may be handed out again at once.
@@ -57,7 +57,7 @@ class basic_heap_ref {
   template <class T, class... Arguments>
   requires(!std::is_array_v<T>)  // for arrays: allocate(count * sizeof(element))
       GROSR_DEVICE T* make(Arguments&&... arguments) const {
-    void* p = get(sizeof(T), alignof(T) < alloc::unit ? alloc::unit : alignof(T), true);
+    void* p = get(sizeof(T), alignof(T) < alloc::unit ? alloc::unit : alignof(T));
     return p == nullptr ? nullptr : ::new (p) T(std::forward<Arguments>(arguments)...);
   }
 
@@ -160,7 +160,7 @@ class basic_heap_ref {
     return bytes / alloc::slab_bytes + (bytes % alloc::slab_bytes != 0);  // cannot overflow
   }
 
-  GROSR_DEVICE void* get(std::size_t bytes, std::size_t alignment, bool uniform) const {
+  GROSR_DEVICE void* get(std::size_t bytes, std::size_t alignment) const {
     if (bytes == 0 || v_.count == 0) return nullptr;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > alloc::slab_bytes) {
       alloc::fault_count(v_.faults->bad_alignment).fetch_add(1, simt::relaxed);
@@ -171,12 +171,12 @@ class basic_heap_ref {
     std::uint32_t c = alloc::aligned_class_of(bytes, alignment);
     void* p = nullptr;
     if (c == alloc::run_class) {
-      p = get_run(v_, runs_of(bytes));
+      p = get_run(alloc::heap_view(v_), runs_of(bytes));
     } else if (simt::is_whole_warp()) {
-      p = alloc::get_slots(v_, c, simt::full_mask, simt::match_any(simt::full_mask, c, uniform));
+      p = alloc::get_slots<true>(v_, c, simt::full_mask, simt::match_any(simt::full_mask, c));
       simt::sync_warp();  // what the leaders acquired, all have
     } else {
-      p = alloc::get_slots_of_some(v_, c, uniform);
+      p = alloc::get_slots_of_some(alloc::heap_view(v_), c);
     }
     if constexpr (Checked) {
       std::size_t has =
@@ -186,7 +186,8 @@ class basic_heap_ref {
     return p;
   }
 
-  GROSR_DEVICE GROSR_NOINLINE static void* get_run(alloc::heap_view v, std::uint64_t length) {
+  GROSR_DEVICE GROSR_NOINLINE static void* get_run(const alloc::heap_view& v,
+                                                   std::uint64_t length) {
     std::uint32_t slab = alloc::runs(v).take(length);
     if (slab != alloc::runs::none) return v.address(slab, 0);
     alloc::fault_count(v.faults->failures[alloc::run_class]).fetch_add(1, simt::relaxed);
@@ -196,10 +197,10 @@ class basic_heap_ref {
   GROSR_DEVICE void put(void* p) const {
     std::uint64_t state = alloc::state_at(v_, p);
     if constexpr (Checked) {
-      if (!alloc::may_free(v_, p, alloc::place_in(v_, p, state))) return;
+      if (!alloc::may_free(alloc::heap_view(v_), p, alloc::place_in(v_, p, state))) return;
     }
     if (simt::is_whole_warp()) {
-      // R1: what was written to the block; pairs with A1 in find_first(), find_slots() and A3.
+      // R1: what was written to the block; pairs with A1 and A3 in slab.hpp.
       simt::sync_warp(simt::full_mask);
       simt::fence(simt::release);
       alloc::place at = alloc::place_in(v_, p, state);
@@ -208,7 +209,7 @@ class basic_heap_ref {
         return simt::sync_warp();
       }
     }
-    alloc::free_some(v_, p, state);
+    alloc::free_some(alloc::heap_view(v_), p, state);
   }
 
   GROSR_DEVICE static void copy(void* to, const void* from, std::size_t bytes) {

@@ -92,6 +92,7 @@ struct shared_words {
   std::uint64_t seen_at;               ///< and when it was first seen (clock_ns)
   alignas(128) std::uint32_t dry[classes];  ///< epoch + 1 at which there was no memory for a class
   std::uint32_t dry_length;                 ///< slabs of the run for which there was none then
+  std::uint32_t returned;                   ///< grows by 2 with every slab that desks gave back
 };
 
 /// Everything a heap consists of; by value in a heap_ref.

@@ -52,7 +52,7 @@ GROSR_DEVICE inline std::size_t slot_size(const heap_view& v, const place& at) {
 
 /// Whether a block of a checked heap may be freed; what is wrong is kept. Of several who free a
 /// block, one may.
-GROSR_DEVICE GROSR_NOINLINE inline bool may_free(heap_view v, void* p, place at) {
+GROSR_DEVICE GROSR_NOINLINE inline bool may_free(const heap_view& v, void* p, place at) {
   std::size_t has = slot_size(v, at);
   if (has == 0) {
     fault what = at.kind == freed_block ? fault::double_free : fault::foreign_free;

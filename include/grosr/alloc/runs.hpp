@@ -24,13 +24,13 @@ class runs {
       simt::wait_until(
           [&] { return lock.load(simt::relaxed) == 0 && lock.exchange(1, simt::acquire) == 0; },
           simt::forever, nullptr, "the lane that looks for a run of slabs");
-      std::uint32_t now = word(v_.words->epoch).load(simt::relaxed);
+      std::uint32_t now = moment();
       bool overtaken = false;
       if (!is_dry(n)) {
         if (tries == 1) supply::watch(v_);
         if (tries != 0) supply::reclaim(v_);
         first = search(n, overtaken);
-        // What is freed from here on changes the epoch.
+        // What comes into the pool from here on changes the moment.
         if (first == none && tries > 1 && !overtaken) {
           word(v_.words->dry_length).store(n, simt::relaxed);
           word(v_.words->dry[run_class]).store(now | 1, simt::relaxed);
@@ -65,8 +65,12 @@ class runs {
   // exact; else both words may be of different moments, and the answer late.
   GROSR_DEVICE bool is_dry(std::uint32_t n) const {
     return n >= word(v_.words->dry_length).load(simt::relaxed) &&
-           word(v_.words->dry[run_class]).load(simt::relaxed) ==
-               (word(v_.words->epoch).load(simt::relaxed) | 1);
+           word(v_.words->dry[run_class]).load(simt::relaxed) == (moment() | 1);
+  }
+
+  // Grows with every slab that comes into the pool.
+  GROSR_DEVICE std::uint32_t moment() const {
+    return word(v_.words->epoch).load(simt::relaxed) + word(v_.words->returned).load(simt::relaxed);
   }
 
   // From the end downwards, so that runs and slabs of slots meet late.

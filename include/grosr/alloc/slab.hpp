@@ -66,7 +66,7 @@ class slabs {
     constexpr std::uint64_t listed = state::held | state::idle;
     if ((now == 0 && (before & listed) != listed) || (count >= slots && now < slots) ||
         (count >= below && now < below))
-      settle(v_, slab, before - n);
+      settle(heap_view(v_), slab, before - n);
   }
 
   /// Puts a slab that was taken from the pool to use: class c, up to n slots promised. Held, unless
@@ -134,7 +134,7 @@ class slabs {
     std::uint64_t before = v_.state_of(slab).fetch_and(~state::held, simt::relaxed);
     if (!state::is_alive(before) || !state::is_held(before)) return;  // died meanwhile
     if (state::count(before) < slots_of(state::class_in(before)))
-      settle(v_, slab, before & ~state::held);
+      settle(heap_view(v_), slab, before & ~state::held);
   }
 
   /// Kills the slab if it is alive, has no slot promised and nothing of `unless` in its word; true
@@ -215,8 +215,8 @@ class slabs {
 
  private:
   // Kills the slab if its word is still `seen`, in which the caller's slots are all that is
-  // promised. In turn, not relaxed: others freed before, and what they released has to reach who
-  // takes the slab from the pool (as A3 in kill()).
+  // promised. A3, in turn: others freed before, and what they released has to reach who takes the
+  // slab from the pool.
   GROSR_DEVICE bool bury(std::uint32_t slab, std::uint64_t seen) const {
     return v_.state_of(slab).compare_exchange(seen, state::seen, simt::in_turn());
   }
@@ -235,7 +235,7 @@ class slabs {
 
   // The slab came to have a free slot, or many, or only free ones, or is held no more: it goes
   // where others find it. `now`: its word.
-  GROSR_DEVICE GROSR_NOINLINE static void settle(heap_view v, std::uint32_t slab,
+  GROSR_DEVICE GROSR_NOINLINE static void settle(const heap_view& v, std::uint32_t slab,
                                                  std::uint64_t now) {
     slabs all(v);
     if (state::count(now) == 0) {
@@ -265,7 +265,7 @@ class slabs {
     for (unsigned i = 0; i < 4; ++i) {
       word place(here.place(c, (slab + i) % shelf_places));
       std::uint32_t found = 0;
-      if (place.compare_exchange(found, slab + 1, simt::after_result())) return true;
+      if (place.compare_exchange(found, slab + 1, simt::after_result())) return true;  // R9
       if (found == slab + 1) return true;
     }
     return false;

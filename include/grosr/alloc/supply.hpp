@@ -111,7 +111,7 @@ class supply {
       v.state_of(slab).fetch_and(~state::idle, simt::relaxed);
       if (slabs(v).kill(slab, 0)) {
         v.pool().insert(slab);
-        slabs(v).tell();
+        simt::await(word(v.words->returned).fetch_add(2, simt::relaxed));
         found = true;
       }
       word(here.ended).fetch_add(1, simt::in_turn());
@@ -243,7 +243,7 @@ class supply {
       std::uint32_t after = places >> first << first;
       unsigned i = simt::lowest_bit(after != 0 ? after : places);
       places &= ~(1u << i);
-      std::uint32_t slab = word(c.place(class_, i)).exchange(0, simt::acquire);
+      std::uint32_t slab = word(c.place(class_, i)).exchange(0, simt::acquire);  // A9
       if (slab == 0) continue;
       promise p = slabs(v_).try_reserve(slab - 1, class_, n, true);
       if (p.count != 0) return p;

@@ -156,8 +156,12 @@ class runtime {
     p.types = {run::task_type{std::string(run::type_name<Tasks>()), sizeof(Tasks),
                               run::stride_of<Tasks>, run::width_of<Tasks>()}...};
     using kernel = run::resident<Tasks...>;
-    simt::reserve_stack(d, 1024 + std::size_t{o.inline_depth} * 256);
     p.fit = simt::fit<run::block_threads, min_blocks, kernel>(d, run::block_threads);
+    // Functions out of line need up to 1 KiB, the heap's 1 KiB more. In whole KiB, so that runtimes
+    // of one process mostly need the same.
+    const std::size_t stack = p.fit.local_bytes + 1024 + (o.heap != nullptr ? 1024 : 0) +
+                              std::size_t{o.inline_depth} * 256;
+    simt::reserve_stack(d, (stack + 1023) / 1024 * 1024);
     p.launch = [](simt::stream& s, simt::shape grid, const run::view& v) {
       simt::launch<run::block_threads, min_blocks>(s, grid, kernel{v});
     };

@@ -307,24 +307,18 @@ GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, T value,
 #endif
 }
 
-/// The same. `uniform`: the caller knows that all lanes which can be in `mask` pass the same value.
-/// On the host it is looked at all the same: there, lanes in different instances of one template
-/// are at the same call.
-template <class T>
-GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, T value, bool uniform,
-                                            site where = site::here()) {
+/// Like active_mask(), of lanes that pass the same key. `uniform`: the caller knows that all lanes
+/// which can be at this call together have the same one. On the host it is looked at all the same:
+/// there, lanes in different instances of one template are at the same call.
+GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform,
+                                                 site where = site::here()) {
+  std::uint32_t mask = active_mask(where);
 #if GROSR_ON_GPU
   if (uniform) return mask;
 #else
   (void)uniform;
 #endif
-  return match_any(mask, value, where);
-}
-
-/// Like active_mask(), of lanes that pass the same key; `uniform` as for match_any().
-GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform,
-                                                 site where = site::here()) {
-  return match_any(active_mask(where), key, uniform, where);
+  return match_any(mask, key, where);
 }
 
 /// Waits for every thread of the block; orders memory among them.

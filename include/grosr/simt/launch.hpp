@@ -120,16 +120,17 @@ void run(device d, shape grid, const Kernel& kernel) {
 
 /// What the compiler made of a kernel.
 struct kernel_fit {
-  unsigned blocks_per_sm = 0;  ///< co-resident blocks an SM can hold
-  unsigned registers = 0;      ///< a thread
-  unsigned shared_bytes = 0;   ///< static, a block
+  unsigned blocks_per_sm = 0;   ///< co-resident blocks an SM can hold
+  unsigned registers = 0;       ///< a thread
+  unsigned shared_bytes = 0;    ///< static, a block
+  std::size_t local_bytes = 0;  ///< stack and spills of a thread, without recursive functions
 };
 
 /// Asks how many blocks of `threads` of this kernel fit on one SM, and loads it eagerly, so that a
 /// later launch cannot wait for a resident kernel. Errors as launch().
 template <unsigned MaxThreads, unsigned MinBlocks, class Kernel>
 kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
-  if (!d.is_cuda()) return {1, 0, 0};
+  if (!d.is_cuda()) return {1, 0, 0, 0};
 #if defined(__CUDACC__)
   kernel_fit f;
   auto* symbol = detail::entry<Kernel, MaxThreads, MinBlocks>;
@@ -143,6 +144,7 @@ kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
   f.blocks_per_sm = static_cast<unsigned>(blocks);
   f.registers = static_cast<unsigned>(attributes.numRegs);
   f.shared_bytes = static_cast<unsigned>(attributes.sharedSizeBytes);
+  f.local_bytes = attributes.localSizeBytes;
   return f;
 #else
   detail::throw_not_built(d);
