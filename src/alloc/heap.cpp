@@ -48,10 +48,9 @@ std::uint32_t slabs_for(const device& d, std::size_t bytes) {
   const std::size_t most = std::min(p.memory, std::size_t{desk::max_slabs} * slab_bytes);
   if (bytes > most)
     throw error(errc::out_of_memory,
-                fmt::format("a heap of {} was asked for on {}, which has {} of memory; ask for at "
-                            "most {}",
-                            simt::in_units(bytes), d.name(), simt::in_units(p.memory),
-                            simt::in_units(most)));
+                fmt::format("a heap of {} bytes ({}) was asked for on {}, which has {} bytes of "
+                            "memory; ask for at most {}",
+                            bytes, simt::in_units(bytes), d.name(), p.memory, most));
   return static_cast<std::uint32_t>(slabs);
 }
 
