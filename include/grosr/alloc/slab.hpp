@@ -66,7 +66,7 @@ class slabs {
     constexpr std::uint64_t listed = state::held | state::idle;
     if ((now == 0 && (before & listed) != listed) || (count >= slots && now < slots) ||
         (count >= below && now < below))
-      settle(heap_view(v_), slab, before - n);
+      settle(v_, slab, before - n);
   }
 
   /// Puts a slab that was taken from the pool to use: class c, up to n slots promised. Held, unless
@@ -134,7 +134,7 @@ class slabs {
     std::uint64_t before = v_.state_of(slab).fetch_and(~state::held, simt::relaxed);
     if (!state::is_alive(before) || !state::is_held(before)) return;  // died meanwhile
     if (state::count(before) < slots_of(state::class_in(before)))
-      settle(heap_view(v_), slab, before & ~state::held);
+      settle(v_, slab, before & ~state::held);
   }
 
   /// Kills the slab if it is alive, has no slot promised and nothing of `unless` in its word; true
@@ -235,7 +235,7 @@ class slabs {
 
   // The slab came to have a free slot, or many, or only free ones, or is held no more: it goes
   // where others find it. `now`: its word.
-  GROSR_DEVICE GROSR_NOINLINE static void settle(const heap_view& v, std::uint32_t slab,
+  GROSR_DEVICE GROSR_NOINLINE static void settle(heap_view v, std::uint32_t slab,
                                                  std::uint64_t now) {
     slabs all(v);
     if (state::count(now) == 0) {
