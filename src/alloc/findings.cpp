@@ -68,6 +68,7 @@ std::vector<heap_finding> heap::leaks(std::size_t most) const {
   for (std::uint32_t i = 0; i < v.count && all.size() < most; ++i) {
     if (!state::is_alive(states[i])) continue;
     const std::uint32_t c = state::class_in(states[i]);
+    if (c >= classes) continue;
     block_record r{};
     if (c == run_class) {
       std::uint32_t length = 0;

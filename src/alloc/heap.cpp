@@ -84,7 +84,8 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
                                                   heap_view::states_multiple),
                     bits = c.add<std::uint32_t>(std::size_t{n} * words_a_slab),
                     lengths = c.add<std::uint32_t>(n),
-                    sets = c.add<std::uint64_t>(std::size_t{heap_view::set_count} * view.set_words),
+                    sets = c.add<std::uint64_t>(std::size_t{heap_view::set_count} * view.set_words +
+                                                slab_set::leaves_of(n)),
                     desks = c.add<std::uint32_t>(desks_count),
                     columns = c.add<column>(view.column_count), words = c.add<shared_words>(1),
                     faults = c.add<fault_counts>(1), found = c.add<fault_list>(o.checked ? 1 : 0);
@@ -161,9 +162,12 @@ alloc::heap_view heap::view(const std::vector<std::string>& owners) const {
   if (v.found == nullptr) return v;
   std::lock_guard lock(own().names_lock);
   auto& names = own().names;
-  check_names(names.size() + owners.size());
-  v.owner = static_cast<std::uint32_t>(names.size());
-  names.insert(names.end(), owners.begin(), owners.end());
+  const auto at = std::search(names.begin() + 1, names.end(), owners.begin(), owners.end());
+  v.owner = static_cast<std::uint32_t>(at - names.begin());
+  if (at == names.end()) {
+    check_names(names.size() + owners.size());
+    names.insert(names.end(), owners.begin(), owners.end());
+  }
   return v;
 }
 
@@ -179,7 +183,8 @@ const device& heap::where() const { return own().where; }
 
 heap_report heap::report() const {
   const heap_view& v = own().view;
-  std::vector<std::uint64_t> states(v.count), pool(slab_set::leaves_of(v.count));
+  std::vector<std::uint64_t> states(v.count), pool(slab_set::leaves_of(v.count)),
+      in_runs(pool.size());
   std::vector<std::uint32_t> lengths(v.count);
   fault_counts faults{};
   const auto copy = [&](void* to, const void* from, std::size_t n) {
@@ -187,6 +192,7 @@ heap_report heap::report() const {
   };
   copy(states.data(), v.states, states.size() * sizeof states[0]);
   copy(pool.data(), v.sets, pool.size() * sizeof pool[0]);
+  copy(in_runs.data(), v.ever_in_runs(), in_runs.size() * sizeof in_runs[0]);
   copy(lengths.data(), v.run_lengths, lengths.size() * sizeof lengths[0]);
   copy(&faults, v.faults, sizeof faults);
 
@@ -201,7 +207,7 @@ heap_report heap::report() const {
   }
   for (std::uint32_t i = 0; i < v.count; ++i) {
     const std::uint64_t s = states[i];
-    if (!state::is_alive(s)) continue;
+    if (!state::is_alive(s) || state::class_in(s) >= classes) continue;
     heap_class_report& c = r.classes[state::class_in(s)];
     const bool run = state::class_in(s) == run_class;
     const std::uint64_t n = run ? 1 : std::min(state::count(s), slots_of(state::class_in(s)));
@@ -220,13 +226,9 @@ heap_report heap::report() const {
     run = in ? run + 1 : 0;
     longest = std::max(longest, run);
   }
-  std::size_t used = 0, inside_run = 0;
-  for (std::uint32_t i = 0; i < v.count; ++i) {
-    if (states[i] != 0 && lengths[i] > 1)
-      inside_run = std::max<std::size_t>(inside_run, lengths[i]);
-    used += states[i] != 0 || inside_run != 0;
-    inside_run -= inside_run != 0;
-  }
+  std::size_t used = 0;
+  for (std::uint32_t i = 0; i < v.count; ++i)
+    used += states[i] != 0 || (in_runs[i / 64] >> (i % 64) & 1) != 0;
   r.high_water = used * slab_bytes;
   r.free_bytes = free * slab_bytes;
   r.largest_free = longest * slab_bytes;

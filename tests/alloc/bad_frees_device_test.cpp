@@ -130,6 +130,24 @@ TEST_P(bad_frees, of_null_are_none) {
   EXPECT_EQ(free.foreign() + free.doubled(), 0u);
 }
 
+TEST(bad_frees_seeded, of_the_only_block_of_a_slab_by_two_warps) {
+  testing::for_seeds(
+      400,
+      [] {
+        const heap h(device(), 2 * slab_bytes);
+        const bad_free free(h);
+        hoard some(h);
+        ASSERT_EQ(some.fill({1, 32}, slab_bytes, 1), 2u);
+        free.at(some[0], 0, 2);
+        EXPECT_EQ(free.doubled() + free.foreign(), 63u) << "foreign while the slab is on its way";
+        EXPECT_EQ(h.report().live, 1u);
+        some.free({1, 32});
+        EXPECT_EQ(h.report().live, 0u);
+        EXPECT_EQ(some.fill({1, 32}, slab_bytes), 2u);
+      },
+      100);
+}
+
 TEST(bad_frees_seeded, of_one_block_by_many) {
   testing::for_seeds(
       400,

@@ -79,6 +79,20 @@ TEST_P(checked_heaps, find_memory_freed_twice) {
   }
 }
 
+TEST_P(checked_heaps, made_of_nothing_ignore_frees) {
+  auto p = make<void*>(1);
+  run(1, 32, get_one{checked_heap_ref(), 100, p.data()});
+  EXPECT_EQ(contents(p)[0], nullptr);
+  run(1, 32, misuse{checked_heap_ref(), p.data(), 0, 0, 64, 1});
+}
+
+TEST_P(checked_heaps, name_the_same_owners_once) {
+  const heap h(where(), slab_bytes, {.checked = true});
+  const auto first = h.view({"one", "two"}), other = h.view({"two", "one"});
+  EXPECT_EQ(h.view({"one", "two"}).owner, first.owner);
+  EXPECT_NE(other.owner, first.owner);
+}
+
 TEST_P(checked_heaps, find_foreign_pointers) {
   const heap h(where(), 8 * slab_bytes, {.checked = true});
   const auto found = findings_of(h, 100, 0, 16, 1);

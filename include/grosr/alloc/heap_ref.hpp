@@ -34,7 +34,7 @@ template <bool Checked>
 class basic_heap_ref {
  public:
   basic_heap_ref() = default;
-  explicit basic_heap_ref(const alloc::heap_view& v) : v_(v) {}
+  GROSR_DEVICE explicit basic_heap_ref(const alloc::heap_view& v) : v_(v) {}
 
   /// A block of at least `bytes` bytes, not cleared; null when there is no memory, which is
   /// counted, and for 0 bytes, which is not; beside a free of the last memory that has not
@@ -140,7 +140,7 @@ class basic_heap_ref {
   /// a checked heap just what was asked for.
   GROSR_DEVICE std::size_t usable(void* p) const {
     alloc::place at = alloc::place_in(v_, p, alloc::state_at(v_, p));
-    std::size_t has = alloc::slot_size(v_, at);
+    std::size_t has = alloc::is_taken(v_, at) ? alloc::slot_size(v_, at) : 0;
     if constexpr (Checked)
       return has == 0 ? 0 : alloc::checked::bytes_of(p, has);
     else
@@ -197,6 +197,7 @@ class basic_heap_ref {
   GROSR_DEVICE void put(void* p) const {
     std::uint64_t state = alloc::state_at(v_, p);
     if constexpr (Checked) {
+      if (v_.count == 0) return;
       if (!alloc::may_free(alloc::heap_view(v_), p, alloc::place_in(v_, p, state))) return;
     }
     if (simt::is_whole_warp()) {

@@ -126,6 +126,11 @@ struct heap_view {
   static constexpr std::uint32_t states_multiple = 16;
   static constexpr std::uint32_t set_count = 2 + 2 * slot_classes;
 
+  /// A bit a slab that was ever part of a run, in words of 64, behind the sets.
+  GROSR_DEVICE std::uint64_t* ever_in_runs() const {
+    return sets + std::size_t{set_count} * set_words;
+  }
+
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> state_of(std::uint32_t slab) const {
     return simt::atomic_ref<std::uint64_t>(states[slab]);
   }

@@ -32,12 +32,30 @@ GROSR_DEVICE inline std::uint64_t state_at(const heap_view& v, const void* p) {
   return slab < v.count ? v.state_of(static_cast<std::uint32_t>(slab)).load(simt::relaxed) : 0;
 }
 
+/// Whether a slot of a live slab, or a run, is somebody's.
+GROSR_DEVICE inline bool is_taken(const heap_view& v, const place& at) {
+  if (at.kind >= slot_classes) return at.kind == run_class;
+  return (v.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
+}
+
+/// What is at a slab that is not alive: memory that was in use and is free, or none.
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t kind_of_dead(const heap_view& v,
+                                                              std::uint32_t slab, std::uint64_t s) {
+  if (slab >= v.count || !v.pool().contains(slab)) return no_block;
+  std::uint64_t in_run =
+      simt::atomic_ref<std::uint64_t>(v.ever_in_runs()[slab / 64]).load(simt::relaxed) >>
+          (slab % 64) &
+      1;
+  return (s & state::seen) != 0 || in_run != 0 ? freed_block : no_block;
+}
+
 /// What `p` points to, s being what state_at() said.
 GROSR_DEVICE inline place place_in(const heap_view& v, const void* p, std::uint64_t s) {
   std::size_t offset = offset_of(v, p);
   auto slab = static_cast<std::uint32_t>(offset / slab_bytes);
   std::uint32_t inside = static_cast<std::uint32_t>(offset) % slab_bytes;
-  if (!state::is_alive(s)) return {slab, (s & state::seen) != 0 ? freed_block : no_block, 0, s};
+  if (!state::is_alive(s)) [[unlikely]]
+    return {slab, kind_of_dead(heap_view(v), slab, s), 0, s};
   std::uint32_t c = state::class_in(s);
   if (c == run_class) return {slab, inside == 0 ? c : no_block, 0, s};
   std::uint32_t slot = slot_at(c, inside);
@@ -63,9 +81,7 @@ GROSR_DEVICE GROSR_NOINLINE inline bool may_free(const heap_view& v, void* p, pl
   std::uint32_t stamp = checked::live_stamp(p), found = stamp;
   bool mine =
       simt::atomic_ref<std::uint32_t>(r.stamp).compare_exchange(found, ~stamp, simt::relaxed);
-  bool live = at.kind == run_class ||
-              (v.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
-  if (!live || (!mine && found == ~stamp)) {
+  if (!is_taken(v, at) || (!mine && found == ~stamp)) {
     checked::report(v.found, fault::double_free, p, at.kind, &r, v.owner);
     fault_count(v.faults->double_frees).fetch_add(1, simt::relaxed);
     return false;

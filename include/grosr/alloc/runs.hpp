@@ -39,6 +39,9 @@ class runs {
       lock.store(0, simt::release);  // R5: pairs with A5
     }
     if (first == none) return none;
+    for (std::uint32_t at = first; at < first + n; at = (at / 64 + 1) * 64)
+      simt::atomic_ref<std::uint64_t>(v_.ever_in_runs()[at / 64])
+          .fetch_or(part(at, first + n), simt::relaxed);
     word(v_.run_lengths[first]).store(n, simt::relaxed);
     v_.state_of(first).fetch_add(state::of_class(run_class) + 1, simt::relaxed);
     return first;

@@ -110,16 +110,13 @@ class slabs {
   /// Frees slots of one word of bits of a slab, whose state was `seen` before. How many were taken.
   GROSR_DEVICE std::uint32_t free_slots(std::uint32_t slab, std::uint32_t w, std::uint32_t bits,
                                         std::uint64_t seen) const {
-    std::uint32_t asked = simt::popcount(bits);
-    bool last = state::count(seen) == asked && !state::is_held(seen);
     std::uint32_t before = v_.bits_of(slab, w).fetch_and(~bits, simt::relaxed);
-    // All slots of the slab: that they are the caller's needs no look at the bits, and both atomics
-    // are under way together.
-    bool dead = last && asked == slots_of(state::class_in(seen)) && bury(slab, seen);
     std::uint32_t freed = simt::popcount(before & bits);
-    // After the bits: what is counted free can be found.
-    if (freed != asked) last = false;
-    if (!dead && last) dead = bury(slab, seen);
+    // After the bits: what is counted free can be found, and was the caller's. A3: the caller's are
+    // the last slots of a slab that nobody holds. In turn: others freed before, and what they
+    // released has to reach who takes the slab from the pool.
+    bool dead = freed != 0 && state::count(seen) == freed && !state::is_held(seen) &&
+                v_.state_of(slab).compare_exchange(seen, state::seen, simt::in_turn());
     if (dead) {
       v_.pool().insert(slab);
       tell();
@@ -214,13 +211,6 @@ class slabs {
   }
 
  private:
-  // Kills the slab if its word is still `seen`, in which the caller's slots are all that is
-  // promised. A3, in turn: others freed before, and what they released has to reach who takes the
-  // slab from the pool.
-  GROSR_DEVICE bool bury(std::uint32_t slab, std::uint64_t seen) const {
-    return v_.state_of(slab).compare_exchange(seen, state::seen, simt::in_turn());
-  }
-
   GROSR_DEVICE static std::uint32_t valid_bits(std::uint32_t w, std::uint32_t slots) {
     std::uint32_t left = slots - w * 32;
     return simt::first_bits(left);
