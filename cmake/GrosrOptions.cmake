@@ -51,7 +51,7 @@ function(grosr_own_target target)
   string(REPLACE ";" "," joined_warnings "${warnings}")
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${warnings};${GROSR_SANITIZE_FLAGS}>"
-    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${joined_warnings};-lineinfo>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${joined_warnings};-lineinfo;--Werror=cross-execution-space-call>")
   if(GROSR_SANITIZE_FLAGS)
     target_link_options(${target} PUBLIC "$<BUILD_INTERFACE:${GROSR_SANITIZE_FLAGS}>")
   endif()
