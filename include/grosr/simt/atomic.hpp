@@ -41,14 +41,6 @@ GROSR_DEVICE inline void await([[maybe_unused]] std::uint32_t answer) {
 #endif
 }
 
-/// Between an atomic whose answer has come and a load: nobody who does the same with the two the
-/// other way round can miss both. What is seq_cst elsewhere comes with the answer on a GPU.
-GROSR_DEVICE inline void fence_after_answer() {
-#if !GROSR_ON_GPU
-  std::atomic_thread_fence(seq_cst);
-#endif
-}
-
 /// The order of read-modify-writes of which each decides whether the next one is made.
 GROSR_DEVICE constexpr order in_turn() {
 #if GROSR_ON_GPU
@@ -208,6 +200,14 @@ GROSR_DEVICE inline void fence(order o) {
 #else
   std::atomic_thread_fence(o);
 #endif
+#endif
+}
+
+/// Between an atomic whose answer has come and a load: nobody who does the same with the two the
+/// other way round can miss both. What is seq_cst elsewhere comes with the answer on a GPU.
+GROSR_DEVICE inline void fence_after_answer() {
+#if !GROSR_ON_GPU
+  fence(seq_cst);
 #endif
 }
 
