@@ -153,11 +153,11 @@ TEST_P(tasks_and_a_heap, wait_for_room_side_by_side) {
   auto got = make<std::uint32_t>(1);
   run(1, 32, take_all{h.ref(), held.data(), slabs});
   runtime_options o = with(h);
-  o.memory_wait = 500ms;
+  o.memory_wait = 2s;
   heap_runtime r(where(), o);
   r.submit(std::vector<want_slab>(slabs / wanted, want_slab{got.data(), wanted}));
   for (std::uint32_t i = 0; i < slabs; i += 2) {  // somebody frees, for longer than memory_wait
-    EXPECT_FALSE(r.wait_all_for(50ms));
+    EXPECT_FALSE(r.wait_all_for(180ms));
     r.submit(give_slabs{held.data() + i, 2});
   }
   r.stop();
