@@ -165,33 +165,29 @@ TEST_P(tasks_and_a_heap, wait_for_room_side_by_side) {
   EXPECT_EQ(r.stats().failed, 0u);
 }
 
-TEST_P(tasks_and_a_heap, give_up_when_nobody_frees) {
+// More tasks than slabs: those without one say so, each once.
+template <class Task>
+void expect_to_give_up(const device& d, std::uint32_t too_many) {
   constexpr std::uint32_t slabs = 32;
-  heap h(where(), slabs * std::size_t{alloc::slab_bytes});
-  auto got = make<std::uint32_t>(1);
+  heap h(d, slabs * std::size_t{alloc::slab_bytes});
+  simt::buffer<std::uint32_t> got(d, simt::space::device, 1);
   runtime_options o = with(h);
   o.memory_wait = 50ms;
-  heap_runtime r(where(), o);
-  r.submit(std::vector<want_slab>(slabs + 8, want_slab{got.data()}));
+  heap_runtime r(d, o);
+  r.submit(std::vector<Task>(slabs + too_many, Task{got.data()}));
   ASSERT_TRUE(r.wait_all_for(60s));
   r.stop();
-  EXPECT_EQ(contents(got)[0], slabs);
-  EXPECT_EQ(r.stats().failed, 8u);
+  std::vector<std::uint32_t> taken(1);
+  got.copy_to(taken);
+  EXPECT_EQ(taken[0], slabs);
+  EXPECT_EQ(r.stats().failed, too_many);
   EXPECT_EQ(r.errors().at(0).code, -ENOMEM);
 }
 
+TEST_P(tasks_and_a_heap, give_up_when_nobody_frees) { expect_to_give_up<want_slab>(where(), 8); }
+
 TEST_P(tasks_and_a_heap, ask_again_once_a_warp) {
-  constexpr std::uint32_t slabs = 32;
-  heap h(where(), slabs * std::size_t{alloc::slab_bytes});
-  auto got = make<std::uint32_t>(1);
-  runtime_options o = with(h);
-  o.memory_wait = 50ms;
-  heap_runtime r(where(), o);
-  r.submit(std::vector<want_slab_for_warp>(slabs + 3, want_slab_for_warp{got.data()}));
-  ASSERT_TRUE(r.wait_all_for(60s));
-  r.stop();
-  EXPECT_EQ(contents(got)[0], slabs);
-  EXPECT_EQ(r.stats().failed, 3u);
+  expect_to_give_up<want_slab_for_warp>(where(), 3);
 }
 
 TEST_P(tasks_and_a_heap, have_no_memory_without_one) {
