@@ -1,4 +1,5 @@
 // The host allocates from a heap, and so do containers through its resource.
+#define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE  // see resource.hpp
 #include <string>
 #include <thread>
 #include <vector>
@@ -8,7 +9,7 @@
 #include "support/devices.hpp"
 #include "support/errors.hpp"
 
-#if defined(LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE)
+#if defined(__CUDACC__)
 static_assert(cuda::mr::resource_with<grosr::heap_resource, cuda::mr::device_accessible>);
 #endif
 
