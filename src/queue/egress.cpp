@@ -1,34 +1,65 @@
 #include "grosr/queue/egress.hpp"
 
+#include <bit>
+#include <cstddef>
+
 namespace grosr::queue {
 
 egress::egress(device d, std::uint32_t capacity)
-    : capacity_(capacity),
-      control_((check_capacity(capacity, "egress lines"),
+    : device_(d),
+      capacity_(capacity),
+      shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))),
+      control_((check_capacity(capacity, "egress records"),
                 simt::buffer<egress_control>(d, simt::space::device, 1))),
-      lines_(d, simt::space::pinned, std::size_t{capacity} * line_words),
+      words_(d, simt::space::pinned, std::size_t{capacity} * record_words),
       credit_(d, simt::space::pinned, 1) {
   if (capacity < simt::warp_size)
-    throw error(errc::invalid_option, "egress lines: a capacity of " + std::to_string(capacity) +
+    throw error(errc::invalid_option, "egress records: a capacity of " + std::to_string(capacity) +
                                           " was asked for; the least is 32");
 }
 
 egress_ref egress::ref() const {
   egress_ref r;
   r.control_ = control_.data();
-  r.lines_ = lines_.data();
+  r.words_ = words_.data();
   r.credit_ = credit_.data();
   r.mask_ = capacity_ - 1;
+  r.shift_ = shift_;
   return r;
 }
 
-bool egress::try_pop(line& content) {
-  const simt::bus_word* at = lines_.data() + (consumed_ & (capacity_ - 1)) * line_words;
-  if (!read_line(at, content, lap_of(consumed_, capacity_))) return false;
-  ++consumed_;
-  // R1: pairs with A1 in reserve().
-  simt::atomic_ref<std::uint64_t, simt::scope::system>(credit_[0]).store(consumed_, simt::release);
+bool egress::has_lap(std::uint64_t ticket) const {
+  const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
+  const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
+  return static_cast<std::uint8_t>(simt::bus_load_from_host(at).w[3]) == lap;
+}
+
+bool egress::pop(record& r, std::uint64_t& ticket) {
+  ticket = consumed_;
+  const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
+  const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
+  for (unsigned i = 0; i < record_words; ++i) {
+    const simt::bus_word v = simt::bus_load_from_host(at + i);
+    if (static_cast<std::uint8_t>(v.w[3]) != lap) return false;
+    for (unsigned k = 0; k < 3; ++k) r.word[3 * i + k] = v.w[k];
+    r.part[i] = v.w[3] >> 8;
+  }
+  simt::atomic_ref<std::uint64_t>(consumed_).store(ticket + 1, simt::relaxed);
   return true;
+}
+
+void egress::give_credit() {
+  // R1: pairs with A1 in has_room().
+  simt::atomic_ref<std::uint64_t, simt::scope::system>(credit_[0]).store(consumed_, simt::release);
+}
+
+std::uint64_t egress::taken() const {
+  std::uint64_t tail = 0;
+  simt::copy_bytes(device_, &tail,
+                   reinterpret_cast<const std::byte*>(control_.data()) +
+                       offsetof(egress_control, tail),
+                   sizeof tail);
+  return tail;
 }
 
 }  // namespace grosr::queue

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "grosr/simt/bell.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
 
@@ -22,6 +23,18 @@ class stream_backend {
   virtual void launch_host(host::launch_shape shape, std::function<void()> kernel);
 };
 
+/// What is behind a bell on a GPU.
+class bell_backend {
+ public:
+  virtual ~bell_backend() = default;
+  /// Orders, on a stream: say that the round is armed, wait until it is rung, set `woken`, wake.
+  virtual void arm(bell_words* words, std::uint32_t round) = 0;
+  virtual bool is_armed(std::uint32_t round) const = 0;
+  /// Rings the round from the host. Thread-safe.
+  virtual void release(bell_words* words, std::uint32_t round) = 0;
+  std::uint32_t woken = 0;  ///< the newest round that was rung
+};
+
 namespace cuda_backend {
 int device_count(std::string& why_none);  ///< `why_none` is set when there are none
 device_properties properties(int index);
@@ -29,6 +42,7 @@ void* allocate(device d, space s, std::size_t bytes);
 void release(device d, space s, void* p) noexcept;
 void copy(device d, void* to, const void* from, std::size_t bytes);
 std::unique_ptr<stream_backend> make_stream(device d);
+std::unique_ptr<bell_backend> make_bell(device d);
 void wait_for_kernels(device d) noexcept;
 }  // namespace cuda_backend
 

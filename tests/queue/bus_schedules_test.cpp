@@ -2,6 +2,7 @@
 // it between any two words that it writes or reads.
 #include "grosr/queue/egress.hpp"
 #include "queue/consume_lines.hpp"
+#include "queue/send_records.hpp"
 #include "support/devices.hpp"
 #include "support/seeds.hpp"
 
@@ -47,48 +48,45 @@ TEST(bus_schedules, lose_no_line_to_the_device) {
 
 struct send_and_read {
   egress* ring;
-  egress_ref ref;
-  std::uint32_t each;
-  std::vector<line>* got;
+  send_records send;
+  std::vector<record>* got;
   void operator()() const {
     if (simt::block_id() == 0) {
       if (simt::lane_id() != 0) return;
-      while (got->size() < 2 * 5 * each) {
-        line l;
-        if (ring->try_pop(l))
-          got->push_back(l);
-        else
-          simt::pause(1, "a line");
+      while (got->size() < 2 * 32 * send.each) {
+        record r;
+        std::uint64_t ticket = 0;
+        if (ring->pop(r, ticket)) {
+          got->push_back(r);
+        } else {
+          ring->give_credit();
+          simt::pause(1, "a record");
+        }
       }
       return;
     }
-    const unsigned lane = simt::lane_id();
-    if (lane >= 5) return;
-    for (std::uint32_t i = 0; i < each;) {
-      if (ref.try_push(simt::active_mask(), content_of((simt::block_id() - 1) * 5 + lane, i)))
-        ++i;
-      else
-        simt::pause(1, "room for a line");
-    }
+    send();
   }
 };
 
-TEST(bus_schedules, lose_no_line_to_the_host) {
+TEST(bus_schedules, lose_no_record_to_the_host) {
   testing::for_seeds(
       1000,
       [] {
-        constexpr std::uint32_t each = 8;  // 80 lines through 32 places
-        egress ring(device(), 32);
-        std::vector<line> got;
-        simt::run(device(), {3, 32}, send_and_read{&ring, ring.ref(), each, &got});
-        std::uint32_t next[10] = {};
-        for (const line& l : got) {
-          ASSERT_LT(l.word[0], 10u);
-          EXPECT_EQ(l.word[1], next[l.word[0]]++);
-          const line expected = content_of(l.word[0], l.word[1]);
-          EXPECT_TRUE(std::equal(l.word, l.word + line_content, expected.word));
+        for (way how : {way::take, way::try_take, way::whole_warps}) {
+          constexpr std::uint32_t each = 3;  // 192 records through 32 places
+          egress ring(device(), 32);
+          std::vector<record> got;
+          simt::run(device(), {3, 32}, send_and_read{&ring, {ring.ref(), each, how}, &got});
+          std::uint32_t next[96] = {};
+          for (const record& r : got) {
+            ASSERT_LT(r.word[0], 96u);
+            EXPECT_EQ(r.word[1], next[r.word[0]]++);
+            const record expected = record_by(r.word[0], r.word[1]);
+            EXPECT_TRUE(std::equal(r.word, r.word + 3 * record_words, expected.word));
+          }
+          for (std::uint32_t n = 32; n < 96; ++n) EXPECT_EQ(next[n], each);
         }
-        for (std::uint32_t n : next) EXPECT_EQ(n, each);
       },
       1000);
 }

@@ -1,23 +1,33 @@
-// Lines from a device to the host: any lane or warp produces, one host thread at a time consumes.
+// Records from a device to the host: any lanes produce, one host thread at a time consumes.
 //
+//   record   64 bytes = 4 bus words; each holds 12 bytes, 3 bytes, and 1 byte of lap
+//   ring     record n lies at n mod capacity and carries lap n div capacity + 1, of which 8 bits do:
+//            every place is written once a lap, so a reader only has to tell one lap from the last
 //   tail     next ticket                                   device memory
-//   credit   lines the host has consumed                    host memory, cached in device memory
-//   line n lies at n mod capacity and validates itself (line.hpp)
+//   credit   records the host has consumed                 host memory, cached in device memory
 //
-// A producer takes tickets only for lines it has credit for: it compares with the cached credit and
-// looks across the bus only when the cache says full. Progress: try_push answers at once; producers
-// never wait for each other. Lines of one producing lane arrive in the order of its calls.
+// A producer takes a ticket, sees that there is room for it, and writes. It looks across the bus
+// only when the cached credit says full. Tickets cannot be given back, so who takes one writes its
+// record; try_take() takes one only when there is room already. Records that one warp writes under
+// consecutive tickets reach the bus as whole lines.
 #pragma once
 
 #include <cstdint>
 
-#include "grosr/queue/line.hpp"
 #include "grosr/queue/ring.hpp"
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/lanes.hpp"
 
 namespace grosr::queue {
+
+inline constexpr unsigned record_words = 4;  // bus words in a record
+
+/// The content of a record: 60 bytes.
+struct record {
+  std::uint32_t word[3 * record_words];
+  std::uint32_t part[record_words];  ///< the low 24 bits of each
+};
 
 struct egress_control {
   alignas(128) std::uint64_t tail;
@@ -29,64 +39,125 @@ class egress_ref {
  public:
   egress_ref() = default;
 
-  /// Each lane of `mask` sends one line; one reservation serves them all. True for the lanes whose
-  /// line went in: all of them, or none when there is no room for the group.
-  GROSR_DEVICE bool try_push(std::uint32_t mask, const line& content) const {
-    unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
-    std::uint64_t first = none;
-    if (lane == leader) first = reserve(simt::popcount(mask));
-    first = simt::shuffle(mask, first, leader);
-    if (first == none) return false;
-    std::uint64_t number = first + simt::rank_in(mask, lane);
-    write_line(lines_ + (number & mask_) * line_words, content,
-               lap_of(number, static_cast<std::uint32_t>(mask_ + 1)));
-    return true;
+  /// One lane takes `count` consecutive tickets and returns the first. Each has to be written, when
+  /// has_room() says so.
+  GROSR_DEVICE std::uint64_t take(unsigned count) const {
+    return simt::atomic_ref<std::uint64_t>(control_->tail).fetch_add(count, simt::relaxed);
+  }
+
+  /// The same if there is room for all of them now.
+  GROSR_DEVICE bool try_take(unsigned count, std::uint64_t& first) const {
+    simt::atomic_ref<std::uint64_t> tail(control_->tail);
+    first = tail.load(simt::relaxed);
+    while (has_room(first + count - 1))
+      if (tail.compare_exchange(first, first + count, simt::relaxed)) return true;
+    return false;
+  }
+
+  /// Whether the record before this ticket's, a lap ago, was consumed. Any lane.
+  GROSR_DEVICE bool has_room(std::uint64_t ticket) const {
+    simt::atomic_ref<std::uint64_t> cached(control_->credit_cached);
+    std::uint64_t known = cached.load(simt::acquire);  // A1, through R2
+    if (ticket < known + mask_ + 1) return true;
+    // A1: pairs with R1 in egress::pop(): the host has read what it gives credit for.
+    std::uint64_t now =
+        simt::atomic_ref<std::uint64_t, simt::scope::system>(*credit_).load(simt::acquire);
+    while (known < now && !cached.compare_exchange(known, now, simt::acq_rel)) {  // R2
+    }
+    return ticket < now + mask_ + 1;
+  }
+
+  /// One lane writes the record of its ticket, for which there is room.
+  GROSR_DEVICE void write(std::uint64_t ticket, const record& r) const {
+    simt::bus_word* to = words_ + (ticket & mask_) * record_words;
+    std::uint32_t lap = lap_of(ticket);
+    for (unsigned i = 0; i < record_words; ++i) simt::bus_store(to + i, word_of(r, i, lap));
+  }
+
+  /// Whole warp: lane i writes the record of ticket `first` + i.
+  GROSR_DEVICE void write_all(std::uint64_t first, const record& r) const {
+    const unsigned lane = simt::lane_id(), quad = lane & ~3u, mine = lane % 4;
+    simt::bus_word out[record_words];
+    std::uint32_t lap = lap_of(first + lane);
+    for (unsigned i = 0; i < record_words; ++i) out[i] = word_of(r, i, lap);
+    // Four lanes exchange words until each has word `mine` of all their records: in two steps, the
+    // transposition of a 4 by 4 matrix.
+    exchange<1>(out, lane);
+    exchange<2>(out, lane);
+    for (unsigned i = 0; i < record_words; ++i)
+      simt::bus_store(words_ + ((first + quad + i) & mask_) * record_words + mine, out[i]);
   }
 
  private:
   friend class egress;
-  static constexpr std::uint64_t none = ~std::uint64_t{0};
 
-  GROSR_DEVICE std::uint64_t reserve(unsigned count) const {
-    simt::atomic_ref<std::uint64_t> tail(control_->tail), cached(control_->credit_cached);
-    std::uint64_t t = tail.load(simt::relaxed);
-    for (;;) {
-      if (t + count > cached.load(simt::acquire) + mask_ + 1) {
-        // A1: pairs with R1 in egress::try_pop(): the host has read what it gives credit for.
-        std::uint64_t c =
-            simt::atomic_ref<std::uint64_t, simt::scope::system>(*credit_).load(simt::acquire);
-        if (t + count > c + mask_ + 1) return none;
-        std::uint64_t old = cached.load(simt::relaxed);
-        while (old < c && !cached.compare_exchange(old, c, simt::acq_rel)) {
-        }
+  GROSR_DEVICE std::uint32_t lap_of(std::uint64_t ticket) const {
+    return (static_cast<std::uint32_t>(ticket >> shift_) + 1) & 0xff;
+  }
+
+  GROSR_DEVICE static simt::bus_word word_of(const record& r, unsigned i, std::uint32_t lap) {
+    return {{r.word[3 * i], r.word[3 * i + 1], r.word[3 * i + 2], r.part[i] << 8 | lap}};
+  }
+
+  /// Swaps, of the words in rows and columns of lanes that differ in bit Step, the upper right with
+  /// the lower left.
+  template <unsigned Step>
+  GROSR_DEVICE static void exchange(simt::bus_word* rows, unsigned lane) {
+    const bool lower = (lane & Step) != 0;
+    for (unsigned i = 0; i < record_words; ++i) {
+      if (i & Step) continue;
+      simt::bus_word &a = rows[i], &b = rows[i | Step];
+      for (unsigned k = 0; k < 4; ++k) {
+        std::uint32_t give = lower ? a.w[k] : b.w[k];
+        std::uint32_t got = simt::shuffle(simt::full_mask, give, lane ^ Step);
+        (lower ? a.w[k] : b.w[k]) = got;
       }
-      if (tail.compare_exchange(t, t + count, simt::acq_rel)) return t;
     }
   }
 
   egress_control* control_ = nullptr;
-  simt::bus_word* lines_ = nullptr;
+  simt::bus_word* words_ = nullptr;
   std::uint64_t* credit_ = nullptr;
   std::uint64_t mask_ = 0;
+  std::uint32_t shift_ = 0;
 };
 
 /// Owner of an egress ring, and its consumer side. Not movable.
 class egress {
  public:
-  /// Throws error(invalid_option) unless `capacity` (lines) is a power of two and at least 32.
+  /// Throws error(invalid_option) unless `capacity` (records) is a power of two and at least 32.
   egress(device d, std::uint32_t capacity);
 
   /// What kernels get; valid while this lives.
   egress_ref ref() const;
 
-  /// The oldest line, if it is there. One thread at a time.
-  bool try_pop(line& content);
+  /// The oldest record and its ticket, if it is there. One thread at a time. Its place is given
+  /// back by give_credit().
+  bool pop(record& r, std::uint64_t& ticket);
+
+  /// Whether pop() would find a record. Any thread; a hint while another one pops.
+  bool ready() const { return has_lap(simt::atomic_ref<std::uint64_t>(consumed_).load(simt::relaxed)); }
+
+  /// Lets producers have the places of all records popped so far. The thread that pops.
+  void give_credit();
+
+  /// Records popped so far. Any thread.
+  std::uint64_t consumed() const {
+    return simt::atomic_ref<std::uint64_t>(consumed_).load(simt::relaxed);
+  }
+
+  /// Tickets taken so far, read from device memory. Any thread.
+  std::uint64_t taken() const;
 
  private:
+  bool has_lap(std::uint64_t ticket) const;
+
+  device device_;
   std::uint32_t capacity_;
-  std::uint64_t consumed_ = 0;
+  std::uint32_t shift_;
+  mutable std::uint64_t consumed_ = 0;
   simt::buffer<egress_control> control_;
-  simt::buffer<simt::bus_word> lines_;
+  simt::buffer<simt::bus_word> words_;
   simt::buffer<std::uint64_t> credit_;
 };
 

@@ -234,6 +234,22 @@ GROSR_DEVICE inline bus_word bus_load(const bus_word* p) {
   return v;
 }
 
+/// bus_load for threads that are no lanes: one vector load where the processor has one.
+inline bus_word bus_load_from_host(const bus_word* p) {
+  bus_word v;
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
+  using vector = std::uint32_t __attribute__((vector_size(16)));
+  vector x = *reinterpret_cast<const volatile vector*>(p->w);
+  std::atomic_signal_fence(std::memory_order_acquire);  // x86 keeps the order of loads
+  for (int i = 0; i < 4; ++i) v.w[i] = x[i];
+#else
+  auto* q = const_cast<std::uint32_t*>(p->w);
+  v.w[3] = std::atomic_ref<std::uint32_t>(q[3]).load(acquire);
+  for (int i = 0; i < 3; ++i) v.w[i] = std::atomic_ref<std::uint32_t>(q[i]).load(relaxed);
+#endif
+  return v;
+}
+
 /// bus_store for threads that are no lanes: one vector store where the processor has one.
 inline void bus_store_from_host(bus_word* p, const bus_word& v) {
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)

@@ -1,0 +1,63 @@
+// Numbered places that lanes claim and free: a bit each, in words of 32, in device memory.
+//
+//   word w    bit i is set while place 32 w + i is somebody's
+//
+// A claimer begins at its home word, which nobody else begins at while there are as many words as
+// claimers; then one atomic finds places for all lanes of a warp. When that word is full it goes on
+// with the next ones. What a holder did before it freed a place, the next holder sees.
+#pragma once
+
+#include <cstdint>
+
+#include "grosr/simt/atomic.hpp"
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/lanes.hpp"
+
+namespace grosr::queue {
+
+/// The device's view of a set of places; passed by value. All calls are thread-safe.
+class places_ref {
+ public:
+  places_ref() = default;
+  places_ref(std::uint32_t* words, std::uint32_t count) : words_(words), count_(count) {}
+
+  GROSR_DEVICE std::uint32_t words() const { return count_; }
+
+  /// What claim() found: places 32 * word + i for the bits i that are set; none: all are taken.
+  struct claimed {
+    std::uint32_t word = 0, bits = 0;
+    GROSR_DEVICE std::uint32_t first() const { return word * 32 + simt::lowest_bit(bits); }
+    GROSR_DEVICE std::uint32_t nth(unsigned n) const { return word * 32 + simt::nth_bit(bits, n); }
+  };
+
+  /// One lane claims 1 to `wanted` places (1 to 32) of one word, its home's if possible. Looks at
+  /// each word once.
+  GROSR_DEVICE claimed claim(std::uint32_t home, unsigned wanted) const {
+    claimed c{home, 0};
+    std::uint32_t found = 0;  // as it mostly is
+    GROSR_NO_UNROLL
+    for (std::uint32_t looked = 0; looked < count_; ++looked) {
+      simt::atomic_ref<std::uint32_t> word(words_[c.word]);
+      if (looked != 0) found = word.load(simt::relaxed);
+      while (~found != 0) {
+        c.bits = simt::lowest_bits(~found, wanted);
+        if (word.compare_exchange(found, found | c.bits, simt::acquire)) return c;  // A1
+      }
+      if (++c.word == count_) c.word = 0;
+    }
+    c.bits = 0;
+    return c;
+  }
+
+  /// One lane frees places of one word.
+  GROSR_DEVICE void free(std::uint32_t word, std::uint32_t bits) const {
+    simt::atomic_ref<std::uint32_t>(words_[word]).fetch_and(~bits, simt::release);  // R1: pairs with A1
+  }
+  GROSR_DEVICE void free(std::uint32_t place) const { free(place / 32, 1u << place % 32); }
+
+ private:
+  std::uint32_t* words_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace grosr::queue

@@ -1,0 +1,119 @@
+// What system calls keep where: records, replies, slots and chunks, and the `view` through which a
+// kernel reaches them. docs/system-calls.md draws the picture.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+
+#include "grosr/queue/egress.hpp"
+#include "grosr/queue/places.hpp"
+#include "grosr/simt/bell.hpp"
+
+namespace grosr::sys {
+
+/// Numbers of calls: Linux's own below `handler_base`, handlers, then what the library serves.
+using call_number = std::uint16_t;
+inline constexpr call_number handler_base = 0x4000;
+inline constexpr call_number own_base = 0x8000;
+inline constexpr call_number call_nothing = own_base;     ///< does nothing: what a call costs
+inline constexpr call_number call_print = own_base + 1;   ///< (text, bytes of text, bytes)
+
+inline constexpr unsigned max_arguments = 6;
+
+/// Flags of a record.
+inline constexpr std::uint32_t flag_checked = 1;  ///< the library's own wrapper placed the pointers
+inline constexpr std::uint32_t flag_lanes = 2;    ///< lane granularity, for statistics
+
+/// A call, as the caller writes it and the server reads it.
+///
+///   bus word i    argument i (8) │ half of argument 4 or 5 (4) │ header (3) │ lap (1)
+///   header        word 0: number (16 bits), flags (8); word 1: slot
+struct call_record {
+  std::uint64_t argument[max_arguments];
+  std::uint32_t slot;
+  call_number number;
+  std::uint8_t flags;
+
+  GROSR_DEVICE queue::record pack() const {
+    queue::record r;
+    for (unsigned i = 0; i < 4; ++i) {
+      r.word[3 * i] = static_cast<std::uint32_t>(argument[i]);
+      r.word[3 * i + 1] = static_cast<std::uint32_t>(argument[i] >> 32);
+      r.word[3 * i + 2] = static_cast<std::uint32_t>(argument[4 + i / 2] >> (i % 2 * 32));
+      r.part[i] = 0;
+    }
+    r.part[0] = number | std::uint32_t{flags} << 16;
+    r.part[1] = slot;
+    return r;
+  }
+
+  static call_record unpack(const queue::record& r) {
+    call_record c;
+    for (unsigned i = 0; i < 4; ++i)
+      c.argument[i] = r.word[3 * i] | std::uint64_t{r.word[3 * i + 1]} << 32;
+    c.argument[4] = r.word[2] | std::uint64_t{r.word[5]} << 32;
+    c.argument[5] = r.word[8] | std::uint64_t{r.word[11]} << 32;
+    c.number = static_cast<call_number>(r.part[0]);
+    c.flags = static_cast<std::uint8_t>(r.part[0] >> 16);
+    c.slot = r.part[1];
+    return c;
+  }
+};
+
+/// Chunks of the arena: three sizes. A chunk has some bytes more, so that its content may begin
+/// where the other end of a copy does within 16 bytes.
+inline constexpr unsigned chunk_sizes = 3;
+inline constexpr std::uint32_t chunk_slack = 512;
+GROSR_DEVICE constexpr std::uint32_t chunk_bytes(unsigned size) {
+  return size == 0 ? 256u : size == 1 ? 4096u : 65536u;
+}
+GROSR_DEVICE constexpr std::uint32_t chunk_stride(unsigned size) {
+  return size == 0 ? chunk_bytes(0) + 16 : chunk_bytes(size) + chunk_slack;
+}
+/// What one call moves at most; more goes in pieces.
+inline constexpr std::uint32_t piece_bytes = chunk_bytes(chunk_sizes - 1);
+
+/// Host memory that calls may use in place: [begin, end).
+struct shared_range {
+  std::uint64_t begin, end;
+};
+inline constexpr unsigned max_shared_ranges = 16;
+
+struct shared_ranges {
+  std::uint32_t count;
+  shared_range at[max_shared_ranges];
+};
+
+/// A detached call: what to expect where its reply comes, and the chunk it holds (1 + number).
+struct detached_call {
+  std::uint64_t serial;
+  std::uint32_t chunk;
+  std::uint32_t size;
+};
+
+/// Everything a kernel needs to call; lies in device memory.
+struct alignas(128) view {
+  const queue::egress_ref* shards;  ///< device memory
+  queue::places_ref slots;
+  queue::places_ref chunks[chunk_sizes];
+  unsigned char* arena[chunk_sizes];  ///< pinned
+  const simt::bus_word* replies;      ///< pinned
+  std::uint32_t* detached;            ///< device memory: a word beside each word of slots
+  detached_call* detached_calls;      ///< device memory, by slot
+  const shared_ranges* shared;        ///< device memory
+  simt::bell_ref bell;
+  std::uint64_t patience_ns;
+  std::uint32_t shard_count, shard_shift;  ///< a power of two, and its logarithm
+  std::uint32_t warps_per_sm;
+  std::uint32_t host_sees_all;  ///< the device's memory is the host's: nothing is copied
+};
+
+/// What a reply carries besides the result: tells the call that it is for from all others.
+GROSR_DEVICE inline std::uint64_t serial_of(std::uint64_t ticket, std::uint32_t shard,
+                                            std::uint32_t shift) {
+  // Tickets begin at 0, and so would the serial of the first call: what memory holds that nobody
+  // has written.
+  return (ticket + 1) << shift | shard;
+}
+
+}  // namespace grosr::sys
