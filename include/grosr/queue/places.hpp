@@ -4,7 +4,7 @@
 //
 // A claimer begins at its home word, which nobody else begins at while there are as many words as
 // claimers; then one atomic finds places for all lanes of a warp. When that word is full it goes on
-// with the next ones. What a holder did before it freed a place, the next holder sees.
+// with the next ones.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +49,11 @@ class places_ref {
     return c;
   }
 
-  /// One lane frees places of one word.
+  /// One lane frees places of one word. On a GPU what it loaded before has come, and nothing else is
+  /// ordered; who stored to what the next holder loads, fences before.
   GROSR_DEVICE void free(std::uint32_t word, std::uint32_t bits) const {
-    simt::atomic_ref<std::uint32_t>(words_[word]).fetch_and(~bits, simt::release);  // R1: pairs with A1
+    // R1: pairs with A1.
+    simt::atomic_ref<std::uint32_t>(words_[word]).fetch_and(~bits, simt::after_result());
   }
   GROSR_DEVICE void free(std::uint32_t place) const { free(place / 32, 1u << place % 32); }
 

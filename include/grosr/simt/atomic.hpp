@@ -234,6 +234,16 @@ GROSR_DEVICE inline bus_word bus_load(const bus_word* p) {
   return v;
 }
 
+/// Reads 16 bytes of host memory past every cache; on the host, plainly. What orders it after the
+/// writes of those bytes is the caller's business.
+GROSR_DEVICE inline bus_word bus_load_16(const void* p) {
+#if GROSR_ON_GPU
+  return bus_load(static_cast<const bus_word*>(p));
+#else
+  return *static_cast<const bus_word*>(p);
+#endif
+}
+
 /// bus_load for threads that are no lanes: one vector load where the processor has one.
 inline bus_word bus_load_from_host(const bus_word* p) {
   bus_word v;

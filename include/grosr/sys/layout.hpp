@@ -84,11 +84,11 @@ struct shared_ranges {
   shared_range at[max_shared_ranges];
 };
 
-/// A detached call: what to expect where its reply comes, and the chunk it holds (1 + number).
+/// A detached call: what to expect where its reply comes, and the chunk that it holds, 4 times its
+/// number plus its size, or all ones.
 struct detached_call {
   std::uint64_t serial;
   std::uint32_t chunk;
-  std::uint32_t size;
 };
 
 /// Everything a kernel needs to call; lies in device memory.

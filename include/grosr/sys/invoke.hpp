@@ -1,0 +1,426 @@
+// Making a call: begin() brings it to the server, finish() its result and bytes back. A blocking call
+// is both; a started one returns the token in between.
+#pragma once
+
+#include "grosr/simt/shared.hpp"
+#include "grosr/sys/caller.hpp"
+#include "grosr/sys/detach.hpp"
+#include "grosr/sys/operation.hpp"
+
+namespace grosr::sys {
+
+/// A call that was begun. Belongs to the group that made it: those lanes, warp 0 of the block; others
+/// of the block hold one that only says so.
+template <class Caller, unsigned Parts, bool Bulk>
+struct token {
+  pending call;
+  stowage<Parts> where;
+  part part_of[Parts == 0 ? 1 : Parts];
+  long code = 0;  ///< why it was not begun, or -EINPROGRESS for those who do not wait
+  bool waits = false;
+  bool calls = false;  ///< of a grid: this block makes the call
+
+  /// False when the call was not begun: its result, `code`, is known already.
+  GROSR_DEVICE bool begun() const { return waits; }
+};
+
+namespace detail {
+
+/// What threads of a block tell each other in a call.
+struct block_stage {
+  unsigned char* to;
+  const unsigned char* from;
+  std::size_t bytes;
+  long result;
+};
+
+/// Lanes of `mask` together; each has a call of its own. Tries once.
+template <class Token, unsigned Parts, bool Bulk>
+GROSR_DEVICE bool try_claim(const view& v, std::uint32_t mask, Token& t,
+                            const operation<Parts, Bulk>& o) {
+  const bool fits = t.where.plan(v, o);
+  if (!fits) t.code = -EFAULT;
+  const std::uint32_t able = simt::ballot(mask, fits);
+  return fits && t.where.try_claim(v, able);
+}
+
+template <class Token, unsigned Parts, bool Bulk>
+GROSR_DEVICE bool try_write(const view& v, std::uint32_t mask, bool attempt, Token& t,
+                            operation<Parts, Bulk>& o) {
+  for (unsigned i = 0; i < Parts; ++i) {
+    t.part_of[i] = o.part_of[i];
+    o.record.argument[o.part_of[i].argument] = t.where.address(v, o.part_of[i], i);
+  }
+  // R1: what the host is to find in the chunk, or in its own memory; pairs with the record's words.
+  if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::release);
+  t.waits = try_issue(v, mask, attempt, o.record, t.call);
+  return t.waits;
+}
+
+/// Copies the bytes of part i into the chunk.
+template <unsigned Parts>
+GROSR_DEVICE void stow(const view& v, const stowage<Parts>& s, const part& p, unsigned i,
+                       unsigned rank, unsigned size) {
+  if (p.goes() && s.offset[i] != stowage<Parts>::in_place)
+    copy_part<false>(rank, size, s.base(v) + s.offset[i], static_cast<const unsigned char*>(p.at),
+                     p.bytes);
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE token<Caller, Parts, Bulk> begin_lane(const Caller& c, operation<Parts, Bulk> o) {
+  const view& v = c.where();
+  token<Caller, Parts, Bulk> t;
+  std::uint64_t deadline = 0;
+  for (unsigned turn = 0;; ++turn) {
+    const std::uint32_t mask = simt::active_mask();
+    // Nobody waits while holding something: who does not get all of it gives back what it has.
+    const bool claimed = try_claim(v, mask, t, o);
+    const std::uint32_t able = simt::ballot(mask, claimed);
+    if (claimed) {
+      for (unsigned i = 0; i < Parts; ++i) stow(v, t.where, o.part_of[i], i, 0, 1);
+      if (try_write(v, able, c.attempts(), t, o)) return t;
+      t.where.free(v);
+    }
+    if (t.code != 0) return t;
+    const bool again = reclaim_any(v);
+    if (!again && (c.attempts() || (turn != 0 && simt::clock_ns() > deadline))) break;
+    if (turn == 0) deadline = simt::clock_ns() + v.patience_ns;
+    t = {};
+    if (again) continue;
+    v.bell.ring();
+    simt::pause(turn, "room for a system call");
+  }
+  t.code = -EAGAIN;
+  return t;
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE long finish_lane(const Caller& c, token<Caller, Parts, Bulk>& t) {
+  if (!t.waits) return t.code;
+  const view& v = c.where();
+  const long result = await_reply(v, t.call);
+  for (unsigned i = 0; i < Parts; ++i) {
+    if (t.where.offset[i] == stowage<Parts>::in_place)
+      continue;
+    copy_part<true>(0, 1, static_cast<unsigned char*>(t.part_of[i].at),
+                    t.where.base(v) + t.where.offset[i], bytes_back(t.part_of[i], result));
+  }
+  if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);  // bytes left in place
+  t.where.free(v);
+  free_slot(v, t.call);
+  t.waits = false;
+  t.code = result;
+  return result;
+}
+
+/// Lanes of c.mask() make one call; its lowest lane's. `meet`, if Bulk: how a block copies part 0.
+template <class Caller, unsigned Parts, bool Bulk, class StowBulk>
+GROSR_DEVICE token<Caller, Parts, Bulk> begin_warp(const Caller& c, operation<Parts, Bulk> o,
+                                                   StowBulk&& stow_bulk) {
+  const view& v = c.where();
+  const std::uint32_t mask = c.mask();
+  const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
+  const unsigned rank = simt::rank_in(mask, lane), size = simt::popcount(mask);
+  for (unsigned i = 0; i < Parts; ++i) {
+    part& p = o.part_of[i];
+    p.at = reinterpret_cast<void*>(
+        simt::shuffle(mask, reinterpret_cast<std::uint64_t>(p.at), leader));
+    p.bytes = simt::shuffle(mask, p.bytes, leader);
+  }
+  token<Caller, Parts, Bulk> t;
+  std::uint64_t deadline = 0;
+  for (unsigned turn = 0;; ++turn) {
+    bool claimed = false;
+    if (lane == leader) claimed = try_claim(v, 1u << lane, t, o);
+    if constexpr (Parts != 0) {
+      claimed = simt::shuffle(mask, claimed ? 1u : 0u, leader) != 0;
+      t.where.chunk = simt::shuffle(mask, t.where.chunk, leader);
+      t.where.size = simt::shuffle(mask, t.where.size, leader);
+      for (unsigned i = 0; i < Parts; ++i)
+        t.where.offset[i] = simt::shuffle(mask, t.where.offset[i], leader);
+      if (claimed) {
+        for (unsigned i = Bulk ? 1 : 0; i < Parts; ++i) stow(v, t.where, o.part_of[i], i, rank, size);
+        if constexpr (Bulk) stow_bulk(t, o, rank, size);
+      }
+      simt::sync_warp(mask);
+    }
+    bool done = false;
+    if (lane == leader && claimed) {
+      done = try_write(v, 1u << lane, c.attempts(), t, o);
+      if (!done) t.where.free(v);
+    }
+    t.waits = simt::shuffle(mask, done ? 1u : 0u, leader) != 0;
+    if (t.waits) {
+      t.call.slot = simt::shuffle(mask, t.call.slot, leader);
+      t.call.serial = simt::shuffle(mask, t.call.serial, leader);
+      if constexpr (Parts != 0)
+        if (lane != leader)
+          for (unsigned i = 0; i < Parts; ++i) t.part_of[i] = o.part_of[i];
+      return t;
+    }
+    t.where.chunk = no_place;
+    t.code = simt::shuffle(mask, t.code, leader);
+    if (t.code != 0) return t;
+    if (turn == 0) deadline = simt::clock_ns() + v.patience_ns;
+    bool give_up = false;
+    if (lane == leader && !reclaim_any(v)) {
+      give_up = c.attempts() || simt::clock_ns() > deadline;
+      v.bell.ring();
+    }
+    if (simt::shuffle(mask, give_up ? 1u : 0u, leader)) break;
+    t = {};
+    simt::pause(turn, "room for a system call");
+  }
+  t.code = -EAGAIN;
+  return t;
+}
+
+template <class Token, class TakeBulk>
+GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t, TakeBulk&& take_bulk) {
+  if (!t.waits) return t.code;
+  const unsigned lane = simt::lane_id();
+  const unsigned rank = simt::rank_in(mask, lane), size = simt::popcount(mask);
+  const long result = await_reply(v, t.call);  // all look at the same 16 bytes
+  take_bulk(t, result, rank, size);
+  simt::sync_warp(mask);
+  if (rank == 0) {
+    t.where.free(v);
+    free_slot(v, t.call);
+  }
+  t.waits = false;
+  t.code = result;
+  return result;
+}
+
+/// Copies what came back for part i and on.
+template <unsigned First, class Token, unsigned Parts>
+GROSR_DEVICE void take_parts(const view& v, const Token& t, const stowage<Parts>& s, long result,
+                             unsigned rank, unsigned size) {
+  for (unsigned i = First; i < Parts; ++i)
+    if (s.offset[i] != stowage<Parts>::in_place)
+      copy_part<true>(rank, size, static_cast<unsigned char*>(t.part_of[i].at),
+                      s.base(v) + s.offset[i], bytes_back(t.part_of[i], result));
+  if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);
+}
+
+/// Threads of a block copy what thread 0 has named in the stage.
+template <bool FromChunk>
+GROSR_DEVICE void copy_staged(const block_stage& b) {
+  simt::sync_block();
+  if (b.bytes != 0)
+    copy_part<FromChunk>(simt::thread_id(), simt::block_size(), b.to, b.from, b.bytes);
+  simt::sync_block();
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE token<Caller, Parts, Bulk> begin_block(const Caller& c, operation<Parts, Bulk> o) {
+  using call_token = token<Caller, Parts, Bulk>;
+  block_stage& b = simt::block_shared<block_stage>();
+  if constexpr (Caller::order != ordering::consumer) simt::sync_block();
+  const bool all_copy =
+      Bulk && Caller::order != ordering::consumer && o.part_of[0].goes();
+  call_token t;
+  if (simt::warp_id() == 0) {
+    bool copied = false;
+    t = begin_warp(c, o, [&](call_token& mine, auto& op, unsigned rank, unsigned size) {
+      const view& v = c.where();
+      if (!all_copy || copied) return stow(v, mine.where, op.part_of[0], 0, rank, size);
+      const bool chunked = mine.where.offset[0] != stowage<Parts>::in_place;
+      if (rank == 0) {
+        b.to = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);
+        b.from = static_cast<const unsigned char*>(op.part_of[0].at);
+        b.bytes = chunked ? op.part_of[0].bytes : 0;
+      }
+      copied = true;
+      copy_staged<false>(b);
+    });
+    if (all_copy && !copied) {  // the others wait there
+      if (simt::lane_id() == 0) b.bytes = 0;
+      copy_staged<false>(b);
+    }
+  } else {
+    if (all_copy) copy_staged<false>(b);
+    t.code = -EINPROGRESS;
+  }
+  if (c.attempts()) {  // everybody learns whether it was begun
+    if (simt::thread_id() == 0) b.result = t.begun() ? -EINPROGRESS : t.code;
+    simt::sync_block();
+    if (simt::warp_id() != 0) t.code = b.result;
+    simt::sync_block();
+  } else if constexpr (Caller::started && Caller::order == ordering::strong) {
+    simt::sync_block();
+  }
+  return t;
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE long finish_block(const Caller& c, token<Caller, Parts, Bulk>& t) {
+  using call_token = token<Caller, Parts, Bulk>;
+  const view& v = c.where();
+  if constexpr (Caller::order == ordering::producer) {
+    if (simt::warp_id() != 0) return t.code;
+    return finish_warp(v, simt::full_mask, t,
+                       [&](call_token& mine, long result, unsigned rank, unsigned size) {
+                         take_parts<0>(v, mine, mine.where, result, rank, size);
+                       });
+  } else {
+    block_stage& b = simt::block_shared<block_stage>();
+    const bool all_copy = Bulk && t.part_of[0].comes();
+    long result = 0;
+    if (simt::warp_id() == 0) {
+      bool copied = false;
+      result = finish_warp(
+          v, simt::full_mask, t, [&](call_token& mine, long got, unsigned rank, unsigned size) {
+            take_parts<(Bulk ? 1 : 0)>(v, mine, mine.where, got, rank, size);
+            if constexpr (Bulk) {
+              if (!all_copy) return take_parts<0>(v, mine, mine.where, got, rank, size);
+              const bool chunked = mine.where.offset[0] != stowage<Parts>::in_place;
+              if (rank == 0) {
+                b.from = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);
+                b.to = static_cast<unsigned char*>(mine.part_of[0].at);
+                b.bytes = chunked ? bytes_back(mine.part_of[0], got) : 0;
+                b.result = got;
+              }
+              copied = true;
+              copy_staged<true>(b);
+            }
+          });
+      if (!copied) {
+        if (simt::lane_id() == 0) {
+          b.bytes = 0;
+          b.result = result;
+        }
+        copy_staged<true>(b);
+      }
+    } else {
+      copy_staged<true>(b);
+    }
+    result = b.result;
+    simt::sync_block();
+    return result;
+  }
+}
+
+/// Thread 0 of each block comes to the point; whether this block is the one that calls: for a
+/// producer the last to come, for a consumer the first.
+template <class Caller>
+GROSR_DEVICE bool comes_to_call(const Caller& c) {
+  block_stage& b = simt::block_shared<block_stage>();
+  simt::sync_block();
+  if (simt::thread_id() == 0) {
+    // R3, A3: what all blocks did before, for the last one.
+    std::uint32_t n =
+        simt::atomic_ref<std::uint32_t>(c.point().arrived).fetch_add(1, simt::acq_rel);
+    b.bytes = Caller::order == ordering::producer ? n + 1 == simt::grid_size() : n == 0;
+  }
+  simt::sync_block();
+  const bool calls = b.bytes != 0;
+  simt::sync_block();
+  return calls;
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE token<Caller, Parts, Bulk> begin_grid(const Caller& c, operation<Parts, Bulk> o) {
+  token<Caller, Parts, Bulk> t;
+  if (comes_to_call(c) && simt::warp_id() == 0) {
+    t = begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
+      stow(c.where(), mine.where, op.part_of[0], 0, rank, size);
+    });
+    t.calls = true;
+  } else {
+    t.code = -EINPROGRESS;
+  }
+  return t;
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE long finish_grid(const Caller& c, token<Caller, Parts, Bulk>& t) {
+  const view& v = c.where();
+  if (t.calls)
+    t.code = finish_warp(v, simt::full_mask, t,
+                         [&](auto& mine, long result, unsigned rank, unsigned size) {
+                           take_parts<0>(v, mine, mine.where, result, rank, size);
+                         });
+  if constexpr (Caller::order == ordering::producer) {
+    return t.code;
+  } else {
+    block_stage& b = simt::block_shared<block_stage>();
+    simt::atomic_ref<std::uint32_t> done(c.point().done);
+    if (simt::thread_id() == 0) {
+      if (t.calls) {
+        c.point().result = t.code;
+        done.store(1, simt::release);  // R4: pairs with A4
+      } else {
+        simt::wait_until([&] { return done.load(simt::acquire) != 0; },  // A4
+                         simt::forever, nullptr, "the call of the grid");
+      }
+      b.result = c.point().result;
+    }
+    simt::sync_block();
+    const long result = b.result;
+    simt::sync_block();
+    return result;
+  }
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE token<Caller, Parts, Bulk> begin(const Caller& c, const operation<Parts, Bulk>& o) {
+  if constexpr (Caller::group == granularity::lane) return begin_lane(c, o);
+  if constexpr (Caller::group == granularity::warp)
+    return begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
+      stow(c.where(), mine.where, op.part_of[0], 0, rank, size);
+    });
+  if constexpr (Caller::group == granularity::block) return begin_block(c, o);
+  if constexpr (Caller::group == granularity::grid) return begin_grid(c, o);
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE long finish(const Caller& c, token<Caller, Parts, Bulk>& t) {
+  if constexpr (Caller::group == granularity::lane) return finish_lane(c, t);
+  if constexpr (Caller::group == granularity::warp)
+    return finish_warp(c.where(), c.mask(), t,
+                       [&](auto& mine, long result, unsigned rank, unsigned size) {
+                         take_parts<0>(c.where(), mine, mine.where, result, rank, size);
+                       });
+  if constexpr (Caller::group == granularity::block) return finish_block(c, t);
+  if constexpr (Caller::group == granularity::grid) return finish_grid(c, t);
+}
+
+}  // namespace detail
+
+/// Makes a call: its result, or a token if the caller only starts it.
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
+  auto t = detail::begin(c, o);
+  if constexpr (Caller::started)
+    return t;
+  else
+    return detail::finish(c, t);
+}
+
+/// Whether a started call has ended, so that wait() does not wait. Any of the lanes that hold it.
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE bool test(const Caller& c, const token<Caller, Parts, Bulk>& t) {
+  long result = 0;
+  return !t.begun() || has_reply(c.where(), t.call, result);
+}
+
+/// The result of a started call, when it has ended; its bytes are in place then. The group that
+/// started it calls together, once.
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE long wait(const Caller& c, token<Caller, Parts, Bulk>& t) {
+  return detail::finish(c, t);
+}
+
+/// Lets a started call go on; its result is lost. The group that started it, once, in place of
+/// wait(). 0, or why it was not begun.
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE long drop(const Caller& c, token<Caller, Parts, Bulk>& t) {
+  if (!t.begun()) return t.code;
+  if (Caller::group == granularity::lane || simt::lane_id() == simt::lowest_bit(c.mask()))
+    detach(c.where(), t.call, t.where.chunk == no_place ? no_place : t.where.chunk * 4 + t.where.size);
+  t.waits = false;
+  return 0;
+}
+
+}  // namespace grosr::sys
