@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "grosr/sys/numbers.hpp"
+
 namespace grosr::sys {
 
 /// What an argument is. "Input" is what the kernel reads, "output" what it writes.
@@ -32,9 +34,6 @@ struct argument {
   unsigned bytes = 0;     ///< size of the struct on x86-64
   bool nullable = false;  ///< may be null; a descriptor: -1
 };
-
-/// The most arguments that a system call has.
-inline constexpr unsigned max_arguments = 6;
 
 /// The arguments of one call: the first `count` of `at`.
 struct argument_list {

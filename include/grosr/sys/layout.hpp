@@ -8,21 +8,12 @@
 #include "grosr/queue/egress.hpp"
 #include "grosr/queue/places.hpp"
 #include "grosr/simt/bell.hpp"
+#include "grosr/sys/numbers.hpp"
 
 namespace grosr::sys {
 
-/// Numbers of calls: Linux's own below `handler_base`, handlers, then what the library serves.
-using call_number = std::uint16_t;
-inline constexpr call_number handler_base = 0x4000;
-inline constexpr call_number own_base = 0x8000;
-inline constexpr call_number call_nothing = own_base;     ///< does nothing: what a call costs
-inline constexpr call_number call_print = own_base + 1;   ///< (text, bytes of text, bytes)
-
-inline constexpr unsigned max_arguments = 6;
-
 /// Flags of a record.
-inline constexpr std::uint32_t flag_checked = 1;  ///< the library's own wrapper placed the pointers
-inline constexpr std::uint32_t flag_lanes = 2;    ///< lane granularity, for statistics
+inline constexpr std::uint8_t flag_wrapped = 1;  ///< a wrapper made it, and placed its bytes
 
 /// A call, as the caller writes it and the server reads it.
 ///

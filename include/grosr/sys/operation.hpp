@@ -33,7 +33,7 @@ struct operation {
   call_record record{};
   part part_of[Parts == 0 ? 1 : Parts];
 
-  GROSR_DEVICE explicit operation(call_number number, std::uint8_t flags = flag_checked) {
+  GROSR_DEVICE explicit operation(call_number number, std::uint8_t flags = flag_wrapped) {
     record.number = number;
     record.flags = flags;
   }

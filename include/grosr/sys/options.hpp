@@ -1,0 +1,56 @@
+// What a server of system calls can be told, and what it tells.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "grosr/sys/policy.hpp"
+
+namespace grosr::sys {
+
+/// Options of a server. 0 means "choose for me" where it says so.
+struct options {
+  unsigned threads = 0;           ///< service threads; 0: a quarter of the processors, 1 to 4
+  unsigned shards = 0;            ///< rings, a power of two to 256; 0: 16 on GPUs, 4 on the host
+  std::uint32_t records = 1024;   ///< calls a ring holds; a power of two from 32
+  unsigned blocking_threads = 64; ///< threads, at most, for calls that wait for no descriptor
+  /// Chunks of 256 B, 4 KiB and 64 KiB in the arena; 0: by the device's size.
+  std::array<std::uint32_t, 3> chunks{0, 0, 0};
+  /// A service thread that found nothing for so long goes to sleep.
+  std::chrono::microseconds spin{100};
+  /// How long a call waits for a slot or a chunk before it fails with -EAGAIN.
+  std::chrono::milliseconds patience{10'000};
+  /// How long the destructor waits for calls that were made.
+  std::chrono::milliseconds exit_patience{5'000};
+  sys::policy policy;
+  std::uint32_t descriptors = 1024;  ///< that kernels may have open at a time
+  int print_to = 1;                  ///< descriptor that sys::print writes to
+  /// host:N only: bytes travel through the arena, as on a GPU, not in place.
+  bool use_arena = false;
+};
+
+/// One call's counts since the server began.
+struct call_statistics {
+  std::string name;  ///< "pread64", "handler 3", "print"
+  std::uint64_t calls = 0, errors = 0, bytes = 0;
+  double seconds = 0;  ///< on the host, in all
+  /// Calls by the nanoseconds they took on the host: at i, those of [2^i, 2^(i+1)).
+  std::array<std::uint64_t, 40> latency{};
+};
+
+/// What a server did since it began. Taken while it works, it may miss the newest batches.
+struct statistics {
+  std::vector<call_statistics> calls;  ///< those that were made, the most frequent first
+  std::uint64_t batches = 0;           ///< how often a thread took records
+  std::uint64_t denied = 0;            ///< calls that the policy refused
+  std::uint64_t sleeps = 0;            ///< how often a thread fell asleep
+  std::uint64_t waited = 0;            ///< calls that waited for a peer or on a blocking thread
+  std::uint64_t thrown = 0;            ///< handlers that threw
+  std::size_t device_memory = 0, host_memory = 0;  ///< bytes held
+};
+
+}  // namespace grosr::sys

@@ -1,0 +1,75 @@
+// server: makes the system calls of a device's kernels.
+//
+//   struct stamp {
+//     grosr::sys::server_ref sys;
+//     GROSR_DEVICE void operator()() const { grosr::sys::print(sys.warp(), "warp {}\n", simt::warp_id()); }
+//   };
+//   grosr::sys::server server(device);
+//   simt::run(device, {1, 64}, stamp{server.ref()});
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "grosr/simt/device.hpp"
+#include "grosr/sys/call.hpp"
+#include "grosr/sys/caller.hpp"
+#include "grosr/sys/files.hpp"
+#include "grosr/sys/handler.hpp"
+#include "grosr/sys/options.hpp"
+
+namespace grosr::sys {
+
+class service;
+
+/// Owns the memory and the threads. Every member may be called from any number of host threads,
+/// except construction and destruction. Not movable: refs point to it.
+class server {
+ public:
+  /// Throws error(invalid_option, out_of_memory, device_lost). Before kernels are resident: it takes
+  /// memory of the device.
+  explicit server(device d = device::best(), const options& o = {});
+
+  /// Waits for the calls that were made, at most options.exit_patience, and for the device's
+  /// kernels; what they still call is refused with -ESHUTDOWN.
+  ~server();
+  server(const server&) = delete;
+
+  /// What kernels get; valid while this lives.
+  server_ref ref() const;
+
+  /// Installs a handler for sys::call<Handler>: a copy is called on service threads, several at a
+  /// time. A later one of the same number takes its place. It must not wait for the device.
+  template <class Handler>
+  void install(Handler handler) {
+    install(Handler::number, detail::unpacked(std::move(handler)));
+  }
+
+  /// Lets calls use these bytes of host memory in place: memory that the device reaches at the same
+  /// address (pinned, or registered). Throws error(invalid_option) when there are too many ranges.
+  void share(std::span<std::byte> bytes);
+
+  /// Lets kernels use a descriptor of the program. Closing it stays the program's business.
+  void grant(int descriptor);
+
+  /// How many calls a thread takes at once at most, and how long it waits for so many. May change
+  /// while kernels run.
+  void coalesce(unsigned batch, std::chrono::nanoseconds window);
+
+  /// Returns when every call is complete whose record was written before. Throws error(timed_out)
+  /// after `limit`.
+  void drain(std::chrono::nanoseconds limit = std::chrono::hours(24 * 365));
+
+  /// Refuses calls from now on, and those that wait for a peer, with -ESHUTDOWN.
+  void stop();
+
+  sys::statistics statistics() const;
+
+ private:
+  void install(call_number number, std::function<long(const std::uint64_t*)> handler);
+  std::unique_ptr<service> service_;
+};
+
+}  // namespace grosr::sys

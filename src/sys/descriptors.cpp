@@ -1,0 +1,76 @@
+#include "sys/descriptors.hpp"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace grosr::sys {
+
+static_assert(sizeof(std::atomic<std::uint32_t>) == 4);
+
+// calloc, because pages that are never touched are never there.
+descriptors::descriptors(std::uint32_t most)
+    : most_(most),
+      words_(static_cast<std::atomic<std::uint32_t>*>(std::calloc(end, 4)),
+             [](std::atomic<std::uint32_t>* p) { std::free(p); }) {
+  if (!words_) throw std::bad_alloc();
+}
+
+descriptors::~descriptors() {
+  for (int fd = 0; fd < end && open() != 0; ++fd)
+    if ((words_[fd].load() & (known | granted)) == known) end_of(fd);
+}
+
+long descriptors::add(int fd, bool waits) {
+  if (fd >= end) return -EMFILE;
+  if (open_.fetch_add(1) >= most_) {
+    open_.fetch_sub(1);
+    return -EMFILE;
+  }
+  words_[fd].store(known | (waits ? waiting : 0u), std::memory_order_release);
+  return fd;
+}
+
+void descriptors::grant(int fd) {
+  if (fd >= 0 && fd < end) words_[fd].store(known | granted, std::memory_order_release);
+}
+
+std::optional<descriptors::use> descriptors::acquire(int fd) {
+  if (fd < 0 || fd >= end) return std::nullopt;
+  std::uint32_t w = words_[fd].load(std::memory_order_acquire);
+  do {
+    if ((w & known) == 0 || (w & closing) != 0) return std::nullopt;
+  } while (!words_[fd].compare_exchange_weak(w, w + 1, std::memory_order_acquire));
+  return use(*this, fd);
+}
+
+bool descriptors::waits(int fd) const {
+  return (words_[fd].load(std::memory_order_relaxed) & waiting) != 0;
+}
+
+long descriptors::close(int fd) {
+  if (fd < 0 || fd >= end) return -EBADF;
+  std::uint32_t w = words_[fd].load(std::memory_order_acquire);
+  do {
+    if ((w & known) == 0 || (w & closing) != 0) return -EBADF;
+  } while (!words_[fd].compare_exchange_weak(w, (w | closing) + 1, std::memory_order_acq_rel));
+  release(fd);
+  return 0;
+}
+
+void descriptors::release(int fd) {
+  const std::uint32_t after = words_[fd].fetch_sub(1, std::memory_order_acq_rel) - 1;
+  if ((after & (uses | closing)) == closing) end_of(fd);
+}
+
+void descriptors::end_of(int fd) {
+  const bool own = (words_[fd].load(std::memory_order_relaxed) & granted) == 0;
+  words_[fd].store(0, std::memory_order_release);
+  if (!own) return;
+  open_.fetch_sub(1);
+  ::close(fd);
+}
+
+}  // namespace grosr::sys

@@ -1,0 +1,73 @@
+// The descriptors that kernels may use, and which calls use them just now.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace grosr::sys {
+
+/// By descriptor: whose it is, and how many calls use it. Any thread may call.
+class descriptors {
+ public:
+  static constexpr int end = 1 << 20;  // Linux's own limit, by default
+
+  /// `most`: that kernels may have open at a time.
+  explicit descriptors(std::uint32_t most);
+
+  /// What a call opened; `waits`: the kernel asked for one that blocks, and got one that does not.
+  /// -EMFILE when there are too many: then the caller closes it.
+  long add(int fd, bool waits = false);
+
+  /// The program's own: never closed here.
+  void grant(int fd);
+
+  /// While it lives, the descriptor stays open.
+  class use {
+   public:
+    use() = default;
+    use(descriptors& all, int fd) : all_(&all), fd_(fd) {}
+    use(use&& other) noexcept : all_(std::exchange(other.all_, nullptr)), fd_(other.fd_) {}
+    use& operator=(use&& other) noexcept {
+      std::swap(all_, other.all_);
+      std::swap(fd_, other.fd_);
+      return *this;
+    }
+    ~use() {
+      if (all_) all_->release(fd_);
+    }
+
+   private:
+    descriptors* all_ = nullptr;
+    int fd_ = -1;
+  };
+
+  /// None: kernels may not use it, or it is being closed.
+  std::optional<use> acquire(int fd);
+
+  /// Whether a call on it is to wait where it says that it would block.
+  bool waits(int fd) const;
+
+  /// Refuses it from now on; it is closed when its last use has ended. 0, or -EBADF.
+  long close(int fd);
+
+  std::uint32_t open() const { return open_.load(std::memory_order_relaxed); }
+
+  /// Closes all that are left, which no call uses.
+  ~descriptors();
+
+ private:
+  // Word: uses (24 bits) and what it is.
+  static constexpr std::uint32_t known = 1u << 31, granted = 1u << 30, waiting = 1u << 29,
+                                 closing = 1u << 28, uses = (1u << 24) - 1;
+  void release(int fd);
+  void end_of(int fd);
+
+  const std::uint32_t most_;
+  std::atomic<std::uint32_t> open_{0};
+  std::unique_ptr<std::atomic<std::uint32_t>[], void (*)(std::atomic<std::uint32_t>*)> words_;
+};
+
+}  // namespace grosr::sys
