@@ -1,0 +1,143 @@
+// What a server takes at its start.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "sys/service.hpp"
+#include "sys/waiting_call.hpp"
+
+namespace grosr::sys {
+namespace {
+
+void refuse(const std::string& what, std::uint64_t asked, const std::string& range) {
+  throw error(errc::invalid_option,
+              fmt::format("server option {}: {} was asked for; it must be {}", what, asked, range));
+}
+
+std::uint32_t resident_warps(device d) {
+  const device_properties p = d.properties();
+  return d.is_cuda() ? p.sms * p.max_threads_per_sm / simt::warp_size : 64;
+}
+
+}  // namespace
+
+options service::completed(device d, options o) {
+  if (o.threads == 0) o.threads = std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
+  if (o.threads > 256) refuse("threads", o.threads, "from 1 to 256");
+  if (o.shards == 0) o.shards = d.is_cuda() ? 16 : 4;
+  if (!std::has_single_bit(o.shards) || o.shards > 256)
+    refuse("shards", o.shards, "a power of two from 1 to 256");
+  if (o.blocking_threads == 0 || o.blocking_threads > 4096)
+    refuse("blocking_threads", o.blocking_threads, "from 1 to 4096");
+  const std::uint32_t warps = resident_warps(d);
+  const std::uint32_t usual[] = {std::max(1024u, warps * 2), std::max(256u, warps / 2),
+                                 std::max(64u, warps / 8)};
+  for (unsigned s = 0; s < chunk_sizes; ++s) {
+    if (o.chunks[s] == 0) o.chunks[s] = usual[s];
+    if (o.chunks[s] > 1u << 20)
+      refuse("chunks", o.chunks[s], fmt::format("at most {}", 1u << 20));
+    o.chunks[s] = (o.chunks[s] + 31) / 32 * 32;
+  }
+  return o;
+}
+
+service::service(device d, const options& o)
+    : device_(d),
+      options_(completed(d, o)),
+      batch_(16),
+      bell_(d),
+      descriptors_(options_.descriptors),
+      workers_(options_.blocking_threads),
+      waiting_(nullptr, [](waiting_call* p) { std::free(p); }) {
+  if (!options_.policy.folders.empty()) folders_ = std::make_unique<folders>(options_.policy.folders);
+  make_memory();
+  for (unsigned i = 0; i < options_.threads; ++i) {
+    threads_.push_back(std::make_unique<service_thread>());
+    threads_.back()->number = i;
+  }
+  awake_ = options_.threads;
+  for (auto& t : threads_)
+    t->thread = quiet_thread("grosr sys", [this, own = t.get()] { run(*own); });
+}
+
+void service::make_memory() {
+  const auto space_of = simt::space::device;
+  const std::uint32_t warps = resident_warps(device_);
+  slots_ = warps * simt::warp_size;
+  std::vector<queue::egress_ref> refs;
+  for (unsigned i = 0; i < options_.shards; ++i) {
+    shards_.push_back(std::make_unique<shard>(device_, options_.records));
+    refs.push_back(shards_.back()->ring.ref());
+  }
+  refs_ = simt::buffer<queue::egress_ref>(device_, space_of, refs.size());
+  refs_.copy_from(refs);
+
+  std::uint32_t words = 2 * warps;
+  std::size_t bytes = 0;
+  for (unsigned s = 0; s < chunk_sizes; ++s) {
+    words += options_.chunks[s] / 32;
+    bytes += std::size_t{options_.chunks[s]} * chunk_stride(s);
+  }
+  words_ = simt::buffer<std::uint32_t>(device_, space_of, words);
+  detached_ = simt::buffer<detached_call>(device_, space_of, slots_);
+  replies_ = simt::buffer<simt::bus_word>(device_, simt::space::pinned, slots_);
+  arena_ = simt::buffer<unsigned char>(device_, simt::space::pinned, bytes);
+  shared_ = simt::buffer<shared_ranges>(device_, space_of, 1);
+  view_ = simt::buffer<sys::view>(device_, space_of, 1);
+  waiting_.reset(static_cast<waiting_call*>(std::calloc(slots_, sizeof(waiting_call))));
+  if (!waiting_) throw std::bad_alloc();
+
+  view v{};
+  v.shards = refs_.data();
+  v.slots = {words_.data(), warps};
+  v.detached = words_.data() + warps;
+  std::uint32_t* next = words_.data() + 2 * warps;
+  unsigned char* at = arena_.data();
+  for (unsigned s = chunk_sizes; s-- > 0;) {  // the largest first, which must be aligned most
+    v.chunks[s] = {next, options_.chunks[s] / 32};
+    v.arena[s] = at;
+    next += options_.chunks[s] / 32;
+    at += std::size_t{options_.chunks[s]} * chunk_stride(s);
+  }
+  v.replies = replies_.data();
+  v.detached_calls = detached_.data();
+  v.shared = shared_.data();
+  v.bell = bell_.ref();
+  v.patience_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.patience).count());
+  v.shard_count = options_.shards;
+  v.shard_shift = static_cast<std::uint32_t>(std::countr_zero(options_.shards));
+  v.warps_per_sm = device_.is_cuda() ? device_.properties().max_threads_per_sm / simt::warp_size : 1;
+  v.host_sees_all = !device_.is_cuda() && !options_.use_arena;
+  view_.copy_from({&v, 1});
+}
+
+void service::share(const void* at, std::size_t bytes) {
+  std::unique_lock lock(shared_lock_);
+  if (shared_host_.count == max_shared_ranges)
+    throw error(errc::invalid_option,
+                fmt::format("share {} bytes with kernels: there are {} ranges already, as many as "
+                            "there can be; share one that holds several",
+                            bytes, max_shared_ranges));
+  const auto begin = reinterpret_cast<std::uint64_t>(at);
+  shared_host_.at[shared_host_.count] = {begin, begin + bytes};
+  // Ranges first, then their count: kernels may be looking.
+  ++shared_host_.count;
+  auto* to = reinterpret_cast<unsigned char*>(shared_.data());
+  simt::copy_bytes(device_, to + offsetof(shared_ranges, at), shared_host_.at, sizeof shared_host_.at);
+  simt::copy_bytes(device_, to, &shared_host_.count, sizeof shared_host_.count);
+}
+
+sys::statistics service::statistics() const {
+  sys::statistics s;
+  for (const auto& t : threads_) t->counts.sum(s);
+  std::sort(s.calls.begin(), s.calls.end(),
+            [](const auto& a, const auto& b) { return a.calls > b.calls; });
+  s.device_memory = words_.bytes() + detached_.bytes() + refs_.bytes() + sizeof(sys::view);
+  s.host_memory = replies_.bytes() + arena_.bytes() +
+                  std::size_t{options_.shards} * options_.records * queue::record_words * 16;
+  return s;
+}
+
+}  // namespace grosr::sys

@@ -1,0 +1,144 @@
+// The server's inside: memory that device and host share, service threads, and how one call is made.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "grosr/simt/bell.hpp"
+#include "grosr/sys/layout.hpp"
+#include "grosr/sys/options.hpp"
+#include "sys/descriptors.hpp"
+#include "sys/folders.hpp"
+#include "sys/linux_calls.hpp"
+#include "sys/reactor.hpp"
+#include "sys/statistics.hpp"
+#include "sys/workers.hpp"
+
+namespace grosr::sys {
+
+using handler_function = std::function<long(const std::uint64_t*)>;
+
+/// What is known of a call while it is made.
+struct request {
+  call_record call;
+  std::uint64_t serial;
+  std::uint32_t thread;  ///< whose counts it goes to, and which thread took it
+  std::uint32_t epoch;   ///< see drain()
+};
+
+/// A ring, and the lock of who takes records from it.
+struct shard {
+  shard(device d, std::uint32_t records) : ring(d, records) {}
+  queue::egress ring;
+  std::mutex lock;
+};
+
+/// One service thread's own.
+struct alignas(128) service_thread {
+  std::uint32_t number = 0;
+  std::thread thread;
+  thread_counts counts;
+  /// Batches and waiting calls under way, by epoch. The thread adds; whoever ends a call subtracts.
+  std::array<std::atomic<std::int64_t>, 2> under_way{};
+  std::vector<request> batch;
+};
+
+class service {
+ public:
+  service(device d, const options& o);
+  ~service();
+
+  const view* device_view() const { return view_.data(); }
+  void install(call_number number, handler_function handler);
+  void share(const void* at, std::size_t bytes);
+  void grant(int fd) { descriptors_.grant(fd); }
+  void coalesce(unsigned batch, std::chrono::nanoseconds window);
+  bool drain(std::chrono::nanoseconds limit);
+  void stop();
+  sys::statistics statistics() const;
+
+ private:
+  struct waiting_call;
+
+  // memory.cpp
+  void make_memory();
+  static options completed(device d, options o);
+
+  // threads.cpp
+  void run(service_thread& t);
+  unsigned serve(service_thread& t);
+  unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
+  bool something_waits() const;
+  void rest(service_thread& t);
+  void wake_one();
+  void make_all(service_thread& t);
+  void reply(const request& r, long result);
+  void finish(service_thread& t, const request& r, long result, std::uint64_t ns);
+
+  // calls.cpp
+  /// Makes a call: its result, or `parked` when it will be replied to later.
+  static constexpr long parked = -4095;
+  long make(service_thread& t, const request& r);
+  long call_handler(service_thread& t, const call_record& c);
+  long call_linux(service_thread& t, const request& r);
+  long check(const linux_call& info, const call_record& c, descriptors::use& file);
+  bool allows(const linux_call& info, const call_record& c) const;
+  bool may_use(std::uint64_t at, std::uint64_t bytes) const;
+  long call_path(const call_record& c, const linux_call& info);
+  long call_plain(const linux_call& info, const call_record& c);
+  long opened(long fd, bool waits = false);
+  void print(const call_record& c);
+
+  // waiting.cpp
+  long call_waiting(service_thread& t, const request& r, const linux_call& info,
+                    descriptors::use file);
+  long close(int fd);
+  void end_waiting(waiting_call* w, long result);
+  waiting_call* waiting_at(std::uint32_t slot);
+
+  const device device_;
+  const options options_;
+  std::atomic<unsigned> batch_;
+  std::atomic<std::int64_t> window_ns_{0};
+
+  std::vector<std::unique_ptr<shard>> shards_;
+  simt::buffer<queue::egress_ref> refs_;
+  simt::buffer<std::uint32_t> words_;  // slots, detached, chunks
+  simt::buffer<detached_call> detached_;
+  simt::buffer<simt::bus_word> replies_;
+  simt::buffer<unsigned char> arena_;
+  simt::buffer<shared_ranges> shared_;
+  simt::buffer<sys::view> view_;
+  std::uint32_t slots_ = 0;
+  simt::bell bell_;
+
+  std::shared_mutex shared_lock_;  // of shared_host_ and handlers_
+  shared_ranges shared_host_{};
+  std::vector<std::shared_ptr<handler_function>> handlers_;
+
+  descriptors descriptors_;
+  std::unique_ptr<folders> folders_;
+  reactor reactor_;
+  workers workers_;
+  std::unique_ptr<waiting_call[], void (*)(waiting_call*)> waiting_;
+
+  std::mutex drain_lock_;
+  std::atomic<std::uint32_t> epoch_{0};
+  std::atomic<bool> stopping_{false}, ending_{false};
+  std::mutex print_lock_;
+
+  std::mutex rest_lock_;
+  std::condition_variable rest_;
+  std::atomic<unsigned> awake_{0}, resting_{0};
+  std::vector<std::unique_ptr<service_thread>> threads_;
+};
+
+}  // namespace grosr::sys

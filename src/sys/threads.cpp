@@ -1,0 +1,228 @@
+// Service threads: taking records, replying, resting, draining.
+#include <time.h>
+
+#include <algorithm>
+
+#include "simt/host_cpus.hpp"
+#include "sys/service.hpp"
+
+namespace grosr::sys {
+namespace {
+
+std::uint64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+/// Calls that are over before a clock is read.
+bool is_light(const call_record& c) { return c.number == call_nothing; }
+
+// However many threads rest, they look again after so long: a ring may be missed.
+constexpr std::chrono::milliseconds longest_rest{20};
+
+}  // namespace
+
+void service::run(service_thread& t) {
+  std::uint64_t idle_since = 0;
+  for (unsigned turn = 0; !ending_.load(std::memory_order_relaxed); ++turn) {
+    if (serve(t) != 0) {
+      idle_since = 0;
+      continue;
+    }
+    simt::host::relax();
+    if (turn % 16 != 0) continue;
+    const std::uint64_t now = now_ns();
+    if (idle_since == 0) idle_since = now;
+    if (now - idle_since > static_cast<std::uint64_t>(
+                               std::chrono::nanoseconds(options_.spin).count())) {
+      rest(t);
+      idle_since = 0;
+    }
+  }
+}
+
+/// Looks at all shards once, the thread's own first. How many calls it made.
+unsigned service::serve(service_thread& t) {
+  const auto count = static_cast<std::uint32_t>(shards_.size());
+  const std::uint32_t first = t.number * count / static_cast<std::uint32_t>(threads_.size());
+  unsigned made = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t number = (first + i) & (count - 1);
+    shard& s = *shards_[number];
+    if (s.ring.ready()) made += take_batch(t, s, number);
+  }
+  return made;
+}
+
+unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) {
+  std::unique_lock lock(s.lock, std::try_to_lock);
+  if (!lock) return 0;
+  const unsigned most = batch_.load(std::memory_order_relaxed);
+  const std::int64_t window = window_ns_.load(std::memory_order_relaxed);
+  const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
+  // Before anything is taken, so that drain() cannot miss it.
+  t.under_way[epoch].fetch_add(1, std::memory_order_acq_rel);
+  t.batch.clear();
+  std::uint64_t until = 0;
+  unsigned weight = 0;
+  const std::uint32_t shift = static_cast<std::uint32_t>(std::countr_zero(shards_.size()));
+  while (weight < most) {
+    queue::record r;
+    std::uint64_t ticket = 0;
+    if (!s.ring.pop(r, ticket)) {
+      if (window == 0 || t.batch.empty()) break;
+      const std::uint64_t now = now_ns();
+      if (until == 0) until = now + static_cast<std::uint64_t>(window);
+      if (now >= until) break;
+      simt::host::relax();
+      continue;
+    }
+    request& q = t.batch.emplace_back();
+    q.call = call_record::unpack(r);
+    q.serial = serial_of(ticket, number, shift);
+    q.thread = t.number;
+    q.epoch = epoch;
+    if (q.call.number == call_print)
+      print(q.call);  // in the order of records
+    weight += is_light(q.call) ? 0 : 1;
+    if (t.batch.size() == 256) break;
+  }
+  if (!t.batch.empty()) s.ring.give_credit();
+  const bool more = s.ring.ready();
+  lock.unlock();
+  if (more && resting_.load(std::memory_order_relaxed) != 0) wake_one();
+  if (!t.batch.empty()) make_all(t);
+  t.under_way[epoch].fetch_sub(1, std::memory_order_acq_rel);
+  return static_cast<unsigned>(t.batch.size());
+}
+
+void service::make_all(service_thread& t) {
+  count(t.counts.batches);
+  std::uint64_t light = 0, before = 0;
+  for (const request& q : t.batch) {
+    if (is_light(q.call)) {
+      reply(q, stopping_.load(std::memory_order_relaxed) ? -ESHUTDOWN : 0);
+      ++light;
+      continue;
+    }
+    if (before == 0) before = now_ns();
+    const long result = make(t, q);
+    const std::uint64_t after = now_ns();
+    if (result != parked) finish(t, q, result, after - before);
+    before = after;
+  }
+  if (light != 0) t.counts.add(call_nothing, light, 0, 0, 0);
+}
+
+void service::finish(service_thread& t, const request& q, long result, std::uint64_t ns) {
+  const call_record& c = q.call;
+  std::uint64_t bytes = 0;
+  if (result > 0 && c.number < handler_base) {
+    const linux_call* info = find_linux_call(c.number);
+    // A result that counts bytes: of calls that are told how many there may be.
+    for (unsigned i = 0; info != nullptr && i < info->count; ++i)
+      if (info->arguments[i].kind == argument_kind::input_bytes ||
+          info->arguments[i].kind == argument_kind::output_bytes)
+        bytes = static_cast<std::uint64_t>(result);
+  }
+  reply(q, result);
+  t.counts.add(c.number, 1, result < 0 ? 1 : 0, bytes, ns);
+}
+
+void service::reply(const request& q, long result) {
+  if (q.call.slot >= slots_) return;  // a record that no caller wrote
+  const auto bits = static_cast<std::uint64_t>(result);
+  // R2: pairs with A2 in has_reply().
+  simt::bus_store_from_host(
+      &replies_[q.call.slot],
+      {{static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32),
+        static_cast<std::uint32_t>(q.serial >> 32), static_cast<std::uint32_t>(q.serial)}});
+}
+
+bool service::something_waits() const {
+  return std::any_of(shards_.begin(), shards_.end(),
+                     [](const auto& s) { return s->ring.ready(); });
+}
+
+/// All but one sleep until somebody has too much to do; the last one until the device rings.
+void service::rest(service_thread& t) {
+  unsigned awake = awake_.load();
+  while (awake > 1)
+    if (awake_.compare_exchange_weak(awake, awake - 1)) {
+      resting_.fetch_add(1);
+      {
+        std::unique_lock lock(rest_lock_);
+        if (!ending_ && !something_waits()) {
+          count(t.counts.sleeps);
+          rest_.wait_for(lock, longest_rest);
+        }
+      }
+      resting_.fetch_sub(1);
+      awake_.fetch_add(1);
+      return;
+    }
+  const auto busy = [this] { return ending_.load() || something_waits(); };
+  if (!bell_.arm(busy) || busy()) return;
+  count(t.counts.sleeps);
+  bell_.sleep(longest_rest);
+}
+
+void service::wake_one() {
+  std::lock_guard lock(rest_lock_);
+  rest_.notify_one();
+}
+
+void service::coalesce(unsigned batch, std::chrono::nanoseconds window) {
+  batch_.store(std::clamp(batch, 1u, 256u));
+  window_ns_.store(std::max<std::int64_t>(window.count(), 0));
+}
+
+bool service::drain(std::chrono::nanoseconds limit) {
+  std::lock_guard one_at_a_time(drain_lock_);
+  const std::uint64_t began = now_ns();
+  const auto until = [&](auto&& done) {
+    for (unsigned turn = 0; !done(); ++turn) {
+      if (static_cast<std::int64_t>(now_ns() - began) > limit.count()) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(turn < 10 ? 20 : 200));
+    }
+    return true;
+  };
+  for (const auto& s : shards_) {
+    const std::uint64_t taken = s->ring.taken();
+    if (!until([&] { return s->ring.consumed() >= taken; })) return false;
+  }
+  // What is taken from now on counts with the other epoch.
+  const std::uint32_t old = epoch_.load();
+  epoch_.store(1 - old);
+  return until([&] {
+    return std::all_of(threads_.begin(), threads_.end(), [&](const auto& t) {
+      return t->under_way[old].load(std::memory_order_acquire) == 0;
+    });
+  });
+}
+
+void service::stop() {
+  stopping_ = true;
+  reactor_.stop();
+  workers_.stop();
+}
+
+service::~service() {
+  try {
+    drain(options_.exit_patience);
+  } catch (...) {  // the device is lost: nobody waits for these calls
+  }
+  stop();
+  // Kernels that still run get refusals, and can end.
+  simt::wait_for_kernels(device_);
+  ending_ = true;
+  bell_.wake();
+  {
+    std::lock_guard lock(rest_lock_);
+    rest_.notify_all();
+  }
+  for (auto& t : threads_) t->thread.join();
+}
+
+}  // namespace grosr::sys
