@@ -1,0 +1,30 @@
+// Threads of the server, which leave the program's signals to the program's threads.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <thread>
+#include <utility>
+
+namespace grosr::sys {
+
+/// A thread that takes no signals but those of its own faults. `name`: at most 15 characters.
+/// Throws std::system_error when there cannot be one more.
+template <class Body>
+std::thread quiet_thread(const char* name, Body body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&all, own);
+  struct mask {
+    sigset_t& before;
+    ~mask() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  } restore{before};
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  return std::thread([name, b = std::move(body)]() mutable {
+    pthread_setname_np(pthread_self(), name);
+    b();
+  });
+}
+
+}  // namespace grosr::sys
