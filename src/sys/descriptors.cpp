@@ -1,6 +1,5 @@
 #include "sys/descriptors.hpp"
 
-#include <errno.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -50,14 +49,13 @@ bool descriptors::waits(int fd) const {
   return (words_[fd].load(std::memory_order_relaxed) & waiting) != 0;
 }
 
-long descriptors::close(int fd) {
-  if (fd < 0 || fd >= end) return -EBADF;
+bool descriptors::begin_close(int fd) {
+  if (fd < 0 || fd >= end) return false;
   std::uint32_t w = words_[fd].load(std::memory_order_acquire);
   do {
-    if ((w & known) == 0 || (w & closing) != 0) return -EBADF;
+    if ((w & known) == 0 || (w & closing) != 0) return false;
   } while (!words_[fd].compare_exchange_weak(w, (w | closing) + 1, std::memory_order_acq_rel));
-  release(fd);
-  return 0;
+  return true;
 }
 
 void descriptors::release(int fd) {

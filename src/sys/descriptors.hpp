@@ -1,6 +1,8 @@
 // The descriptors that kernels may use, and which calls use them just now.
 #pragma once
 
+#include <errno.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -50,8 +52,15 @@ class descriptors {
   /// Whether a call on it is to wait where it says that it would block.
   bool waits(int fd) const;
 
-  /// Refuses it from now on; it is closed when its last use has ended. 0, or -EBADF.
-  long close(int fd);
+  /// Refuses it from now on; it is closed when its last use has ended. `before` is called when it
+  /// is refused and still open. 0, or -EBADF.
+  template <class Before>
+  long close(int fd, Before&& before) {
+    if (!begin_close(fd)) return -EBADF;
+    before();
+    release(fd);
+    return 0;
+  }
 
   std::uint32_t open() const { return open_.load(std::memory_order_relaxed); }
 
@@ -62,6 +71,7 @@ class descriptors {
   // Word: uses (24 bits) and what it is.
   static constexpr std::uint32_t known = 1u << 31, granted = 1u << 30, waiting = 1u << 29,
                                  closing = 1u << 28, uses = (1u << 24) - 1;
+  bool begin_close(int fd);
   void release(int fd);
   void end_of(int fd);
 

@@ -47,10 +47,11 @@ service::service(device d, const options& o)
     : device_(d),
       options_(completed(d, o)),
       batch_(16),
+      copies_(d.is_cuda() || options_.use_arena),
       bell_(d),
       descriptors_(options_.descriptors),
-      workers_(options_.blocking_threads),
-      waiting_(nullptr, [](waiting_call* p) { std::free(p); }) {
+      waiting_(nullptr, [](unsigned char* p) { std::free(p); }),
+      workers_(options_.blocking_threads) {
   if (!options_.policy.folders.empty()) folders_ = std::make_unique<folders>(options_.policy.folders);
   make_memory();
   for (unsigned i = 0; i < options_.threads; ++i) {
@@ -86,7 +87,8 @@ void service::make_memory() {
   arena_ = simt::buffer<unsigned char>(device_, simt::space::pinned, bytes);
   shared_ = simt::buffer<shared_ranges>(device_, space_of, 1);
   view_ = simt::buffer<sys::view>(device_, space_of, 1);
-  waiting_.reset(static_cast<waiting_call*>(std::calloc(slots_, sizeof(waiting_call))));
+  // Pages that are never touched are never there.
+  waiting_.reset(static_cast<unsigned char*>(std::calloc(slots_, sizeof(waiting_call))));
   if (!waiting_) throw std::bad_alloc();
 
   view v{};
@@ -109,7 +111,7 @@ void service::make_memory() {
   v.shard_count = options_.shards;
   v.shard_shift = static_cast<std::uint32_t>(std::countr_zero(options_.shards));
   v.warps_per_sm = device_.is_cuda() ? device_.properties().max_threads_per_sm / simt::warp_size : 1;
-  v.host_sees_all = !device_.is_cuda() && !options_.use_arena;
+  v.host_sees_all = copies_ ? 0 : 1;
   view_.copy_from({&v, 1});
 }
 
@@ -132,6 +134,7 @@ void service::share(const void* at, std::size_t bytes) {
 sys::statistics service::statistics() const {
   sys::statistics s;
   for (const auto& t : threads_) t->counts.sum(s);
+  waiting_counts_.sum(s);
   std::sort(s.calls.begin(), s.calls.end(),
             [](const auto& a, const auto& b) { return a.calls > b.calls; });
   s.device_memory = words_.bytes() + detached_.bytes() + refs_.bytes() + sizeof(sys::view);

@@ -18,8 +18,10 @@
 #include "sys/descriptors.hpp"
 #include "sys/folders.hpp"
 #include "sys/linux_calls.hpp"
+#include "sys/mapped.hpp"
 #include "sys/reactor.hpp"
 #include "sys/statistics.hpp"
+#include "sys/thread.hpp"
 #include "sys/workers.hpp"
 
 namespace grosr::sys {
@@ -91,18 +93,23 @@ class service {
   long call_linux(service_thread& t, const request& r);
   long check(const linux_call& info, const call_record& c, descriptors::use& file);
   bool allows(const linux_call& info, const call_record& c) const;
-  bool may_use(std::uint64_t at, std::uint64_t bytes) const;
+  bool may_use(std::uint64_t at, std::uint64_t bytes);
+  long copy_path(std::uint64_t at, char (&path)[4096]);
   long call_path(const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
   long opened(long fd, bool waits = false);
+
+  // print.cpp
   void print(const call_record& c);
+  void write_printed(bool all);
 
   // waiting.cpp
-  long call_waiting(service_thread& t, const request& r, const linux_call& info,
+  long call_waiting(service_thread& t, const request& q, const linux_call& info,
                     descriptors::use file);
+  long attempt(request& q, const linux_call& info, std::uint64_t& progress, bool& connecting);
   long close(int fd);
-  void end_waiting(waiting_call* w, long result);
-  waiting_call* waiting_at(std::uint32_t slot);
+  long wait_for_peer(waiting_call& w);
+  void end_waiting(waiting_call& w, long result);
 
   const device device_;
   const options options_;
@@ -118,6 +125,7 @@ class service {
   simt::buffer<shared_ranges> shared_;
   simt::buffer<sys::view> view_;
   std::uint32_t slots_ = 0;
+  const bool copies_;  ///< kernels' memory is not the host's: bytes travel through the arena
   simt::bell bell_;
 
   std::shared_mutex shared_lock_;  // of shared_host_ and handlers_
@@ -125,20 +133,26 @@ class service {
   std::vector<std::shared_ptr<handler_function>> handlers_;
 
   descriptors descriptors_;
+  mapped_ranges mapped_;
   std::unique_ptr<folders> folders_;
-  reactor reactor_;
-  workers workers_;
-  std::unique_ptr<waiting_call[], void (*)(waiting_call*)> waiting_;
+  std::unique_ptr<unsigned char[], void (*)(unsigned char*)> waiting_;  ///< a waiting_call a slot
+  std::mutex waiting_lock_;
+  thread_counts waiting_counts_;  ///< of calls that waited; under waiting_lock_
 
   std::mutex drain_lock_;
   std::atomic<std::uint32_t> epoch_{0};
   std::atomic<bool> stopping_{false}, ending_{false};
-  std::mutex print_lock_;
+
+  std::mutex print_lock_;  ///< of printed_
+  std::mutex write_lock_;  ///< held by who writes it
+  std::string printed_;
 
   std::mutex rest_lock_;
   std::condition_variable rest_;
   std::atomic<unsigned> awake_{0}, resting_{0};
   std::vector<std::unique_ptr<service_thread>> threads_;
+  reactor reactor_;
+  workers workers_;
 };
 
 }  // namespace grosr::sys

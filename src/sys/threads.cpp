@@ -2,7 +2,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
 
+#include "grosr/simt/launch.hpp"
 #include "simt/host_cpus.hpp"
 #include "sys/service.hpp"
 
@@ -66,6 +68,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   t.batch.clear();
   std::uint64_t until = 0;
   unsigned weight = 0;
+  bool printed = false;
   const std::uint32_t shift = static_cast<std::uint32_t>(std::countr_zero(shards_.size()));
   while (weight < most) {
     queue::record r;
@@ -83,8 +86,10 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
     q.serial = serial_of(ticket, number, shift);
     q.thread = t.number;
     q.epoch = epoch;
-    if (q.call.number == call_print)
-      print(q.call);  // in the order of records
+    if (q.call.number == call_print) {  // in the order of records
+      print(q.call);
+      printed = true;
+    }
     weight += is_light(q.call) ? 0 : 1;
     if (t.batch.size() == 256) break;
   }
@@ -93,6 +98,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   lock.unlock();
   if (more && resting_.load(std::memory_order_relaxed) != 0) wake_one();
   if (!t.batch.empty()) make_all(t);
+  if (printed) write_printed(false);
   t.under_way[epoch].fetch_sub(1, std::memory_order_acq_rel);
   return static_cast<unsigned>(t.batch.size());
 }
@@ -223,6 +229,7 @@ service::~service() {
     rest_.notify_all();
   }
   for (auto& t : threads_) t->thread.join();
+  write_printed(true);
 }
 
 }  // namespace grosr::sys

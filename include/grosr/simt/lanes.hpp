@@ -91,6 +91,16 @@ GROSR_DEVICE inline unsigned warp_slot() {
 #endif
 }
 
+/// Whether only the calling lane reaches what is at this address: on a GPU, what lies on its stack.
+/// The same address is another one's own memory in another lane.
+GROSR_DEVICE inline bool is_private([[maybe_unused]] const void* p) {
+#if GROSR_ON_GPU
+  return __isLocal(p) != 0;
+#else
+  return false;
+#endif
+}
+
 /// Number of bits set.
 GROSR_DEVICE inline unsigned popcount(std::uint32_t mask) {
 #if GROSR_ON_GPU

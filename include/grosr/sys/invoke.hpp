@@ -57,13 +57,20 @@ GROSR_DEVICE bool try_write(const view& v, std::uint32_t mask, bool attempt, Tok
   return t.waits;
 }
 
+/// What the leader has on its own stack, it copies alone.
+GROSR_DEVICE inline bool copies_here(const part& p, unsigned& rank, unsigned& size) {
+  if (!simt::is_private(p.at)) return true;
+  size = 1;
+  return rank == 0;
+}
+
 /// Copies the bytes of part i into the chunk.
 template <unsigned Parts>
 GROSR_DEVICE void stow(const view& v, const stowage<Parts>& s, const part& p, unsigned i,
                        unsigned rank, unsigned size) {
-  if (p.goes() && s.offset[i] != stowage<Parts>::in_place)
-    copy_part<false>(rank, size, s.base(v) + s.offset[i], static_cast<const unsigned char*>(p.at),
-                     p.bytes);
+  if (!p.goes() || s.offset[i] == stowage<Parts>::in_place || !copies_here(p, rank, size)) return;
+  copy_part<false>(rank, size, s.base(v) + s.offset[i], static_cast<const unsigned char*>(p.at),
+                   p.bytes);
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
@@ -196,10 +203,12 @@ GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t, TakeB
 template <unsigned First, class Token, unsigned Parts>
 GROSR_DEVICE void take_parts(const view& v, const Token& t, const stowage<Parts>& s, long result,
                              unsigned rank, unsigned size) {
-  for (unsigned i = First; i < Parts; ++i)
-    if (s.offset[i] != stowage<Parts>::in_place)
-      copy_part<true>(rank, size, static_cast<unsigned char*>(t.part_of[i].at),
+  for (unsigned i = First; i < Parts; ++i) {
+    unsigned mine = rank, all = size;
+    if (s.offset[i] != stowage<Parts>::in_place && copies_here(t.part_of[i], mine, all))
+      copy_part<true>(mine, all, static_cast<unsigned char*>(t.part_of[i].at),
                       s.base(v) + s.offset[i], bytes_back(t.part_of[i], result));
+  }
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);
 }
 
@@ -226,10 +235,12 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin_block(const Caller& c, operation<P
       const view& v = c.where();
       if (!all_copy || copied) return stow(v, mine.where, op.part_of[0], 0, rank, size);
       const bool chunked = mine.where.offset[0] != stowage<Parts>::in_place;
+      const bool alone = simt::is_private(op.part_of[0].at);
+      if (alone) stow(v, mine.where, op.part_of[0], 0, rank, size);
       if (rank == 0) {
         b.to = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);
         b.from = static_cast<const unsigned char*>(op.part_of[0].at);
-        b.bytes = chunked ? op.part_of[0].bytes : 0;
+        b.bytes = chunked && !alone ? op.part_of[0].bytes : 0;
       }
       copied = true;
       copy_staged<false>(b);
@@ -273,7 +284,8 @@ GROSR_DEVICE long finish_block(const Caller& c, token<Caller, Parts, Bulk>& t) {
           v, simt::full_mask, t, [&](call_token& mine, long got, unsigned rank, unsigned size) {
             take_parts<(Bulk ? 1 : 0)>(v, mine, mine.where, got, rank, size);
             if constexpr (Bulk) {
-              if (!all_copy) return take_parts<0>(v, mine, mine.where, got, rank, size);
+              if (!all_copy || simt::is_private(mine.part_of[0].at))
+                return take_parts<0>(v, mine, mine.where, got, rank, size);
               const bool chunked = mine.where.offset[0] != stowage<Parts>::in_place;
               if (rank == 0) {
                 b.from = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);

@@ -19,6 +19,7 @@
 #include "grosr/sys/files.hpp"
 #include "grosr/sys/handler.hpp"
 #include "grosr/sys/options.hpp"
+#include "grosr/sys/print.hpp"
 
 namespace grosr::sys {
 

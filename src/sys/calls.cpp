@@ -1,0 +1,330 @@
+// One call, made at once: what the policy says, whether its arguments may be used, making it.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+
+#include "sys/service.hpp"
+
+namespace grosr::sys {
+namespace {
+
+long errno_or(long result) { return result < 0 ? -errno : result; }
+
+/// Calls that would get around the policy: only a raw one allows them.
+bool goes_around(long number) {
+  switch (number) {
+#ifdef SYS_dup2
+    case SYS_dup2:
+#endif
+    case SYS_dup3:
+    case SYS_close_range:
+    case SYS_open_by_handle_at:
+    case SYS_io_uring_setup:
+    case SYS_io_uring_enter:
+    case SYS_io_uring_register:
+    case SYS_brk:
+    case SYS_mremap:
+    case SYS_remap_file_pages:
+    case SYS_process_madvise:
+    case SYS_ioctl:
+    case SYS_fcntl:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_memory_of_host(long number) {
+  return number == SYS_munmap || number == SYS_madvise || number == SYS_mprotect ||
+         number == SYS_msync || number == SYS_mincore || number == SYS_mlock ||
+         number == SYS_munlock || number == SYS_mlock2;
+}
+
+}  // namespace
+
+long service::make(service_thread& t, const request& q) {
+  const call_record& c = q.call;
+  if (stopping_.load(std::memory_order_relaxed)) return -ESHUTDOWN;
+  if (c.slot >= slots_) return -EFAULT;
+  if (c.number < handler_base) return call_linux(t, q);
+  if (c.number < own_base) return call_handler(t, c);
+  return c.number == call_print ? 0 : -ENOSYS;
+}
+
+void service::install(call_number number, handler_function handler) {
+  std::unique_lock lock(shared_lock_);
+  if (handlers_.size() <= number) handlers_.resize(number + 1u);
+  handlers_[number] = std::make_shared<handler_function>(std::move(handler));
+}
+
+long service::call_handler(service_thread& t, const call_record& c) {
+  std::shared_ptr<handler_function> handler;
+  {
+    std::shared_lock lock(shared_lock_);
+    const unsigned number = c.number - handler_base;
+    if (number < handlers_.size()) handler = handlers_[number];
+  }
+  if (!handler) return -ENOSYS;
+  try {
+    return (*handler)(c.argument);
+  } catch (const std::system_error& e) {
+    count(t.counts.thrown);
+    const auto& kind = e.code().category();
+    const bool is_errno = kind == std::generic_category() || kind == std::system_category();
+    return is_errno && e.code().value() > 0 ? -e.code().value() : -EIO;
+  } catch (...) {
+    count(t.counts.thrown);
+    return -EIO;
+  }
+}
+
+bool service::allows(const linux_call& info, const call_record& c) const {
+  const sys::policy& p = options_.policy;
+  if (p.raw) return true;
+  if (goes_around(c.number)) return false;
+  switch (info.in) {
+    case group::files:
+    case group::time:
+    case group::identity:
+      return true;
+    case group::network:
+      if (c.number == SYS_socket) {
+        const auto domain = static_cast<int>(c.argument[0]);
+        return p.network && (domain == AF_INET || domain == AF_INET6);
+      }
+      return p.network;
+    case group::memory:
+      if (c.number == SYS_mmap)
+        return (c.argument[2] & PROT_EXEC) == 0 && (c.argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0;
+      return !is_memory_of_host(c.number) ||
+             mapped_.holds(c.argument[0], c.argument[1]);
+    case group::process:
+      return p.process;
+    case group::system:
+      return false;
+    case group::other:
+      return c.number == SYS_getrandom;
+  }
+  return false;
+}
+
+bool service::may_use(std::uint64_t at, std::uint64_t bytes) {
+  if (options_.policy.raw || !copies_) return true;
+  const auto begin = reinterpret_cast<std::uint64_t>(arena_.data());
+  if (at >= begin && at - begin < arena_.bytes()) return bytes <= begin + arena_.bytes() - at;
+  if (mapped_.holds(at, bytes)) return true;
+  std::shared_lock lock(shared_lock_);
+  return std::any_of(shared_host_.at, shared_host_.at + shared_host_.count, [&](const auto& r) {
+    return at >= r.begin && at < r.end && bytes <= r.end - at;
+  });
+}
+
+/// Whether the call may have its arguments; takes hold of the descriptor that it uses.
+long service::check(const linux_call& info, const call_record& c, descriptors::use& file) {
+  for (unsigned i = 0; i < info.count; ++i) {
+    const argument& a = info.arguments[i];
+    const std::uint64_t v = c.argument[i];
+    switch (a.kind) {
+      case argument_kind::value:
+        break;
+      case argument_kind::folder:
+        if (static_cast<int>(v) == AT_FDCWD) break;
+        [[fallthrough]];
+      case argument_kind::descriptor: {
+        if (a.nullable && static_cast<int>(v) == -1) break;
+        auto use = descriptors_.acquire(static_cast<int>(v));
+        if (!use) return -EBADF;
+        file = std::move(*use);
+        break;
+      }
+      case argument_kind::input_bytes:
+      case argument_kind::output_bytes: {
+        const std::uint64_t bytes = c.argument[a.from];
+        if (bytes != 0 && v == 0 && !a.nullable) return -EFAULT;
+        if (v != 0 && bytes != 0 && !may_use(v, bytes)) return -EFAULT;
+        break;
+      }
+      case argument_kind::input:
+      case argument_kind::output:
+      case argument_kind::both:
+        if (v == 0 && a.nullable) break;
+        if (v == 0 || !may_use(v, a.bytes)) return -EFAULT;
+        break;
+      case argument_kind::path:
+      case argument_kind::text:
+        if (v == 0 && a.nullable) break;
+        if (v == 0 || !may_use(v, 1)) return -EFAULT;
+        break;
+      case argument_kind::read_iovecs:
+      case argument_kind::fill_iovecs:
+      case argument_kind::pointer:
+        if (v != 0 && !options_.policy.raw) return -EPERM;
+        break;
+    }
+  }
+  return 0;
+}
+
+/// A path as the host has it: no kernel can change it any more.
+long service::copy_path(std::uint64_t at, char (&path)[PATH_MAX]) {
+  const auto arena_end = reinterpret_cast<std::uint64_t>(arena_.data()) + arena_.bytes();
+  if (copies_ && at < arena_end && may_use(at, 1)) {
+    const std::size_t most = std::min<std::uint64_t>(PATH_MAX, arena_end - at);
+    std::memcpy(path, reinterpret_cast<const char*>(at), most);
+    return std::memchr(path, 0, most) != nullptr ? 0 : -ENAMETOOLONG;
+  }
+  // Anywhere in this process: the kernel copies, page by page, and says where there is none.
+  for (std::size_t n = 0; n < PATH_MAX;) {
+    const std::size_t now = std::min<std::size_t>(PATH_MAX - n, 4096 - (at + n) % 4096);
+    iovec to{path + n, now}, from{reinterpret_cast<void*>(at + n), now};
+    if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) < 0) return -EFAULT;
+    if (std::memchr(path + n, 0, now) != nullptr) return 0;
+    n += now;
+  }
+  return -ENAMETOOLONG;
+}
+
+long service::opened(long fd, bool waits) {
+  if (fd < 0) return fd;
+  const long added = descriptors_.add(static_cast<int>(fd), waits);
+  if (added < 0) {
+    if (folders_) folders_->forget(static_cast<int>(fd));
+    ::close(static_cast<int>(fd));
+  }
+  return added;
+}
+
+/// Calls that take a path: below the policy's folders, or not at all.
+long service::call_path(const call_record& c, const linux_call& info) {
+  if (options_.policy.raw) return call_plain(info, c);
+  if (!folders_) return -EPERM;
+  const std::uint64_t* a = c.argument;
+  const auto number = [&](unsigned i) { return static_cast<int>(a[i]); };
+  char path[PATH_MAX], other[PATH_MAX];
+  const auto text = [&](unsigned i) { return copy_path(a[i], path); };
+  const auto second = [&](unsigned i) { return copy_path(a[i], other); };
+  const folders& f = *folders_;
+  long bad = 0;
+  switch (c.number) {
+    case SYS_openat:
+      return (bad = text(1)) ? bad
+                             : opened(f.openat(number(0), path, number(2), static_cast<unsigned>(a[3])));
+    case SYS_unlinkat:
+      return (bad = text(1)) ? bad : f.unlinkat(number(0), path, number(2));
+    case SYS_mkdirat:
+      return (bad = text(1)) ? bad : f.mkdirat(number(0), path, static_cast<unsigned>(a[2]));
+    case SYS_renameat2:
+      if ((bad = text(1)) || (bad = second(3))) return bad;
+      return f.renameat2(number(0), path, number(2), other, static_cast<unsigned>(a[4]));
+    case SYS_newfstatat:
+      if ((bad = text(1))) return bad;
+      return f.newfstatat(number(0), path, reinterpret_cast<struct ::stat*>(a[2]), number(3));
+    case SYS_faccessat:
+      return (bad = text(1)) ? bad : f.faccessat(number(0), path, number(2), 0);
+    case SYS_readlinkat:
+      if ((bad = text(1))) return bad;
+      return f.readlinkat(number(0), path, reinterpret_cast<char*>(a[2]), a[3]);
+    case SYS_symlinkat:
+      if ((bad = text(0)) || (bad = second(2))) return bad;
+      return f.symlinkat(path, number(1), other);
+    case SYS_linkat:
+      if ((bad = text(1)) || (bad = second(3))) return bad;
+      return f.linkat(number(0), path, number(2), other, number(4));
+    case SYS_fchmodat:
+      return (bad = text(1)) ? bad : f.fchmodat(number(0), path, static_cast<unsigned>(a[2]));
+    case SYS_truncate:
+      return (bad = text(0)) ? bad : f.truncate(path, static_cast<off_t>(a[1]));
+#ifdef SYS_open
+    case SYS_open:
+      return (bad = text(0)) ? bad : opened(f.open(path, number(1), static_cast<unsigned>(a[2])));
+    case SYS_creat:
+      return (bad = text(0)) ? bad
+                             : opened(f.open(path, O_CREAT | O_WRONLY | O_TRUNC, static_cast<unsigned>(a[1])));
+    case SYS_unlink:
+      return (bad = text(0)) ? bad : f.unlink(path);
+    case SYS_rmdir:
+      return (bad = text(0)) ? bad : f.rmdir(path);
+    case SYS_mkdir:
+      return (bad = text(0)) ? bad : f.mkdir(path, static_cast<unsigned>(a[1]));
+    case SYS_rename:
+      if ((bad = text(0)) || (bad = second(1))) return bad;
+      return f.rename(path, other);
+    case SYS_stat:
+      return (bad = text(0)) ? bad : f.stat(path, reinterpret_cast<struct ::stat*>(a[1]));
+    case SYS_lstat:
+      return (bad = text(0)) ? bad : f.lstat(path, reinterpret_cast<struct ::stat*>(a[1]));
+#endif
+    default:
+      return -EPERM;
+  }
+}
+
+long service::call_plain(const linux_call& info, const call_record& c) {
+  const std::uint64_t* a = c.argument;
+  // Before it is gone: the program may get the same addresses at once.
+  if (c.number == SYS_munmap) mapped_.remove(a[0], a[1]);
+  const long result = errno_or(::syscall(info.number, a[0], a[1], a[2], a[3], a[4], a[5]));
+  if (result < 0) {
+    if (c.number == SYS_munmap) mapped_.add(a[0], a[1]);
+    return result;
+  }
+  switch (c.number) {
+    case SYS_mmap:
+      mapped_.add(static_cast<std::uint64_t>(result), a[1]);
+      break;
+    case SYS_dup:
+    case SYS_memfd_create:
+    case SYS_eventfd2:
+    case SYS_timerfd_create:
+    case SYS_epoll_create1:
+#ifdef SYS_eventfd
+    case SYS_eventfd:
+    case SYS_epoll_create:
+#endif
+      return opened(result);
+    default:
+      break;
+  }
+  return result;
+}
+
+long service::call_linux(service_thread& t, const request& q) {
+  const call_record& c = q.call;
+  const linux_call* info = find_linux_call(c.number);
+  if (info == nullptr) return -ENOSYS;
+  if (info->useful == usefulness::not_useful) return -EOPNOTSUPP;
+  if (info->useful == usefulness::not_today) return -ENOTRECOVERABLE;
+  long result = -EPERM;
+  if (allows(*info, c)) {
+    descriptors::use file;
+    result = check(*info, c, file);
+    if (result == 0) {
+      const bool has_path = std::any_of(
+          info->arguments.begin(), info->arguments.begin() + info->count,
+          [](const argument& a) { return a.kind == argument_kind::path; });
+      if (c.number == SYS_close) {
+        file = {};
+        return close(static_cast<int>(c.argument[0]));
+      }
+      if (has_path)
+        result = call_path(c, *info);
+      else if (info->waits == waiting::peer || info->waits == waiting::other || c.number == SYS_socket)
+        return call_waiting(t, q, *info, std::move(file));
+      else
+        result = call_plain(*info, c);
+    }
+  }
+  if (result == -EPERM) count(t.counts.denied);
+  return result;
+}
+
+}  // namespace grosr::sys

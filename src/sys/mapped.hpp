@@ -1,0 +1,24 @@
+// Memory of the host that kernels have mapped, and may therefore unmap, advise on and pass to calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace grosr::sys {
+
+/// Ranges of addresses. Any thread may call.
+class mapped_ranges {
+ public:
+  void add(std::uint64_t begin, std::uint64_t bytes);
+  void remove(std::uint64_t begin, std::uint64_t bytes);
+  /// Whether all of these bytes are in ranges.
+  bool holds(std::uint64_t begin, std::uint64_t bytes) const;
+
+ private:
+  mutable std::shared_mutex lock_;
+  std::map<std::uint64_t, std::uint64_t> ends_;  // by begin; neither overlapping nor touching
+};
+
+}  // namespace grosr::sys

@@ -1,0 +1,96 @@
+// Text that kernels print: formatted when its record is taken, so that it stays in order, and
+// written afterwards, so that a slow reader does not hold up a shard.
+#include "grosr/sys/print.hpp"
+
+#include <errno.h>
+#include <fmt/args.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+
+#include "sys/service.hpp"
+
+namespace grosr::sys {
+namespace {
+
+constexpr std::uint64_t most_arguments = 64;
+constexpr std::size_t most_waiting = 16 << 20;  // bytes that may wait to be written
+
+std::string_view text_at(std::uint64_t at) {
+  return at == 0 ? "(null)" : reinterpret_cast<const char*>(at);
+}
+
+std::string formatted(const call_record& c) {
+  const auto* words = reinterpret_cast<const std::uint64_t*>(c.argument[1]);
+  fmt::dynamic_format_arg_store<fmt::format_context> values;
+  std::uint64_t count = 0;
+  std::memcpy(&count, words, sizeof count);
+  for (std::uint64_t i = 0; i < std::min(count, most_arguments); ++i) {
+    std::uint64_t kind = 0, word = 0;
+    std::memcpy(&kind, words + 1 + 2 * i, sizeof kind);
+    std::memcpy(&word, words + 2 + 2 * i, sizeof word);
+    switch (static_cast<printed>(kind)) {
+      case printed::integer: values.push_back(static_cast<std::int64_t>(word)); break;
+      case printed::natural: values.push_back(word); break;
+      case printed::real: values.push_back(std::bit_cast<double>(word)); break;
+      case printed::character: values.push_back(static_cast<char>(word)); break;
+      case printed::boolean: values.push_back(word != 0); break;
+      case printed::pointer: values.push_back(reinterpret_cast<const void*>(word)); break;
+      case printed::text: values.push_back(std::string(text_at(c.argument[word % max_arguments]))); break;
+    }
+  }
+  const std::string_view format = text_at(c.argument[0]);
+  try {
+    return fmt::vformat(format, values);
+  } catch (const fmt::format_error& e) {
+    return fmt::format("{} [print: {}]\n", format, e.what());
+  }
+}
+
+}  // namespace
+
+/// Under the lock of the shard.
+void service::print(const call_record& c) {
+  if (!may_use(c.argument[0], 1) || !may_use(c.argument[1], 8)) return;
+  const std::string text = formatted(c);
+  bool full = false;
+  {
+    std::lock_guard lock(print_lock_);
+    printed_ += text;
+    full = printed_.size() > most_waiting;
+  }
+  if (full) write_printed(true);
+}
+
+/// Writes what was printed; who finds another thread at it leaves it to that one, unless `all` has
+/// to be written.
+void service::write_printed(bool all) {
+  for (;;) {
+    std::unique_lock writing(write_lock_, std::defer_lock);
+    if (all)
+      writing.lock();
+    else if (!writing.try_lock())
+      return;
+    std::string text;
+    {
+      std::lock_guard lock(print_lock_);
+      text.swap(printed_);
+    }
+    if (text.empty()) {
+      writing.unlock();
+      std::lock_guard lock(print_lock_);  // somebody may have left text to this thread just now
+      if (printed_.empty()) return;
+      continue;
+    }
+    for (std::size_t at = 0; at < text.size();) {
+      const ssize_t n = ::write(options_.print_to, text.data() + at, text.size() - at);
+      if (n < 0 && errno != EINTR && errno != EAGAIN) break;
+      if (n < 0 && errno == EAGAIN) ::usleep(1000);
+      if (n > 0) at += static_cast<std::size_t>(n);
+    }
+  }
+}
+
+}  // namespace grosr::sys

@@ -1,0 +1,36 @@
+#include "grosr/sys/server.hpp"
+
+#include <fmt/format.h>
+
+#include "sys/service.hpp"
+
+namespace grosr::sys {
+
+server::server(device d, const options& o) : service_(std::make_unique<service>(d, o)) {}
+server::~server() = default;
+
+server_ref server::ref() const { return server_ref(service_->device_view()); }
+
+void server::install(call_number number, std::function<long(const std::uint64_t*)> handler) {
+  service_->install(number, std::move(handler));
+}
+
+void server::share(std::span<std::byte> bytes) { service_->share(bytes.data(), bytes.size()); }
+void server::grant(int descriptor) { service_->grant(descriptor); }
+
+void server::coalesce(unsigned batch, std::chrono::nanoseconds window) {
+  service_->coalesce(batch, window);
+}
+
+void server::drain(std::chrono::nanoseconds limit) {
+  if (!service_->drain(limit))
+    throw error(errc::timed_out,
+                fmt::format("drain system calls: some were not complete within {} ms; a call that "
+                            "waits for a peer ends when that answers, or at stop()",
+                            std::chrono::duration_cast<std::chrono::milliseconds>(limit).count()));
+}
+
+void server::stop() { service_->stop(); }
+sys::statistics server::statistics() const { return service_->statistics(); }
+
+}  // namespace grosr::sys
