@@ -159,19 +159,18 @@ void service::rest(service_thread& t) {
       resting_.fetch_add(1);
       {
         std::unique_lock lock(rest_lock_);
-        if (!ending_ && !something_waits()) {
-          count(t.counts.sleeps);
-          rest_.wait_for(lock, longest_rest);
-        }
+        count(t.counts.sleeps);
+        while (!ending_ && !something_waits()) rest_.wait_for(lock, longest_rest);
       }
       resting_.fetch_sub(1);
       awake_.fetch_add(1);
       return;
     }
   const auto busy = [this] { return ending_.load() || something_waits(); };
-  if (!bell_.arm(busy) || busy()) return;
   count(t.counts.sleeps);
-  bell_.sleep(longest_rest);
+  // What was missed, by a ring just as this fell asleep, is found at the next look.
+  while (bell_.arm(busy) && !busy())
+    if (bell_.sleep(longest_rest)) return;
 }
 
 void service::wake_one() {

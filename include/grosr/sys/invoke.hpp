@@ -11,7 +11,7 @@ namespace grosr::sys {
 
 /// A call that was begun. Belongs to the group that made it: those lanes, warp 0 of the block; others
 /// of the block hold one that only says so.
-template <class Caller, unsigned Parts, bool Bulk>
+template <granularity G, unsigned Parts, bool Bulk>
 struct token {
   pending call;
   stowage<Parts> where;
@@ -47,10 +47,10 @@ GROSR_DEVICE bool try_claim(const view& v, std::uint32_t mask, Token& t,
 template <class Token, unsigned Parts, bool Bulk>
 GROSR_DEVICE bool try_write(const view& v, std::uint32_t mask, bool attempt, Token& t,
                             operation<Parts, Bulk>& o) {
-  for (unsigned i = 0; i < Parts; ++i) {
+  for_parts<Parts>([&](unsigned i) {
     t.part_of[i] = o.part_of[i];
     o.record.argument[o.part_of[i].argument] = t.where.address(v, o.part_of[i], i);
-  }
+  });
   // R1: what the host is to find in the chunk, or in its own memory; pairs with the record's words.
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::release);
   t.waits = try_issue(v, mask, attempt, o.record, t.call);
@@ -74,9 +74,9 @@ GROSR_DEVICE void stow(const view& v, const stowage<Parts>& s, const part& p, un
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller, Parts, Bulk> begin_lane(const Caller& c, operation<Parts, Bulk> o) {
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c, operation<Parts, Bulk> o) {
   const view& v = c.where();
-  token<Caller, Parts, Bulk> t;
+  token<Caller::group, Parts, Bulk> t;
   std::uint64_t deadline = 0;
   for (unsigned turn = 0;; ++turn) {
     const std::uint32_t mask = simt::active_mask();
@@ -84,7 +84,7 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin_lane(const Caller& c, operation<Pa
     const bool claimed = try_claim(v, mask, t, o);
     const std::uint32_t able = simt::ballot(mask, claimed);
     if (claimed) {
-      for (unsigned i = 0; i < Parts; ++i) stow(v, t.where, o.part_of[i], i, 0, 1);
+      for_parts<Parts>([&](unsigned i) { stow(v, t.where, o.part_of[i], i, 0, 1); });
       if (try_write(v, able, c.attempts(), t, o)) return t;
       t.where.free(v);
     }
@@ -102,16 +102,15 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin_lane(const Caller& c, operation<Pa
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE long finish_lane(const Caller& c, token<Caller, Parts, Bulk>& t) {
+GROSR_DEVICE long finish_lane(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.waits) return t.code;
   const view& v = c.where();
   const long result = await_reply(v, t.call);
-  for (unsigned i = 0; i < Parts; ++i) {
-    if (t.where.offset[i] == stowage<Parts>::in_place)
-      continue;
-    copy_part<true>(0, 1, static_cast<unsigned char*>(t.part_of[i].at),
-                    t.where.base(v) + t.where.offset[i], bytes_back(t.part_of[i], result));
-  }
+  for_parts<Parts>([&](unsigned i) {
+    if (t.where.offset[i] != stowage<Parts>::in_place)
+      copy_part<true>(0, 1, static_cast<unsigned char*>(t.part_of[i].at),
+                      t.where.base(v) + t.where.offset[i], bytes_back(t.part_of[i], result));
+  });
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);  // bytes left in place
   t.where.free(v);
   free_slot(v, t.call);
@@ -122,19 +121,19 @@ GROSR_DEVICE long finish_lane(const Caller& c, token<Caller, Parts, Bulk>& t) {
 
 /// Lanes of c.mask() make one call; its lowest lane's. `meet`, if Bulk: how a block copies part 0.
 template <class Caller, unsigned Parts, bool Bulk, class StowBulk>
-GROSR_DEVICE token<Caller, Parts, Bulk> begin_warp(const Caller& c, operation<Parts, Bulk> o,
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, operation<Parts, Bulk> o,
                                                    StowBulk&& stow_bulk) {
   const view& v = c.where();
   const std::uint32_t mask = c.mask();
   const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
   const unsigned rank = simt::rank_in(mask, lane), size = simt::popcount(mask);
-  for (unsigned i = 0; i < Parts; ++i) {
+  for_parts<Parts>([&](unsigned i) {
     part& p = o.part_of[i];
     p.at = reinterpret_cast<void*>(
         simt::shuffle(mask, reinterpret_cast<std::uint64_t>(p.at), leader));
     p.bytes = simt::shuffle(mask, p.bytes, leader);
-  }
-  token<Caller, Parts, Bulk> t;
+  });
+  token<Caller::group, Parts, Bulk> t;
   std::uint64_t deadline = 0;
   for (unsigned turn = 0;; ++turn) {
     bool claimed = false;
@@ -143,10 +142,12 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin_warp(const Caller& c, operation<Pa
       claimed = simt::shuffle(mask, claimed ? 1u : 0u, leader) != 0;
       t.where.chunk = simt::shuffle(mask, t.where.chunk, leader);
       t.where.size = simt::shuffle(mask, t.where.size, leader);
-      for (unsigned i = 0; i < Parts; ++i)
+      for_parts<Parts>([&](unsigned i) {
         t.where.offset[i] = simt::shuffle(mask, t.where.offset[i], leader);
+      });
       if (claimed) {
-        for (unsigned i = Bulk ? 1 : 0; i < Parts; ++i) stow(v, t.where, o.part_of[i], i, rank, size);
+        for_parts<Parts, (Bulk ? 1 : 0)>(
+            [&](unsigned i) { stow(v, t.where, o.part_of[i], i, rank, size); });
         if constexpr (Bulk) stow_bulk(t, o, rank, size);
       }
       simt::sync_warp(mask);
@@ -160,9 +161,7 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin_warp(const Caller& c, operation<Pa
     if (t.waits) {
       t.call.slot = simt::shuffle(mask, t.call.slot, leader);
       t.call.serial = simt::shuffle(mask, t.call.serial, leader);
-      if constexpr (Parts != 0)
-        if (lane != leader)
-          for (unsigned i = 0; i < Parts; ++i) t.part_of[i] = o.part_of[i];
+      for_parts<Parts>([&](unsigned i) { t.part_of[i] = o.part_of[i]; });
       return t;
     }
     t.where.chunk = no_place;
@@ -203,12 +202,12 @@ GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t, TakeB
 template <unsigned First, class Token, unsigned Parts>
 GROSR_DEVICE void take_parts(const view& v, const Token& t, const stowage<Parts>& s, long result,
                              unsigned rank, unsigned size) {
-  for (unsigned i = First; i < Parts; ++i) {
+  for_parts<Parts, First>([&](unsigned i) {
     unsigned mine = rank, all = size;
     if (s.offset[i] != stowage<Parts>::in_place && copies_here(t.part_of[i], mine, all))
       copy_part<true>(mine, all, static_cast<unsigned char*>(t.part_of[i].at),
                       s.base(v) + s.offset[i], bytes_back(t.part_of[i], result));
-  }
+  });
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);
 }
 
@@ -222,8 +221,8 @@ GROSR_DEVICE void copy_staged(const block_stage& b) {
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller, Parts, Bulk> begin_block(const Caller& c, operation<Parts, Bulk> o) {
-  using call_token = token<Caller, Parts, Bulk>;
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_block(const Caller& c, operation<Parts, Bulk> o) {
+  using call_token = token<Caller::group, Parts, Bulk>;
   block_stage& b = simt::block_shared<block_stage>();
   if constexpr (Caller::order != ordering::consumer) simt::sync_block();
   const bool all_copy =
@@ -265,8 +264,8 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin_block(const Caller& c, operation<P
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE long finish_block(const Caller& c, token<Caller, Parts, Bulk>& t) {
-  using call_token = token<Caller, Parts, Bulk>;
+GROSR_DEVICE long finish_block(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
+  using call_token = token<Caller::group, Parts, Bulk>;
   const view& v = c.where();
   if constexpr (Caller::order == ordering::producer) {
     if (simt::warp_id() != 0) return t.code;
@@ -332,8 +331,8 @@ GROSR_DEVICE bool comes_to_call(const Caller& c) {
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller, Parts, Bulk> begin_grid(const Caller& c, operation<Parts, Bulk> o) {
-  token<Caller, Parts, Bulk> t;
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_grid(const Caller& c, operation<Parts, Bulk> o) {
+  token<Caller::group, Parts, Bulk> t;
   if (comes_to_call(c) && simt::warp_id() == 0) {
     t = begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
       stow(c.where(), mine.where, op.part_of[0], 0, rank, size);
@@ -346,7 +345,7 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin_grid(const Caller& c, operation<Pa
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE long finish_grid(const Caller& c, token<Caller, Parts, Bulk>& t) {
+GROSR_DEVICE long finish_grid(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   const view& v = c.where();
   if (t.calls)
     t.code = finish_warp(v, simt::full_mask, t,
@@ -376,7 +375,7 @@ GROSR_DEVICE long finish_grid(const Caller& c, token<Caller, Parts, Bulk>& t) {
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller, Parts, Bulk> begin(const Caller& c, const operation<Parts, Bulk>& o) {
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin(const Caller& c, const operation<Parts, Bulk>& o) {
   if constexpr (Caller::group == granularity::lane) return begin_lane(c, o);
   if constexpr (Caller::group == granularity::warp)
     return begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
@@ -387,7 +386,7 @@ GROSR_DEVICE token<Caller, Parts, Bulk> begin(const Caller& c, const operation<P
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE long finish(const Caller& c, token<Caller, Parts, Bulk>& t) {
+GROSR_DEVICE long finish(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if constexpr (Caller::group == granularity::lane) return finish_lane(c, t);
   if constexpr (Caller::group == granularity::warp)
     return finish_warp(c.where(), c.mask(), t,
@@ -412,7 +411,7 @@ GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
 
 /// Whether a started call has ended, so that wait() does not wait. Any of the lanes that hold it.
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE bool test(const Caller& c, const token<Caller, Parts, Bulk>& t) {
+GROSR_DEVICE bool test(const Caller& c, const token<Caller::group, Parts, Bulk>& t) {
   long result = 0;
   return !t.begun() || has_reply(c.where(), t.call, result);
 }
@@ -420,14 +419,14 @@ GROSR_DEVICE bool test(const Caller& c, const token<Caller, Parts, Bulk>& t) {
 /// The result of a started call, when it has ended; its bytes are in place then. The group that
 /// started it calls together, once.
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE long wait(const Caller& c, token<Caller, Parts, Bulk>& t) {
+GROSR_DEVICE long wait(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   return detail::finish(c, t);
 }
 
 /// Lets a started call go on; its result is lost. The group that started it, once, in place of
 /// wait(). 0, or why it was not begun.
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE long drop(const Caller& c, token<Caller, Parts, Bulk>& t) {
+GROSR_DEVICE long drop(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.begun()) return t.code;
   if (Caller::group == granularity::lane || simt::lane_id() == simt::lowest_bit(c.mask()))
     detach(c.where(), t.call, t.where.chunk == no_place ? no_place : t.where.chunk * 4 + t.where.size);

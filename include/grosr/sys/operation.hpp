@@ -51,6 +51,15 @@ GROSR_DEVICE inline bool host_sees(const view& v, const void* p, std::size_t byt
   return false;
 }
 
+/// Calls f(i) for the parts from First on.
+template <unsigned Parts, unsigned First = 0, class F>
+GROSR_DEVICE inline void for_parts(F&& f) {
+  if constexpr (First < Parts) {
+    f(First);
+    for_parts<Parts, First + 1>(f);
+  }
+}
+
 /// Where the parts of a call lie in its chunk.
 template <unsigned Parts>
 struct stowage {
@@ -63,19 +72,20 @@ struct stowage {
   /// False when a pointer is null and there are bytes.
   template <bool Bulk>
   GROSR_DEVICE bool plan(const view& v, const operation<Parts, Bulk>& o) {
-    for (unsigned i = 0; i < Parts; ++i) {
+    bool good = true;
+    for_parts<Parts>([&](unsigned i) {
       const part& p = o.part_of[i];
       offset[i] = in_place;
-      if (p.bytes == 0) continue;
-      if (p.at == nullptr) return false;
-      if (host_sees(v, p.at, p.bytes)) continue;
+      if (p.bytes == 0) return;
+      good = good && p.at != nullptr;
+      if (!good || host_sees(v, p.at, p.bytes)) return;
       // The content begins where the other end of the copy does within 16 bytes.
-      offset[i] = (total + 15u) / 16 * 16 + static_cast<std::uint32_t>(
-                      reinterpret_cast<std::uintptr_t>(p.at) & 15);
+      offset[i] = (total + 15u) / 16 * 16 +
+                  static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p.at) & 15);
       total = offset[i] + p.bytes;
-    }
+    });
     while (size + 1u < chunk_sizes && total > chunk_stride(size)) ++size;
-    return true;
+    return good;
   }
 
   GROSR_DEVICE unsigned char* base(const view& v) const {

@@ -38,6 +38,7 @@ void bench_exp_d_stress(session& s);
 void bench_spawn(session& s);
 void bench_priority(session& s);
 void bench_soak(session& s);
+void bench_syscalls(session& s);
 void bench_pair(session& s);
 void bench_pair_child(session& s);
 
