@@ -67,7 +67,13 @@ bool bell::sleep(std::chrono::nanoseconds limit) {
   state& s = *state_;
   const std::uint32_t before = std::atomic_ref<std::uint32_t>(s.woken()).load(acquire);
   if (before != s.round.load(relaxed)) futex_wait(&s.woken(), before, limit);
-  return s.rung();
+  if (s.rung()) return true;
+  // Calls that wait for the device to have nothing to do also wait for a stream that waits.
+  if (s.stream) {
+    s.stream->release(s.words.data(), s.round.load(relaxed));
+    futex_wait(&s.woken(), before, std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 void bell::wake() {

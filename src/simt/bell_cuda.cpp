@@ -23,8 +23,13 @@ struct memory_operations {
   static void get(const char* name, Function& f) {
     void* p = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    check(cudaGetDriverEntryPointByVersion(name, &p, 12000, cudaEnableDefault, &found),
-          std::string("look up ") + name);
+#if CUDART_VERSION >= 12050
+    const cudaError_t e =
+        cudaGetDriverEntryPointByVersion(name, &p, 12000, cudaEnableDefault, &found);
+#else
+    const cudaError_t e = cudaGetDriverEntryPoint(name, &p, cudaEnableDefault, &found);
+#endif
+    check(e, std::string("look up ") + name);
     if (found != cudaDriverEntryPointSuccess || p == nullptr)
       throw error(errc::not_built, std::string("look up ") + name +
                                        ": the driver does not have it; install one for CUDA 12");
@@ -37,7 +42,12 @@ class cuda_bell final : public bell_backend {
   explicit cuda_bell(device d) : device_(d), armed_(d, space::pinned, 1) {
     const on_device here(d.index());
     gpu::at(d.index());
-    check(cudaStreamCreateWithFlags(&waiting_, cudaStreamNonBlocking), asked());
+    use();
+    // Streams of one priority share queues of the hardware: a kernel could be queued behind the
+    // stream that waits, if that had the usual one.
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), asked());
+    check(cudaStreamCreateWithPriority(&waiting_, cudaStreamNonBlocking, greatest), asked());
     check(cudaStreamCreateWithFlags(&ringing_, cudaStreamNonBlocking), asked());
   }
 
@@ -52,7 +62,7 @@ class cuda_bell final : public bell_backend {
     const on_device here(device_.index());
     write(waiting_, &words->armed, round);
     write(waiting_, armed_.data(), round);
-    check_driver(use().wait(waiting_, address(&words->bell), round, CU_STREAM_WAIT_VALUE_EQ));
+    check_driver(use().wait(waiting_, address(&words->bell), round, CU_STREAM_WAIT_VALUE_GEQ));
     write(waiting_, &words->armed, 0);
     round_ = round;
     check(cudaLaunchHostFunc(waiting_, &cuda_bell::woke, this), asked());

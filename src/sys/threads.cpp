@@ -21,7 +21,7 @@ std::uint64_t now_ns() {
 bool is_light(const call_record& c) { return c.number == call_nothing; }
 
 // However many threads rest, they look again after so long: a ring may be missed.
-constexpr std::chrono::milliseconds longest_rest{20};
+constexpr std::chrono::milliseconds longest_rest{10};
 
 }  // namespace
 

@@ -66,7 +66,7 @@ class bell {
 
   bell_ref ref() const;
 
-  /// Begins a round, unless one is under way that nobody has rung. When it returns true, every ring()
+  /// Begins a round, unless one is under way. When it returns true, every ring()
   /// that begins from now on wakes; look once more for work then, and sleep(). Takes some 20 us on
   /// a GPU, during which it calls `busy()` again and again; false when that said true.
   template <class Busy>
@@ -77,8 +77,9 @@ class bell {
     return true;
   }
 
-  /// Sleeps until a ring() of this round, wake(), or the limit. Whether it was rung or woken; if
-  /// not, the round goes on.
+  /// Sleeps until a ring() of this round, wake(), or the limit. Whether it was rung or woken. Calls
+  /// that wait until a GPU has nothing to do (cudaFree, cudaDeviceSynchronize) wait for the limit
+  /// at most.
   bool sleep(std::chrono::nanoseconds limit);
 
   /// Wakes the sleeper from another host thread; does nothing before the first round. Thread-safe.
