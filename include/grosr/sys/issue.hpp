@@ -68,7 +68,7 @@ GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attem
   const std::uint64_t ticket = first + simt::rank_in(mask, lane);
   p.serial = serial_of(ticket, shard, v.shard_shift);
   // Who has a ticket writes its record, however long there is no room: others' come behind it.
-  if (!ring.has_room(first + count - 1)) [[unlikely]] {
+  if (simt::any(mask, !ring.has_room(first + count - 1))) [[unlikely]] {
     v.bell.ring();
     simt::wait_until([&] { return ring.has_room(ticket); }, simt::forever, nullptr,
                      "room for a system call");
