@@ -28,26 +28,6 @@ egress_ref egress::ref() const {
   return r;
 }
 
-bool egress::has_lap(std::uint64_t ticket) const {
-  const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
-  const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
-  return static_cast<std::uint8_t>(simt::bus_load_from_host(at).w[3]) == lap;
-}
-
-bool egress::pop(record& r, std::uint64_t& ticket) {
-  ticket = consumed_;
-  const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
-  const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
-  for (unsigned i = 0; i < record_words; ++i) {
-    const simt::bus_word v = simt::bus_load_from_host(at + i);
-    if (static_cast<std::uint8_t>(v.w[3]) != lap) return false;
-    for (unsigned k = 0; k < 3; ++k) r.word[3 * i + k] = v.w[k];
-    r.part[i] = v.w[3] >> 8;
-  }
-  simt::atomic_ref<std::uint64_t>(consumed_).store(ticket + 1, simt::relaxed);
-  return true;
-}
-
 void egress::give_credit() {
   // R1: pairs with A1 in has_room().
   simt::atomic_ref<std::uint64_t, simt::scope::system>(credit_[0]).store(consumed_, simt::release);

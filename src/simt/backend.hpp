@@ -27,13 +27,18 @@ class stream_backend {
 class bell_backend {
  public:
   virtual ~bell_backend() = default;
-  /// Orders, on a stream: say that the round is armed, wait until it is rung, set `woken`, wake.
-  virtual void arm(bell_words* words, std::uint32_t round) = 0;
+  /// Has a stream say that the round is armed, wait until it is rung, and set `woken`. Returns at
+  /// once.
+  virtual void arm(std::uint32_t round) = 0;
   virtual bool is_armed(std::uint32_t round) const = 0;
-  /// Rings the round from the host. Thread-safe.
-  virtual void release(bell_words* words, std::uint32_t round) = 0;
-  std::uint32_t woken = 0;  ///< the newest round that was rung
+  /// Rings the round that is armed, from the host. Thread-safe.
+  virtual void release() = 0;
+  std::uint32_t woken = 0;  ///< the newest round that is over; sleepers wait on it
 };
+
+namespace host {
+void sleep_while(std::uint32_t* word, std::uint32_t is, std::chrono::nanoseconds limit);
+}
 
 namespace cuda_backend {
 int device_count(std::string& why_none);  ///< `why_none` is set when there are none
@@ -42,7 +47,8 @@ void* allocate(device d, space s, std::size_t bytes);
 void release(device d, space s, void* p) noexcept;
 void copy(device d, void* to, const void* from, std::size_t bytes);
 std::unique_ptr<stream_backend> make_stream(device d);
-std::unique_ptr<bell_backend> make_bell(device d);
+std::unique_ptr<bell_backend> make_bell(device d, std::uint32_t* armed, std::uint32_t* word,
+                                        std::function<void()> rung);
 void wait_for_kernels(device d) noexcept;
 }  // namespace cuda_backend
 

@@ -1,9 +1,16 @@
-// A bell on a GPU: a stream of its own waits for the word that the device stores.
+// A bell on a GPU: a stream of its own waits for the word that the device stores. A thread of its
+// own makes the CUDA calls: they may wait for a lock of the driver that somebody holds who waits
+// for a kernel, which waits for the thread that is to sleep.
 #include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
 
+#include "simt/bells_cuda.hpp"
 #include "simt/context_cuda.hpp"
 
 namespace grosr::simt::cuda_backend {
@@ -37,78 +44,149 @@ struct memory_operations {
   }
 };
 
+class cuda_bell;
+
+// All bells of the process, and how many calls under way must not wait for them.
+struct bells {
+  std::mutex lock;
+  std::vector<cuda_bell*> all;
+  std::atomic<int> held{0};
+  static bells& of_process() {
+    static auto* b = new bells;  // outlives every bell
+    return *b;
+  }
+};
+
 class cuda_bell final : public bell_backend {
  public:
-  explicit cuda_bell(device d) : device_(d), armed_(d, space::pinned, 1) {
+  cuda_bell(device d, std::uint32_t* armed, std::uint32_t* word, std::function<void()> rung)
+      : device_(d), armed_(armed), word_(word), rung_(std::move(rung)), seen_(d, space::pinned, 1) {
     const on_device here(d.index());
     gpu::at(d.index());
-    use();
+    operations();
     // Streams of one priority share queues of the hardware: a kernel could be queued behind the
     // stream that waits, if that had the usual one.
     int least = 0, greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), asked());
-    check(cudaStreamCreateWithPriority(&waiting_, cudaStreamNonBlocking, greatest), asked());
-    check(cudaStreamCreateWithFlags(&ringing_, cudaStreamNonBlocking), asked());
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), asked());
+    thread_ = std::thread([this] { run(); });
+    std::lock_guard lock(bells::of_process().lock);
+    bells::of_process().all.push_back(this);
   }
 
   ~cuda_bell() override {
-    cudaStreamSynchronize(waiting_);
-    cudaStreamDestroy(waiting_);
-    cudaStreamDestroy(ringing_);
+    {
+      std::lock_guard lock(bells::of_process().lock);
+      std::erase(bells::of_process().all, this);
+    }
+    {
+      std::lock_guard lock(lock_);
+      ending_ = true;
+    }
+    asked_.notify_all();
+    thread_.join();
+    release();
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
     cudaGetLastError();
   }
 
-  void arm(bell_words* words, std::uint32_t round) override {
-    const on_device here(device_.index());
-    write(waiting_, &words->armed, round);
-    write(waiting_, armed_.data(), round);
-    check_driver(use().wait(waiting_, address(&words->bell), round, CU_STREAM_WAIT_VALUE_GEQ));
-    write(waiting_, &words->armed, 0);
-    round_ = round;
-    check(cudaLaunchHostFunc(waiting_, &cuda_bell::woke, this), asked());
+  void arm(std::uint32_t round) override {
+    {
+      std::lock_guard lock(lock_);
+      wanted_ = round;
+    }
+    asked_.notify_one();
   }
 
   bool is_armed(std::uint32_t round) const override {
-    return atomic_ref<std::uint32_t, scope::system>(*armed_.data()).load(acquire) == round;
+    return atomic_ref<std::uint32_t, scope::system>(*seen_.data()).load(acquire) == round;
   }
 
-  void release(bell_words* words, std::uint32_t round) override {
-    try {
-      const on_device here(device_.index());
-      write(ringing_, &words->bell, round);
-    } catch (...) {  // the device is lost; who sleeps does so for a limited time
-    }
+  void release() override {
+    const std::uint32_t round = round_.load(std::memory_order_relaxed);
+    released_.store(round, std::memory_order_relaxed);
+    atomic_ref<std::uint32_t, scope::system>(*word_).store(round, simt::release);
   }
 
  private:
-  static void woke(void* self) {
+  void run() {
+    std::unique_lock lock(lock_);
+    for (;;) {
+      asked_.wait(lock, [&] { return ending_ || wanted_ != round_; });
+      if (ending_) return;
+      const std::uint32_t round = wanted_;
+      lock.unlock();
+      while (bells::of_process().held.load() != 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      try {
+        order(round);
+      } catch (...) {  // the device is lost; who sleeps does so for a limited time
+      }
+      lock.lock();
+      round_ = round;
+      // Somebody may have begun a call that must not wait, and not have seen this round.
+      if (bells::of_process().held.load() != 0) release();
+    }
+  }
+
+  void order(std::uint32_t round) {
+    const on_device here(device_.index());
+    write(armed_, round);
+    write(seen_.data(), round);
+    check_driver(operations().wait(stream_, address(word_), round, CU_STREAM_WAIT_VALUE_GEQ));
+    write(armed_, 0);
+    check(cudaLaunchHostFunc(stream_, &cuda_bell::end_of_round, this), asked());
+  }
+
+  static void end_of_round(void* self) {
     auto* b = static_cast<cuda_bell*>(self);
-    std::atomic_ref<std::uint32_t>(b->woken).store(b->round_, std::memory_order_release);
+    const std::uint32_t round = atomic_ref<std::uint32_t, scope::system>(*b->seen_.data()).load(acquire);
+    if (b->rung_ && b->released_.load(std::memory_order_relaxed) != round) b->rung_();
+    std::atomic_ref<std::uint32_t>(b->woken).store(round, std::memory_order_release);
     host::wake_sleepers(&b->woken);
   }
 
-  void write(cudaStream_t on, std::uint32_t* to, std::uint32_t value) {
-    check_driver(use().write(on, address(to), value, CU_STREAM_WRITE_VALUE_DEFAULT));
+  void write(std::uint32_t* to, std::uint32_t value) {
+    check_driver(operations().write(stream_, address(to), value, CU_STREAM_WRITE_VALUE_DEFAULT));
   }
-
   static CUdeviceptr address(std::uint32_t* p) { return reinterpret_cast<CUdeviceptr>(p); }
   void check_driver(CUresult r) const {
     if (r != CUDA_SUCCESS) check(cudaErrorUnknown, asked());
   }
   std::string asked() const { return "arm a bell on " + device_.name(); }
-  static const memory_operations& use() {
+  static const memory_operations& operations() {
     static const memory_operations all;
     return all;
   }
 
   device device_;
-  buffer<std::uint32_t> armed_;
-  cudaStream_t waiting_{}, ringing_{};
-  std::uint32_t round_ = 0;
+  std::uint32_t *armed_, *word_;
+  std::function<void()> rung_;
+  buffer<std::uint32_t> seen_;  // the newest round that the stream has armed
+  cudaStream_t stream_{};
+  std::mutex lock_;
+  std::condition_variable asked_;
+  std::uint32_t wanted_ = 0;
+  std::atomic<std::uint32_t> round_{0}, released_{0};
+  bool ending_ = false;
+  std::thread thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<bell_backend> make_bell(device d) { return std::make_unique<cuda_bell>(d); }
+std::unique_ptr<bell_backend> make_bell(device d, std::uint32_t* armed, std::uint32_t* word,
+                                        std::function<void()> rung) {
+  return std::make_unique<cuda_bell>(d, armed, word, std::move(rung));
+}
+
+hold_bells::hold_bells() {
+  bells& b = bells::of_process();
+  b.held.fetch_add(1);
+  std::lock_guard lock(b.lock);
+  for (cuda_bell* one : b.all) one->release();
+}
+
+hold_bells::~hold_bells() { bells::of_process().held.fetch_sub(1); }
 
 }  // namespace grosr::simt::cuda_backend

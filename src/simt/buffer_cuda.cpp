@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "simt/bells_cuda.hpp"
 #include "simt/context_cuda.hpp"
 
 namespace grosr::simt::cuda_backend {
@@ -101,6 +102,7 @@ void* allocate(device d, space s, std::size_t bytes) {
 void release(device d, space s, void* p) noexcept {
   try {
     const on_device here(d.index());
+    const hold_bells no_bells;
     if (s == space::device) {
       cudaFree(p);
     } else {

@@ -48,16 +48,18 @@ service::service(device d, const options& o)
       options_(completed(d, o)),
       batch_(16),
       copies_(d.is_cuda() || options_.use_arena),
-      bell_(d),
       descriptors_(options_.descriptors),
       waiting_(nullptr, [](unsigned char* p) { std::free(p); }),
-      workers_(options_.blocking_threads) {
+      workers_(options_.blocking_threads),
+      bell_(d, [this] { serve_rung(); }) {
   if (!options_.policy.folders.empty()) folders_ = std::make_unique<folders>(options_.policy.folders);
   make_memory();
   for (unsigned i = 0; i < options_.threads; ++i) {
     threads_.push_back(std::make_unique<service_thread>());
     threads_.back()->number = i;
   }
+  rung_ = std::make_unique<service_thread>();
+  rung_->number = options_.threads;
   awake_ = options_.threads;
   for (auto& t : threads_)
     t->thread = quiet_thread("grosr sys", [this, own = t.get()] { run(*own); });
@@ -134,6 +136,7 @@ void service::share(const void* at, std::size_t bytes) {
 sys::statistics service::statistics() const {
   sys::statistics s;
   for (const auto& t : threads_) t->counts.sum(s);
+  rung_->counts.sum(s);
   waiting_counts_.sum(s);
   std::sort(s.calls.begin(), s.calls.end(),
             [](const auto& a, const auto& b) { return a.calls > b.calls; });

@@ -78,6 +78,7 @@ class service {
   void run(service_thread& t);
   unsigned serve(service_thread& t);
   unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
+  void serve_rung();
   bool something_waits() const;
   void rest(service_thread& t);
   void wake_one();
@@ -107,6 +108,7 @@ class service {
   long call_waiting(service_thread& t, const request& q, const linux_call& info,
                     descriptors::use file);
   long attempt(request& q, const linux_call& info, std::uint64_t& progress, bool& connecting);
+  std::atomic<std::int64_t>& under_way(const request& q);
   long close(int fd);
   long wait_for_peer(waiting_call& w);
   void end_waiting(waiting_call& w, long result);
@@ -126,7 +128,6 @@ class service {
   simt::buffer<sys::view> view_;
   std::uint32_t slots_ = 0;
   const bool copies_;  ///< kernels' memory is not the host's: bytes travel through the arena
-  simt::bell bell_;
 
   std::shared_mutex shared_lock_;  // of shared_host_ and handlers_
   shared_ranges shared_host_{};
@@ -151,8 +152,10 @@ class service {
   std::condition_variable rest_;
   std::atomic<unsigned> awake_{0}, resting_{0};
   std::vector<std::unique_ptr<service_thread>> threads_;
+  std::unique_ptr<service_thread> rung_;  ///< has no thread: serve_rung()
   reactor reactor_;
   workers workers_;
+  simt::bell bell_;
 };
 
 }  // namespace grosr::sys

@@ -17,11 +17,8 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-/// Calls that are over before a clock is read.
-bool is_light(const call_record& c) { return c.number == call_nothing; }
-
-// However many threads rest, they look again after so long: a ring may be missed.
-constexpr std::chrono::milliseconds longest_rest{10};
+// Threads that rest look again after so long: the one that is awake may be held up by a disk.
+constexpr std::chrono::milliseconds longest_rest{20};
 
 }  // namespace
 
@@ -66,59 +63,56 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   // Before anything is taken, so that drain() cannot miss it.
   t.under_way[epoch].fetch_add(1, std::memory_order_acq_rel);
   t.batch.clear();
-  std::uint64_t until = 0;
-  unsigned weight = 0;
+  std::uint64_t until = 0, light = 0;
+  unsigned weight = 0, popped = 0;
   bool printed = false;
   const std::uint32_t shift = static_cast<std::uint32_t>(std::countr_zero(shards_.size()));
-  while (weight < most) {
-    queue::record r;
-    std::uint64_t ticket = 0;
-    if (!s.ring.pop(r, ticket)) {
-      if (window == 0 || t.batch.empty()) break;
-      const std::uint64_t now = now_ns();
-      if (until == 0) until = now + static_cast<std::uint64_t>(window);
-      if (now >= until) break;
-      simt::host::relax();
-      continue;
-    }
-    request& q = t.batch.emplace_back();
-    q.call = call_record::unpack(r);
-    q.serial = serial_of(ticket, number, shift);
-    q.thread = t.number;
-    q.epoch = epoch;
-    if (q.call.number == call_print) {  // in the order of records
-      print(q.call);
-      printed = true;
-    }
-    weight += is_light(q.call) ? 0 : 1;
-    if (t.batch.size() == 256) break;
+  const bool refuses = stopping_.load(std::memory_order_relaxed);
+  for (;;) {
+    popped += s.ring.pop_while([&](const queue::record& r, std::uint64_t ticket) {
+      request q{};
+      q.serial = serial_of(ticket, number, shift);
+      if (call_record::number_of(r) == call_nothing) {
+        q.call.slot = call_record::slot_of(r);
+        reply(q, refuses ? -ESHUTDOWN : 0);
+        return ++light % 256 != 0;
+      }
+      q.call = call_record::unpack(r);
+      q.thread = t.number;
+      q.epoch = epoch;
+      if (q.call.number == call_print) {  // in the order of records
+        print(q.call);
+        printed = true;
+      }
+      t.batch.push_back(q);
+      return ++weight < most;
+    });
+    if (window == 0 || weight >= most || t.batch.empty()) break;
+    const std::uint64_t now = now_ns();
+    if (until == 0) until = now + static_cast<std::uint64_t>(window);
+    if (now >= until) break;
+    simt::host::relax();
   }
-  if (!t.batch.empty()) s.ring.give_credit();
+  if (popped != 0) s.ring.give_credit();
   const bool more = s.ring.ready();
   lock.unlock();
   if (more && resting_.load(std::memory_order_relaxed) != 0) wake_one();
+  if (light != 0) t.counts.add(call_nothing, light, 0, 0, 0);
+  if (popped != 0) count(t.counts.batches);
   if (!t.batch.empty()) make_all(t);
   if (printed) write_printed(false);
   t.under_way[epoch].fetch_sub(1, std::memory_order_acq_rel);
-  return static_cast<unsigned>(t.batch.size());
+  return popped;
 }
 
 void service::make_all(service_thread& t) {
-  count(t.counts.batches);
-  std::uint64_t light = 0, before = 0;
+  std::uint64_t before = now_ns();
   for (const request& q : t.batch) {
-    if (is_light(q.call)) {
-      reply(q, stopping_.load(std::memory_order_relaxed) ? -ESHUTDOWN : 0);
-      ++light;
-      continue;
-    }
-    if (before == 0) before = now_ns();
     const long result = make(t, q);
     const std::uint64_t after = now_ns();
     if (result != parked) finish(t, q, result, after - before);
     before = after;
   }
-  if (light != 0) t.counts.add(call_nothing, light, 0, 0, 0);
 }
 
 void service::finish(service_thread& t, const request& q, long result, std::uint64_t ns) {
@@ -151,6 +145,12 @@ bool service::something_waits() const {
                      [](const auto& s) { return s->ring.ready(); });
 }
 
+/// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made here.
+void service::serve_rung() {
+  while (serve(*rung_) != 0) {
+  }
+}
+
 /// All but one sleep until somebody has too much to do; the last one until the device rings.
 void service::rest(service_thread& t) {
   unsigned awake = awake_.load();
@@ -170,7 +170,7 @@ void service::rest(service_thread& t) {
   count(t.counts.sleeps);
   // What was missed, by a ring just as this fell asleep, is found at the next look.
   while (bell_.arm(busy) && !busy())
-    if (bell_.sleep(longest_rest)) return;
+    if (bell_.sleep()) return;
 }
 
 void service::wake_one() {
@@ -201,9 +201,10 @@ bool service::drain(std::chrono::nanoseconds limit) {
   const std::uint32_t old = epoch_.load();
   epoch_.store(1 - old);
   return until([&] {
-    return std::all_of(threads_.begin(), threads_.end(), [&](const auto& t) {
+    const auto none = [&](const auto& t) {
       return t->under_way[old].load(std::memory_order_acquire) == 0;
-    });
+    };
+    return std::all_of(threads_.begin(), threads_.end(), none) && none(rung_);
   });
 }
 

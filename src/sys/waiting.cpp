@@ -144,11 +144,11 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
   w.progress = progress;
   w.connecting = connecting;
   count(t.counts.waited);
-  threads_[q.thread]->under_way[q.epoch].fetch_add(1, std::memory_order_acq_rel);
+  under_way(q).fetch_add(1, std::memory_order_acq_rel);
   const long refused = wait_for_peer(w);
   if (refused == 0) return parked;
   w.~waiting_call();
-  threads_[q.thread]->under_way[q.epoch].fetch_sub(1, std::memory_order_acq_rel);
+  under_way(q).fetch_sub(1, std::memory_order_acq_rel);
   return refused;
 }
 
@@ -189,7 +189,11 @@ void service::end_waiting(waiting_call& w, long result) {
                         result > 0 ? static_cast<std::uint64_t>(result) : 0, 0);
   }
   reply(q, result);
-  threads_[q.thread]->under_way[q.epoch].fetch_sub(1, std::memory_order_acq_rel);
+  under_way(q).fetch_sub(1, std::memory_order_acq_rel);
+}
+
+std::atomic<std::int64_t>& service::under_way(const request& q) {
+  return (q.thread < threads_.size() ? *threads_[q.thread] : *rung_).under_way[q.epoch];
 }
 
 long service::close(int fd) {

@@ -22,13 +22,15 @@ void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, std::ui
   simt::stream s(d);
   simt::launch(s, grid, send_records{ring.ref(), each, how});
   std::vector<record> got;
-  std::uint64_t ticket = 0;
   while (got.size() < producers * each) {
-    record r;
-    if (!ring.pop(r, ticket)) continue;
-    ASSERT_EQ(ticket, got.size());
-    got.push_back(r);
-    if (got.size() % 7 == 0 || !ring.ready()) ring.give_credit();
+    const unsigned most = 1 + got.size() % 7;
+    unsigned popped = 0;
+    ring.pop_while([&](const record& r, std::uint64_t ticket) {
+      EXPECT_EQ(ticket, got.size());
+      got.push_back(r);
+      return ++popped < most;
+    });
+    if (popped == most || !ring.ready()) ring.give_credit();
   }
   s.wait();
   EXPECT_FALSE(ring.ready());
@@ -74,24 +76,32 @@ TEST_P(egress_records, go_in_as_a_group_or_not_at_all) {
     run(1, 32, try_group{ring.ref(), count, tag, in.data()});
     return contents(in)[0] != 0;
   };
-  record r;
-  std::uint64_t ticket = 0;
-  EXPECT_FALSE(ring.pop(r, ticket));
+  std::vector<record> popped;
+  const auto pop = [&](unsigned most) {
+    popped.clear();
+    ring.pop_while([&](const record& r, std::uint64_t) {
+      popped.push_back(r);
+      return popped.size() < most;
+    });
+    return popped.size();
+  };
+  EXPECT_EQ(pop(1), 0u);
   EXPECT_TRUE(sent(20, 1));
   EXPECT_FALSE(sent(13, 2));
   EXPECT_TRUE(sent(12, 3));
   EXPECT_FALSE(sent(1, 4));
+  ASSERT_EQ(pop(5), 5u);
   for (std::uint32_t i = 0; i < 5; ++i) {
-    ASSERT_TRUE(ring.pop(r, ticket));
-    EXPECT_EQ(r.word[0], 1u);
-    EXPECT_EQ(r.word[1], i);
+    EXPECT_EQ(popped[i].word[0], 1u);
+    EXPECT_EQ(popped[i].word[1], i);
   }
   EXPECT_FALSE(sent(1, 5)) << "without credit";
   ring.give_credit();
   EXPECT_FALSE(sent(6, 6));
   EXPECT_TRUE(sent(5, 7));
   std::vector<std::uint32_t> tags;
-  while (ring.pop(r, ticket)) tags.push_back(r.word[0]);
+  EXPECT_EQ(pop(100), 32u);
+  for (const record& r : popped) tags.push_back(r.word[0]);
   std::vector<std::uint32_t> expected(15, 1);
   expected.insert(expected.end(), 12, 3);
   expected.insert(expected.end(), 5, 7);

@@ -12,6 +12,7 @@
 // consecutive tickets reach the bus as whole lines.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "grosr/queue/ring.hpp"
@@ -131,31 +132,57 @@ class egress {
   /// What kernels get; valid while this lives.
   egress_ref ref() const;
 
-  /// The oldest record and its ticket, if it is there. One thread at a time. Its place is given
+  /// Calls `take(record, ticket)` for the oldest records that are there, until it returns false or
+  /// there are no more; how many it was called for. One thread at a time. Their places are given
   /// back by give_credit().
-  bool pop(record& r, std::uint64_t& ticket);
+  template <class Take>
+  unsigned pop_while(Take&& take) {
+    unsigned popped = 0;
+    for (bool more = true; more; ++popped) {
+      const std::uint64_t ticket = consumed_ + popped;
+      const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
+      const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
+      __builtin_prefetch(words_.data() + ((ticket + 8) & (capacity_ - 1)) * record_words);
+      record r;
+      bool whole = true;
+      for (unsigned i = 0; i < record_words; ++i) {
+        const simt::bus_word v = simt::bus_load_from_host(at + i);
+        whole = whole && static_cast<std::uint8_t>(v.w[3]) == lap;
+        for (unsigned k = 0; k < 3; ++k) r.word[3 * i + k] = v.w[k];
+        r.part[i] = v.w[3] >> 8;
+      }
+      if (!whole) break;
+      more = take(r, ticket);
+    }
+    if (popped != 0) std::atomic_ref(consumed_).store(consumed_ + popped, std::memory_order_release);
+    return popped;
+  }
 
-  /// Whether pop() would find a record. Any thread; a hint while another one pops.
-  bool ready() const { return has_lap(simt::atomic_ref<std::uint64_t>(consumed_).load(simt::relaxed)); }
+  /// Whether pop_while() would find a record. Any thread; a hint while another one pops.
+  bool ready() const { return has_lap(consumed()); }
 
   /// Lets producers have the places of all records popped so far. The thread that pops.
   void give_credit();
 
   /// Records popped so far. Any thread.
   std::uint64_t consumed() const {
-    return simt::atomic_ref<std::uint64_t>(consumed_).load(simt::relaxed);
+    return std::atomic_ref(const_cast<std::uint64_t&>(consumed_)).load(std::memory_order_acquire);
   }
 
   /// Tickets taken so far, read from device memory. Any thread.
   std::uint64_t taken() const;
 
  private:
-  bool has_lap(std::uint64_t ticket) const;
+  bool has_lap(std::uint64_t ticket) const {
+    const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
+    return static_cast<std::uint8_t>(simt::bus_load_from_host(at).w[3]) ==
+           static_cast<std::uint8_t>((ticket >> shift_) + 1);
+  }
 
   device device_;
   std::uint32_t capacity_;
   std::uint32_t shift_;
-  mutable std::uint64_t consumed_ = 0;
+  std::uint64_t consumed_ = 0;
   simt::buffer<egress_control> control_;
   simt::buffer<simt::bus_word> words_;
   simt::buffer<std::uint64_t> credit_;

@@ -44,11 +44,13 @@ struct call_record {
       c.argument[i] = r.word[3 * i] | std::uint64_t{r.word[3 * i + 1]} << 32;
     c.argument[4] = r.word[2] | std::uint64_t{r.word[5]} << 32;
     c.argument[5] = r.word[8] | std::uint64_t{r.word[11]} << 32;
-    c.number = static_cast<call_number>(r.part[0]);
+    c.number = number_of(r);
     c.flags = static_cast<std::uint8_t>(r.part[0] >> 16);
-    c.slot = r.part[1];
+    c.slot = slot_of(r);
     return c;
   }
+  static call_number number_of(const queue::record& r) { return static_cast<call_number>(r.part[0]); }
+  static std::uint32_t slot_of(const queue::record& r) { return r.part[1]; }
 };
 
 /// Chunks of the arena: three sizes. A chunk has some bytes more, so that its content may begin
