@@ -119,14 +119,14 @@ class cuda_bell final : public bell_backend {
       lock.unlock();
       while (bells::of_process().held.load() != 0)
         std::this_thread::sleep_for(std::chrono::microseconds(50));
+      round_ = round;  // first: who waits for the stream may keep this thread from coming further
       try {
         order(round);
       } catch (...) {  // the device is lost; who sleeps does so for a limited time
       }
-      lock.lock();
-      round_ = round;
       // Somebody may have begun a call that must not wait, and not have seen this round.
       if (bells::of_process().held.load() != 0) release();
+      lock.lock();
     }
   }
 

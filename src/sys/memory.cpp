@@ -27,6 +27,7 @@ options service::completed(device d, options o) {
   if (o.threads == 0) o.threads = std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
   if (o.threads > 256) refuse("threads", o.threads, "from 1 to 256");
   if (o.shards == 0) o.shards = d.is_cuda() ? 16 : 4;
+  if (o.records == 0) o.records = d.is_cuda() ? 16384 : 1024;
   if (!std::has_single_bit(o.shards) || o.shards > 256)
     refuse("shards", o.shards, "a power of two from 1 to 256");
   if (o.blocking_threads == 0 || o.blocking_threads > 4096)

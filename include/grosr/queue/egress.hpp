@@ -55,17 +55,15 @@ class egress_ref {
     return false;
   }
 
+  /// What is known of the host's credit; a load to be under way beside others.
+  GROSR_DEVICE std::uint64_t known_credit() const {
+    return simt::atomic_ref<std::uint64_t>(control_->credit_cached).load(simt::before_store());  // A2
+  }
+
   /// Whether the record before this ticket's, a lap ago, was consumed. Any lane.
-  GROSR_DEVICE bool has_room(std::uint64_t ticket) const {
-    simt::atomic_ref<std::uint64_t> cached(control_->credit_cached);
-    std::uint64_t known = cached.load(simt::acquire);  // A1, through R2
-    if (ticket < known + mask_ + 1) return true;
-    // A1: pairs with R1 in egress::pop(): the host has read what it gives credit for.
-    std::uint64_t now =
-        simt::atomic_ref<std::uint64_t, simt::scope::system>(*credit_).load(simt::acquire);
-    while (known < now && !cached.compare_exchange(known, now, simt::acq_rel)) {  // R2
-    }
-    return ticket < now + mask_ + 1;
+  GROSR_DEVICE bool has_room(std::uint64_t ticket) const { return has_room(ticket, known_credit()); }
+  GROSR_DEVICE bool has_room(std::uint64_t ticket, std::uint64_t known) const {
+    return ticket < known + mask_ + 1 || ask_for_room(ticket, known);
   }
 
   /// One lane writes the record of its ticket, for which there is room.
@@ -91,6 +89,16 @@ class egress_ref {
 
  private:
   friend class egress;
+
+  GROSR_DEVICE GROSR_NOINLINE bool ask_for_room(std::uint64_t ticket, std::uint64_t known) const {
+    // A1: pairs with R1 in give_credit(): the host has read what it gives credit for.
+    std::uint64_t now =
+        simt::atomic_ref<std::uint64_t, simt::scope::system>(*credit_).load(simt::before_store());
+    simt::atomic_ref<std::uint64_t> cached(control_->credit_cached);
+    while (known < now && !cached.compare_exchange(known, now, simt::in_turn())) {  // R2: pairs with A2
+    }
+    return ticket < now + mask_ + 1;
+  }
 
   GROSR_DEVICE std::uint32_t lap_of(std::uint64_t ticket) const {
     return (static_cast<std::uint32_t>(ticket >> shift_) + 1) & 0xff;

@@ -41,7 +41,7 @@ class places_ref {
       if (looked != 0) found = word.load(simt::relaxed);
       while (~found != 0) {
         c.bits = simt::lowest_bits(~found, wanted);
-        if (word.compare_exchange(found, found | c.bits, simt::acquire)) return c;  // A1
+        if (word.compare_exchange(found, found | c.bits, simt::in_turn())) return c;  // A1
       }
       if (++c.word == count_) c.word = 0;
     }

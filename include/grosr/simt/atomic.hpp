@@ -41,6 +41,16 @@ GROSR_DEVICE inline void await([[maybe_unused]] std::uint32_t answer) {
 #endif
 }
 
+/// The order of a load whose value decides whether something is overwritten. A GPU does not store
+/// before it knows that it is to.
+GROSR_DEVICE constexpr order before_store() {
+#if GROSR_ON_GPU
+  return relaxed;
+#else
+  return acquire;
+#endif
+}
+
 /// The order of read-modify-writes of which each decides whether the next one is made.
 GROSR_DEVICE constexpr order in_turn() {
 #if GROSR_ON_GPU

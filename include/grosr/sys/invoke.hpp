@@ -53,7 +53,8 @@ GROSR_DEVICE bool try_write(const view& v, std::uint32_t mask, bool attempt, Tok
   });
   // R1: what the host is to find in the chunk, or in its own memory; pairs with the record's words.
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::release);
-  t.waits = try_issue(v, mask, attempt, o.record, t.call);
+  call_record r = o.record;
+  t.waits = try_issue(v, mask, attempt, r, t.call);
   return t.waits;
 }
 
@@ -403,10 +404,12 @@ GROSR_DEVICE long finish(const Caller& c, token<Caller::group, Parts, Bulk>& t) 
 template <class Caller, unsigned Parts, bool Bulk>
 GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
   auto t = detail::begin(c, o);
-  if constexpr (Caller::started)
+  if constexpr (Caller::started) {
+    if (t.begun()) c.where().bell.ring();  // who waits rings while waiting
     return t;
-  else
+  } else {
     return detail::finish(c, t);
+  }
 }
 
 /// Whether a started call has ended, so that wait() does not wait. Any of the lanes that hold it.

@@ -7,6 +7,10 @@
 namespace grosr::sys {
 
 inline constexpr std::uint32_t no_place = 0xffffffffu;
+inline constexpr std::uint32_t no_slot = 0xffffffu;  ///< a record's slot has 24 bits
+#ifndef GROSR_SYS_EAGER
+#define GROSR_SYS_EAGER 3
+#endif
 
 /// A call that was written and whose reply has not been taken.
 struct pending {
@@ -37,49 +41,65 @@ GROSR_DEVICE inline std::uint32_t claim_each(const view& v, const queue::places_
   }
 }
 
+/// Waits until there is room for `count` records from `first` on. Lanes of `mask` together.
+GROSR_DEVICE GROSR_NOINLINE inline void await_room(const view& v, const queue::egress_ref& ring,
+                                                   std::uint32_t mask, std::uint64_t last) {
+  if (simt::lane_id() == simt::lowest_bit(mask)) {
+    v.bell.ring();
+    simt::wait_until([&] { return ring.has_room(last); }, simt::forever, nullptr,
+                     "room for a system call");
+  }
+  simt::sync_warp(mask);
+}
+
 /// Each lane of `mask` writes its record, the slot filled in; they call together, and each learns
 /// for itself whether there was a slot. With `attempt` there must be room for all of them as well.
 GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attempt, call_record& r,
                                    pending& p) {
-  const unsigned lane = simt::lane_id();
-  p.slot = claim_each(v, v.slots, mask);
-  mask = simt::ballot(mask, p.slot != no_place);
-  if (p.slot == no_place) return false;
-  r.slot = p.slot;
-
-  const unsigned leader = simt::lowest_bit(mask), count = simt::popcount(mask);
-  const std::uint32_t shard =
-      simt::shuffle(mask, simt::sm_id() & (v.shard_count - 1), leader);  // warps can be moved
+  const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
+  const unsigned count = simt::popcount(mask), rank = simt::rank_in(mask, lane);
+  // What one SM calls goes through one shard.
+  const std::uint32_t shard = simt::shuffle(mask, simt::sm_id() & (v.shard_count - 1), leader);
   const queue::egress_ref ring = v.shards[shard];
-  std::uint64_t first = 0;
-  std::uint32_t taken = 1;
+  std::uint64_t first = 0, known = 0;
+  queue::places_ref::claimed c;
   if (lane == leader) {
-    if (attempt)
-      taken = ring.try_take(count, first) ? 1 : 0;
-    else
-      first = ring.take(count);
+    // Tickets and slots at once: what there is too much of is made up for below.
+    if (!attempt) first = ring.take(count);
+    known = ring.known_credit();
+    c = v.slots.claim(home_word(v, v.slots.words()), count);
+    if (attempt && c.bits != 0 && !ring.try_take(simt::popcount(c.bits), first)) {
+      v.slots.free(c.word, c.bits);
+      c.bits = 0;
+    }
   }
   first = simt::shuffle(mask, first, leader);
-  if (attempt && simt::shuffle(mask, taken, leader) == 0) {
-    v.slots.free(p.slot);
-    p.slot = no_place;
-    return false;
+  known = simt::shuffle(mask, known, leader);
+  c.word = simt::shuffle(mask, c.word, leader);
+  c.bits = simt::shuffle(mask, c.bits, leader);
+  const bool has_slot = rank < simt::popcount(c.bits);
+  if (attempt) {
+    mask = simt::ballot(mask, has_slot);
+    if (!has_slot) return false;
   }
-  const std::uint64_t ticket = first + simt::rank_in(mask, lane);
-  p.serial = serial_of(ticket, shard, v.shard_shift);
-  // Who has a ticket writes its record, however long there is no room: others' come behind it.
-  if (simt::any(mask, !ring.has_room(first + count - 1))) [[unlikely]] {
-    v.bell.ring();
-    simt::wait_until([&] { return ring.has_room(ticket); }, simt::forever, nullptr,
-                     "room for a system call");
-    simt::sync_warp(mask);
+  const std::uint64_t ticket = first + rank;
+  // Who has a ticket writes its record, however long there is no room, and one that says nothing if
+  // there was no slot: others' come behind it.
+  if (has_slot) {
+    p.slot = r.slot = c.nth(rank);
+    p.serial = serial_of(ticket, shard, v.shard_shift);
+  } else {
+    r.slot = no_slot;
+    r.number = call_nothing;
   }
+  const std::uint64_t last = first + simt::popcount(mask) - 1;
+  if (!ring.has_room(last, known)) [[unlikely]]
+    await_room(v, ring, mask, last);
   if (mask == simt::full_mask)
     ring.write_all(first, r.pack());
   else
     ring.write(ticket, r.pack());
-  if (lane == leader) v.bell.ring();
-  return true;
+  return has_slot;
 }
 
 /// Whether the reply has come; any lanes. Bytes that the server wrote before are visible then to
@@ -97,12 +117,12 @@ GROSR_DEVICE inline bool has_reply(const view& v, const pending& p, long& result
 GROSR_DEVICE inline long await_reply(const view& v, const pending& p) {
   long result = 0;
   for (unsigned turn = 0; !has_reply(v, p, result); ++turn) {
+    if (turn % 16 == 0) v.bell.ring();
     // A look across the bus takes a microsecond on a GPU: pauses begin when a call takes long.
-    if (turn % 16 == 15) v.bell.ring();
-    if (turn < 32)
+    if (turn < GROSR_SYS_EAGER)
       simt::pause_if_host(turn, "the reply to a system call");
     else
-      simt::pause(turn / 32, "the reply to a system call");
+      simt::pause(turn - GROSR_SYS_EAGER, "the reply to a system call");
   }
   return result;
 }

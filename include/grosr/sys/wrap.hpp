@@ -66,6 +66,7 @@ GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piec
   std::uint32_t now = at_once(c, at, n);
   auto t = begin(c, piece(std::size_t{0}, now));
   if constexpr (Caller::started) {
+    if (t.begun()) c.where().bell.ring();
     return t;
   } else {
     for (std::size_t moved = 0;;) {
