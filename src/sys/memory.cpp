@@ -26,7 +26,7 @@ std::uint32_t resident_warps(device d) {
 options service::completed(device d, options o) {
   if (o.threads == 0) o.threads = std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
   if (o.threads > 256) refuse("threads", o.threads, "from 1 to 256");
-  if (o.shards == 0) o.shards = d.is_cuda() ? 16 : 4;
+  if (o.shards == 0) o.shards = std::bit_ceil(std::max(d.is_cuda() ? 16u : 4u, 2 * o.threads));
   if (o.records == 0) o.records = d.is_cuda() ? 16384 : 1024;
   if (!std::has_single_bit(o.shards) || o.shards > 256)
     refuse("shards", o.shards, "a power of two from 1 to 256");
@@ -47,7 +47,7 @@ options service::completed(device d, options o) {
 service::service(device d, const options& o)
     : device_(d),
       options_(completed(d, o)),
-      batch_(16),
+      batch_(0),
       copies_(d.is_cuda() || options_.use_arena),
       descriptors_(options_.descriptors),
       waiting_(nullptr, [](unsigned char* p) { std::free(p); }),
@@ -61,6 +61,8 @@ service::service(device d, const options& o)
   }
   rung_ = std::make_unique<service_thread>();
   rung_->number = options_.threads;
+  for (auto& t : threads_) t->seen.resize(shards_.size());
+  rung_->seen.resize(shards_.size());
   awake_ = options_.threads;
   for (auto& t : threads_)
     t->thread = quiet_thread("grosr sys", [this, own = t.get()] { run(*own); });

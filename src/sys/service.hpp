@@ -51,6 +51,9 @@ struct alignas(128) service_thread {
   /// Batches and waiting calls under way, by epoch. The thread adds; whoever ends a call subtracts.
   std::array<std::atomic<std::int64_t>, 2> under_way{};
   std::vector<request> batch;
+  std::atomic<bool> rests{false};
+  std::uint32_t looks = 0;
+  std::vector<std::uint64_t> seen;  ///< by shard: records taken from it, at the last look at all
 };
 
 class service {

@@ -17,6 +17,15 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+// Unless the program has chosen: so many calls at once that take no time, or one that may.
+constexpr unsigned usual_batch = 32;
+
+unsigned weight_of(const call_record& c) {
+  if (c.number >= handler_base) return c.number >= own_base ? 1 : usual_batch;
+  const linux_call* info = find_linux_call(c.number);
+  return info == nullptr || info->waits == waiting::never ? 1 : usual_batch;
+}
+
 // Threads that rest look again after so long: the one that is awake may be held up by a disk.
 constexpr std::chrono::milliseconds longest_rest{20};
 
@@ -41,15 +50,26 @@ void service::run(service_thread& t) {
   }
 }
 
-/// Looks at all shards once, the thread's own first. How many calls it made.
+/// Looks once at the thread's own shards and those whose thread rests; now and then at all. How many
+/// calls it made.
 unsigned service::serve(service_thread& t) {
   const auto count = static_cast<std::uint32_t>(shards_.size());
-  const std::uint32_t first = t.number * count / static_cast<std::uint32_t>(threads_.size());
+  const auto threads = static_cast<std::uint32_t>(threads_.size());
+  const bool all = ++t.looks % 32 == 0 || t.number >= threads;
   unsigned made = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t number = (first + i) & (count - 1);
-    shard& s = *shards_[number];
-    if (s.ring.ready()) made += take_batch(t, s, number);
+    shard& s = *shards_[i];
+    const std::uint32_t owner = i % threads;
+    if (owner != t.number && !threads_[owner]->rests.load(std::memory_order_relaxed)) {
+      if (!all) continue;
+      // Another's, who is awake: helped when nothing was taken from it since the last such look.
+      // Else its lock and its lines would wander between processors.
+      const std::uint64_t consumed = s.ring.consumed();
+      const bool stands = t.seen[i] == consumed;
+      t.seen[i] = consumed;
+      if (!stands) continue;
+    }
+    if (s.ring.ready()) made += take_batch(t, s, i);
   }
   return made;
 }
@@ -57,7 +77,8 @@ unsigned service::serve(service_thread& t) {
 unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) {
   std::unique_lock lock(s.lock, std::try_to_lock);
   if (!lock) return 0;
-  const unsigned most = batch_.load(std::memory_order_relaxed);
+  const unsigned chosen = batch_.load(std::memory_order_relaxed);
+  const unsigned most = chosen ? chosen : usual_batch;
   const std::int64_t window = window_ns_.load(std::memory_order_relaxed);
   const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
   // Before anything is taken, so that drain() cannot miss it.
@@ -73,6 +94,9 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       request q{};
       q.serial = serial_of(ticket, number, shift);
       if (call_record::number_of(r) == call_nothing) {
+        // The line of a reply to come belongs to the GPU that looks at it: ask for it early.
+        const std::uint32_t ahead = s.ring.part_ahead(ticket, 1);
+        if (ahead < slots_) simt::host::prefetch_to_write(&replies_[ahead]);
         q.call.slot = call_record::slot_of(r);
         reply(q, refuses ? -ESHUTDOWN : 0);
         return ++light % 256 != 0;
@@ -85,7 +109,8 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
         printed = true;
       }
       t.batch.push_back(q);
-      return ++weight < most;
+      weight += chosen ? 1 : weight_of(q.call);
+      return weight < most;
     });
     if (window == 0 || weight >= most || t.batch.empty()) break;
     const std::uint64_t now = now_ns();
@@ -157,11 +182,13 @@ void service::rest(service_thread& t) {
   while (awake > 1)
     if (awake_.compare_exchange_weak(awake, awake - 1)) {
       resting_.fetch_add(1);
+      t.rests = true;
       {
         std::unique_lock lock(rest_lock_);
         count(t.counts.sleeps);
         while (!ending_ && !something_waits()) rest_.wait_for(lock, longest_rest);
       }
+      t.rests = false;
       resting_.fetch_sub(1);
       awake_.fetch_add(1);
       return;
@@ -179,7 +206,7 @@ void service::wake_one() {
 }
 
 void service::coalesce(unsigned batch, std::chrono::nanoseconds window) {
-  batch_.store(std::clamp(batch, 1u, 256u));
+  batch_.store(std::min(batch, 256u));
   window_ns_.store(std::max<std::int64_t>(window.count(), 0));
 }
 

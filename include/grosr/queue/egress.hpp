@@ -148,9 +148,9 @@ class egress {
     unsigned popped = 0;
     for (bool more = true; more; ++popped) {
       const std::uint64_t ticket = consumed_ + popped;
-      const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
+      const simt::bus_word* at = place_of(ticket);
       const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
-      __builtin_prefetch(words_.data() + ((ticket + 8) & (capacity_ - 1)) * record_words);
+      __builtin_prefetch(place_of(ticket + 2 * look_ahead));
       record r;
       bool whole = true;
       for (unsigned i = 0; i < record_words; ++i) {
@@ -164,6 +164,12 @@ class egress {
     }
     if (popped != 0) std::atomic_ref(consumed_).store(consumed_ + popped, std::memory_order_release);
     return popped;
+  }
+
+  /// Part `i` of the record `look_ahead` after this one, if it is there already; else of one that
+  /// was. For fetching early what will be needed. The thread that pops.
+  std::uint32_t part_ahead(std::uint64_t ticket, unsigned i) const {
+    return simt::bus_load_from_host(place_of(ticket + look_ahead) + i).w[3] >> 8;
   }
 
   /// Whether pop_while() would find a record. Any thread; a hint while another one pops.
@@ -181,9 +187,13 @@ class egress {
   std::uint64_t taken() const;
 
  private:
+  static constexpr unsigned look_ahead = 8;
+
+  const simt::bus_word* place_of(std::uint64_t ticket) const {
+    return words_.data() + (ticket & (capacity_ - 1)) * record_words;
+  }
   bool has_lap(std::uint64_t ticket) const {
-    const simt::bus_word* at = words_.data() + (ticket & (capacity_ - 1)) * record_words;
-    return static_cast<std::uint8_t>(simt::bus_load_from_host(at).w[3]) ==
+    return static_cast<std::uint8_t>(simt::bus_load_from_host(place_of(ticket)).w[3]) ==
            static_cast<std::uint8_t>((ticket >> shift_) + 1);
   }
 

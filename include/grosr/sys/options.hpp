@@ -15,7 +15,7 @@ namespace grosr::sys {
 /// Options of a server. 0 means "choose for me" where it says so.
 struct options {
   unsigned threads = 0;           ///< service threads; 0: a quarter of the processors, 1 to 4
-  unsigned shards = 0;            ///< rings, a power of two to 256; 0: 16 on GPUs, 4 on the host
+  unsigned shards = 0;            ///< rings, a power of two to 256; 0: two a thread, at least 16
   std::uint32_t records = 0;      ///< calls a ring holds, a power of two from 32; 0: 16384, 1024
   unsigned blocking_threads = 64; ///< threads, at most, for calls that wait for no descriptor
   /// Chunks of 256 B, 4 KiB and 64 KiB in the arena; 0: by the device's size.
