@@ -15,13 +15,4 @@ inline void relax() {
 #endif
 }
 
-/// Asks for the cache line of `p`, to write to it soon.
-inline void prefetch_to_write(void* p) {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*static_cast<char*>(p)));
-#else
-  __builtin_prefetch(p, 1);
-#endif
-}
-
 }  // namespace grosr::simt::host

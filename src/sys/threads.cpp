@@ -94,9 +94,6 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       request q{};
       q.serial = serial_of(ticket, number, shift);
       if (call_record::number_of(r) == call_nothing) {
-        // The line of a reply to come belongs to the GPU that looks at it: ask for it early.
-        const std::uint32_t ahead = s.ring.part_ahead(ticket, 1);
-        if (ahead < slots_) simt::host::prefetch_to_write(&replies_[ahead]);
         q.call.slot = call_record::slot_of(r);
         reply(q, refuses ? -ESHUTDOWN : 0);
         return ++light % 256 != 0;

@@ -71,7 +71,7 @@ TEST(bus_schedules, lose_no_record_to_the_host) {
   testing::for_seeds(
       1000,
       [] {
-        for (way how : {way::take, way::try_take, way::whole_warps}) {
+        for (way how : all_ways) {
           constexpr std::uint32_t each = 3;  // 192 records through 32 places
           egress ring(device(), 32);
           std::vector<record> got;

@@ -40,7 +40,7 @@ void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, std::ui
 
 TEST_P(egress_records, arrive_once_and_in_order) {
   const auto each = static_cast<std::uint32_t>(testing::scaled(20, 3));
-  for (way how : {way::take, way::try_take, way::whole_warps}) {
+  for (way how : all_ways) {
     expect_delivery(where(), {4, 64}, 64, each, how);
     expect_delivery(where(), {4, 128}, 1024, each, how);
   }
@@ -49,7 +49,7 @@ TEST_P(egress_records, arrive_once_and_in_order) {
 TEST_P(egress_records, arrive_when_laps_wrap) {
   // 8 bits of the lap: 32 places, more than 256 laps.
   const std::uint32_t each = 300;
-  for (way how : {way::take, way::try_take, way::whole_warps})
+  for (way how : all_ways)
     expect_delivery(where(), {1, 32}, 32, each, how);
 }
 

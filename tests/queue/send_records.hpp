@@ -22,9 +22,12 @@ GROSR_DEVICE inline record record_by(std::uint32_t who, std::uint32_t i) {
   return r;
 }
 
-enum class way { take, try_take, whole_warps };
+enum class way { take, try_take, whole_warps, some_lanes, together };
 
-// Lanes send one by one, diverged, or whole warps at a time.
+inline constexpr way all_ways[] = {way::take, way::try_take, way::whole_warps, way::some_lanes,
+                                   way::together};
+
+// Lanes send one by one, diverged, or together.
 struct send_records {
   egress_ref records;
   std::uint32_t each;
@@ -32,14 +35,43 @@ struct send_records {
 
   GROSR_DEVICE void operator()() const {
     const std::uint32_t self = simt::block_id() * simt::block_size() + simt::thread_id();
-    for (std::uint32_t i = 0, turn = 0; i < each; ++turn) {
+    for (std::uint32_t i = 0, turn = 0; how == way::together ? turn < 32 * each : i < each; ++turn) {
       if (how == way::whole_warps) {
         std::uint64_t first = 0;
         if (simt::lane_id() == 0) first = records.take(simt::warp_size);
         first = simt::shuffle(simt::full_mask, first, 0);
         await_room(first + simt::lane_id());
         simt::sync_warp();
-        records.write_all(first, record_by(self, i++));
+        records.write_all(simt::full_mask, first, record_by(self, i++));
+      } else if (how == way::some_lanes) {
+        // Half of the quads are whole; the others lack a lane, which then sends alone.
+        const bool alone = simt::lane_id() % 8 == 5;
+        const std::uint32_t mask = simt::ballot(simt::full_mask, !alone);
+        std::uint64_t first = 0;
+        if (simt::lane_id() == 0) first = records.take(simt::popcount(mask));
+        first = simt::shuffle(simt::full_mask, first, 0);
+        if (alone) first = records.take(1);
+        await_room(alone ? first : first + simt::rank_in(mask, simt::lane_id()));
+        if (alone)
+          records.write(first, record_by(self, i));
+        else
+          records.write_all(mask, first, record_by(self, i));
+        ++i;
+        simt::sync_warp();
+      } else if (how == way::together) {
+        // Lanes take turns to lead: all of them, or three.
+        const unsigned leader = turn % simt::warp_size;
+        const std::uint32_t three = 7u << leader / 4 * 4;
+        const std::uint32_t mask = turn / 32 % 2 == 0 || leader % 4 == 3 ? simt::full_mask : three;
+        std::uint64_t ticket = 0;
+        if (simt::lane_id() == leader) {
+          ticket = records.take(1);
+          await_room(ticket);
+        }
+        simt::sync_warp();
+        if (mask >> simt::lane_id() & 1)
+          records.write_together(mask, leader, ticket, record_by(self, i));
+        if (simt::lane_id() == leader) ++i;
       } else if (testing::scramble(self + 1000 * turn) % 2 == 0) {
         std::uint64_t ticket = 0;
         if (how == way::take) {

@@ -66,25 +66,52 @@ class egress_ref {
     return ticket < known + mask_ + 1 || ask_for_room(ticket, known);
   }
 
-  /// One lane writes the record of its ticket, for which there is room.
+  /// One lane writes the record of its ticket, for which there is room. Costs the bus four writes
+  /// that are no whole line, which is slow where the host looks at that line meanwhile: lanes that
+  /// are together rather use the next two.
   GROSR_DEVICE void write(std::uint64_t ticket, const record& r) const {
     simt::bus_word* to = words_ + (ticket & mask_) * record_words;
     std::uint32_t lap = lap_of(ticket);
     for (unsigned i = 0; i < record_words; ++i) simt::bus_store(to + i, word_of(r, i, lap));
   }
 
-  /// Whole warp: lane i writes the record of ticket `first` + i.
-  GROSR_DEVICE void write_all(std::uint64_t first, const record& r) const {
-    const unsigned lane = simt::lane_id(), quad = lane & ~3u, mine = lane % 4;
+  /// Each lane of `mask` writes the record of its ticket, `first` plus its rank in the mask. Four
+  /// neighbours that all are in the mask write whole lines.
+  GROSR_DEVICE void write_all(std::uint32_t mask, std::uint64_t first, const record& r) const {
+    const unsigned lane = simt::lane_id(), column = lane % 4, quad = lane - column;
+    const std::uint64_t ticket = first + simt::rank_in(mask, lane);
+    const std::uint32_t neighbours = 0xfu << quad;
+    if ((mask & neighbours) != neighbours) return write(ticket, r);
     simt::bus_word out[record_words];
-    std::uint32_t lap = lap_of(first + lane);
+    const std::uint32_t lap = lap_of(ticket);
     for (unsigned i = 0; i < record_words; ++i) out[i] = word_of(r, i, lap);
-    // Four lanes exchange words until each has word `mine` of all their records: in two steps, the
-    // transposition of a 4 by 4 matrix.
-    exchange<1>(out, lane);
-    exchange<2>(out, lane);
+    // They exchange words until each has the one of its column of all four records: in two steps,
+    // the transposition of a 4 by 4 matrix.
+    exchange<1>(out, lane, neighbours);
+    exchange<2>(out, lane, neighbours);
     for (unsigned i = 0; i < record_words; ++i)
-      simt::bus_store(words_ + ((first + quad + i) & mask_) * record_words + mine, out[i]);
+      simt::bus_store(words_ + ((ticket - column + i) & mask_) * record_words + column, out[i]);
+  }
+
+  /// Lanes of `mask` write one record together, as `leader`, one of them, has it.
+  GROSR_DEVICE void write_together(std::uint32_t mask, unsigned leader, std::uint64_t ticket,
+                                   const record& r) const {
+    if (!simt::stores_combine() || simt::popcount(mask) < record_words) {
+      if (simt::lane_id() == leader) write(ticket, r);
+      return;
+    }
+    const unsigned rank = simt::rank_in(mask, simt::lane_id());
+    ticket = simt::shuffle(mask, ticket, leader);
+    simt::bus_word mine{};
+    for (unsigned i = 0; i < record_words; ++i) {
+      const simt::bus_word w = word_of(r, i, lap_of(ticket));
+      for (unsigned k = 0; k < 4; ++k) {
+        const std::uint32_t v = simt::shuffle(mask, w.w[k], leader);
+        if (rank == i) mine.w[k] = v;
+      }
+    }
+    if (rank < record_words)
+      simt::bus_store(words_ + (ticket & mask_) * record_words + rank, mine);
   }
 
  private:
@@ -111,14 +138,14 @@ class egress_ref {
   /// Swaps, of the words in rows and columns of lanes that differ in bit Step, the upper right with
   /// the lower left.
   template <unsigned Step>
-  GROSR_DEVICE static void exchange(simt::bus_word* rows, unsigned lane) {
+  GROSR_DEVICE static void exchange(simt::bus_word* rows, unsigned lane, std::uint32_t mask) {
     const bool lower = (lane & Step) != 0;
     for (unsigned i = 0; i < record_words; ++i) {
       if (i & Step) continue;
       simt::bus_word &a = rows[i], &b = rows[i | Step];
       for (unsigned k = 0; k < 4; ++k) {
         std::uint32_t give = lower ? a.w[k] : b.w[k];
-        std::uint32_t got = simt::shuffle(simt::full_mask, give, lane ^ Step);
+        std::uint32_t got = simt::shuffle(mask, give, lane ^ Step);
         (lower ? a.w[k] : b.w[k]) = got;
       }
     }
@@ -150,7 +177,7 @@ class egress {
       const std::uint64_t ticket = consumed_ + popped;
       const simt::bus_word* at = place_of(ticket);
       const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
-      __builtin_prefetch(place_of(ticket + 2 * look_ahead));
+      __builtin_prefetch(place_of(ticket + 8));
       record r;
       bool whole = true;
       for (unsigned i = 0; i < record_words; ++i) {
@@ -164,12 +191,6 @@ class egress {
     }
     if (popped != 0) std::atomic_ref(consumed_).store(consumed_ + popped, std::memory_order_release);
     return popped;
-  }
-
-  /// Part `i` of the record `look_ahead` after this one, if it is there already; else of one that
-  /// was. For fetching early what will be needed. The thread that pops.
-  std::uint32_t part_ahead(std::uint64_t ticket, unsigned i) const {
-    return simt::bus_load_from_host(place_of(ticket + look_ahead) + i).w[3] >> 8;
   }
 
   /// Whether pop_while() would find a record. Any thread; a hint while another one pops.
@@ -187,8 +208,6 @@ class egress {
   std::uint64_t taken() const;
 
  private:
-  static constexpr unsigned look_ahead = 8;
-
   const simt::bus_word* place_of(std::uint64_t ticket) const {
     return words_.data() + (ticket & (capacity_ - 1)) * record_words;
   }

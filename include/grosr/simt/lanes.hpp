@@ -91,6 +91,16 @@ GROSR_DEVICE inline unsigned warp_slot() {
 #endif
 }
 
+/// Whether stores that neighbours make together to one line leave the processor as one. Where lanes
+/// take turns it would cost more to bring them together than it saves.
+GROSR_DEVICE constexpr bool stores_combine() {
+#if GROSR_ON_GPU
+  return true;
+#else
+  return false;
+#endif
+}
+
 /// Whether only the calling lane reaches what is at this address: on a GPU, what lies on its stack.
 /// The same address is another one's own memory in another lane.
 GROSR_DEVICE inline bool is_private([[maybe_unused]] const void* p) {

@@ -44,18 +44,16 @@ GROSR_DEVICE bool try_claim(const view& v, std::uint32_t mask, Token& t,
   return fits && t.where.try_claim(v, able);
 }
 
+/// The record of a call whose bytes are in place.
 template <class Token, unsigned Parts, bool Bulk>
-GROSR_DEVICE bool try_write(const view& v, std::uint32_t mask, bool attempt, Token& t,
-                            operation<Parts, Bulk>& o) {
+GROSR_DEVICE call_record addressed(const view& v, Token& t, operation<Parts, Bulk>& o) {
   for_parts<Parts>([&](unsigned i) {
     t.part_of[i] = o.part_of[i];
     o.record.argument[o.part_of[i].argument] = t.where.address(v, o.part_of[i], i);
   });
   // R1: what the host is to find in the chunk, or in its own memory; pairs with the record's words.
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::release);
-  call_record r = o.record;
-  t.waits = try_issue(v, mask, attempt, r, t.call);
-  return t.waits;
+  return o.record;
 }
 
 /// What the leader has on its own stack, it copies alone.
@@ -86,7 +84,9 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c, opera
     const std::uint32_t able = simt::ballot(mask, claimed);
     if (claimed) {
       for_parts<Parts>([&](unsigned i) { stow(v, t.where, o.part_of[i], i, 0, 1); });
-      if (try_write(v, able, c.attempts(), t, o)) return t;
+      call_record r = addressed(v, t, o);
+      t.waits = try_issue(v, able, c.attempts(), r, t.call);
+      if (t.waits) return t;
       t.where.free(v);
     }
     if (t.code != 0) return t;
@@ -153,18 +153,14 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
       }
       simt::sync_warp(mask);
     }
-    bool done = false;
-    if (lane == leader && claimed) {
-      done = try_write(v, 1u << lane, c.attempts(), t, o);
-      if (!done) t.where.free(v);
-    }
-    t.waits = simt::shuffle(mask, done ? 1u : 0u, leader) != 0;
+    call_record r{};
+    if (lane == leader && claimed) r = addressed(v, t, o);
+    t.waits = try_issue_one(v, mask, c.attempts(), claimed, r, t.call);
     if (t.waits) {
-      t.call.slot = simt::shuffle(mask, t.call.slot, leader);
-      t.call.serial = simt::shuffle(mask, t.call.serial, leader);
       for_parts<Parts>([&](unsigned i) { t.part_of[i] = o.part_of[i]; });
       return t;
     }
+    if (lane == leader) t.where.free(v);
     t.where.chunk = no_place;
     t.code = simt::shuffle(mask, t.code, leader);
     if (t.code != 0) return t;

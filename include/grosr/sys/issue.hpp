@@ -52,54 +52,100 @@ GROSR_DEVICE GROSR_NOINLINE inline void await_room(const view& v, const queue::e
   simt::sync_warp(mask);
 }
 
+/// Tickets and slots for the calls of some lanes, as their leader got them.
+struct reserved {
+  std::uint64_t first = 0, known = 0;
+  queue::places_ref::claimed slots;
+  bool taken = true;  ///< tickets
+};
+
+/// One lane reserves for `count` calls. With `attempt` as many tickets as slots, if there is room;
+/// else `count` tickets, and perhaps fewer slots.
+GROSR_DEVICE inline reserved reserve(const view& v, const queue::egress_ref& ring, unsigned count,
+                                     bool attempt) {
+  reserved r;
+  // All three are under way at once.
+  if (!attempt) r.first = ring.take(count);
+  r.known = ring.known_credit();
+  r.slots = v.slots.claim(home_word(v, v.slots.words()), count);
+  if (attempt) {
+    r.taken = r.slots.bits != 0 && ring.try_take(simt::popcount(r.slots.bits), r.first);
+    if (!r.taken && r.slots.bits != 0) {
+      v.slots.free(r.slots.word, r.slots.bits);
+      r.slots.bits = 0;
+    }
+  }
+  return r;
+}
+
+/// What one SM calls goes through one shard.
+GROSR_DEVICE inline std::uint32_t shard_here(const view& v) {
+  return simt::sm_id() & (v.shard_count - 1);
+}
+
+/// A ticket is there, and no slot: a record that says nothing, because others' come behind it.
+GROSR_DEVICE inline void say_nothing(call_record& r) {
+  r.slot = no_slot;
+  r.number = call_nothing;
+}
+
 /// Each lane of `mask` writes its record, the slot filled in; they call together, and each learns
 /// for itself whether there was a slot. With `attempt` there must be room for all of them as well.
 GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attempt, call_record& r,
                                    pending& p) {
   const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
-  const unsigned count = simt::popcount(mask), rank = simt::rank_in(mask, lane);
-  // What one SM calls goes through one shard.
-  const std::uint32_t shard = simt::shuffle(mask, simt::sm_id() & (v.shard_count - 1), leader);
+  const unsigned rank = simt::rank_in(mask, lane);
+  const std::uint32_t shard = simt::shuffle(mask, shard_here(v), leader);
   const queue::egress_ref ring = v.shards[shard];
-  std::uint64_t first = 0, known = 0;
-  queue::places_ref::claimed c;
-  if (lane == leader) {
-    // Tickets and slots at once: what there is too much of is made up for below.
-    if (!attempt) first = ring.take(count);
-    known = ring.known_credit();
-    c = v.slots.claim(home_word(v, v.slots.words()), count);
-    if (attempt && c.bits != 0 && !ring.try_take(simt::popcount(c.bits), first)) {
-      v.slots.free(c.word, c.bits);
-      c.bits = 0;
-    }
-  }
-  first = simt::shuffle(mask, first, leader);
-  known = simt::shuffle(mask, known, leader);
-  c.word = simt::shuffle(mask, c.word, leader);
-  c.bits = simt::shuffle(mask, c.bits, leader);
-  const bool has_slot = rank < simt::popcount(c.bits);
+  reserved got;
+  if (lane == leader) got = reserve(v, ring, simt::popcount(mask), attempt);
+  got.first = simt::shuffle(mask, got.first, leader);
+  got.known = simt::shuffle(mask, got.known, leader);
+  got.slots.word = simt::shuffle(mask, got.slots.word, leader);
+  got.slots.bits = simt::shuffle(mask, got.slots.bits, leader);
+  const bool has_slot = rank < simt::popcount(got.slots.bits);
   if (attempt) {
     mask = simt::ballot(mask, has_slot);
     if (!has_slot) return false;
   }
-  const std::uint64_t ticket = first + rank;
-  // Who has a ticket writes its record, however long there is no room, and one that says nothing if
-  // there was no slot: others' come behind it.
   if (has_slot) {
-    p.slot = r.slot = c.nth(rank);
-    p.serial = serial_of(ticket, shard, v.shard_shift);
+    p.slot = r.slot = got.slots.nth(rank);
+    p.serial = serial_of(got.first + rank, shard, v.shard_shift);
   } else {
-    r.slot = no_slot;
-    r.number = call_nothing;
+    say_nothing(r);
   }
-  const std::uint64_t last = first + simt::popcount(mask) - 1;
-  if (!ring.has_room(last, known)) [[unlikely]]
+  const std::uint64_t last = got.first + simt::popcount(mask) - 1;
+  if (!ring.has_room(last, got.known)) [[unlikely]]
     await_room(v, ring, mask, last);
-  if (mask == simt::full_mask)
-    ring.write_all(first, r.pack());
-  else
-    ring.write(ticket, r.pack());
+  ring.write_all(mask, got.first, r.pack());
   return has_slot;
+}
+
+/// Lanes of `mask` write one record together: what their leader, the lowest, has. `able`, of the
+/// leader: whether it is to be written at all. Whether it was; `p` then is the same in all of them.
+GROSR_DEVICE inline bool try_issue_one(const view& v, std::uint32_t mask, bool attempt, bool able,
+                                       call_record& r, pending& p) {
+  const unsigned leader = simt::lowest_bit(mask);
+  const bool leads = simt::lane_id() == leader;
+  const std::uint32_t shard = simt::shuffle(mask, shard_here(v), leader);
+  const queue::egress_ref ring = v.shards[shard];
+  reserved got;
+  got.taken = false;
+  if (leads && able) {
+    got = reserve(v, ring, 1, attempt);
+    if (got.slots.bits != 0)
+      p.slot = r.slot = got.slots.first();
+    else
+      say_nothing(r);
+    if (got.taken && !ring.has_room(got.first, got.known)) [[unlikely]]
+      await_room(v, ring, 1u << leader, got.first);
+  }
+  p.slot = simt::shuffle(mask, p.slot, leader);
+  got.first = simt::shuffle(mask, got.first, leader);
+  p.serial = serial_of(got.first, shard, v.shard_shift);
+  if (simt::shuffle(mask, got.taken ? 1u : 0u, leader) == 0) return false;
+  ring.write_together(mask, leader, got.first, r.pack());
+  return p.slot != no_place;
 }
 
 /// Whether the reply has come; any lanes. Bytes that the server wrote before are visible then to
