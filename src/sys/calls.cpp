@@ -128,8 +128,9 @@ bool service::may_use(std::uint64_t at, std::uint64_t bytes) {
   });
 }
 
-/// Whether the call may have its arguments; takes hold of the descriptor that it uses.
-long service::check(const linux_call& info, const call_record& c, descriptors::use& file) {
+/// Whether the call may have its arguments. Holds the descriptors that it uses, for the thread.
+long service::check(const linux_call& info, const call_record& c, unsigned thread) {
+  unsigned held = 0;
   for (unsigned i = 0; i < info.count; ++i) {
     const argument& a = info.arguments[i];
     const std::uint64_t v = c.argument[i];
@@ -141,9 +142,8 @@ long service::check(const linux_call& info, const call_record& c, descriptors::u
         [[fallthrough]];
       case argument_kind::descriptor: {
         if (a.nullable && static_cast<int>(v) == -1) break;
-        auto use = descriptors_.acquire(static_cast<int>(v));
-        if (!use) return -EBADF;
-        file = std::move(*use);
+        if (held == descriptors::at_a_time) return -EPERM;
+        if (!descriptors_.begin_short(thread, held++, static_cast<int>(v))) return -EBADF;
         break;
       }
       case argument_kind::input_bytes:
@@ -304,27 +304,25 @@ long service::call_linux(service_thread& t, const request& q) {
   if (info->useful == usefulness::not_useful) return -EOPNOTSUPP;
   if (info->useful == usefulness::not_today) return -ENOTRECOVERABLE;
   long result = -EPERM;
-  if (allows(*info, c)) {
-    descriptors::use file;
-    result = check(*info, c, file);
-    if (result == 0) {
-      const bool has_path = std::any_of(
-          info->arguments.begin(), info->arguments.begin() + info->count,
-          [](const argument& a) { return a.kind == argument_kind::path; });
-      if (c.number == SYS_close) {
-        file = {};
-        return close(static_cast<int>(c.argument[0]));
-      }
-      if (has_path)
-        result = call_path(c, *info);
-      else if (info->waits == waiting::peer || info->waits == waiting::other || c.number == SYS_socket)
-        return call_waiting(t, q, *info, std::move(file));
-      else
-        result = call_plain(*info, c);
-    }
+  if (c.number == SYS_close) {
+    result = close(static_cast<int>(c.argument[0]));
+  } else if (allows(*info, c)) {
+    result = check(*info, c, t.number);
+    if (result == 0) result = make_allowed(t, q, *info);
+    descriptors_.end_short(t.number);
   }
   if (result == -EPERM) count(t.counts.denied);
   return result;
+}
+
+long service::make_allowed(service_thread& t, const request& q, const linux_call& info) {
+  const call_record& c = q.call;
+  if (info.has_path) return call_path(c, info);
+  const bool waits = info.waits == waiting::other || c.number == SYS_socket ||
+                     (info.waits == waiting::peer &&
+                      !(info.arguments[0].kind == argument_kind::descriptor &&
+                        descriptors_.is_regular(static_cast<int>(c.argument[0]))));
+  return waits ? call_waiting(t, q, info) : call_plain(info, c);
 }
 
 }  // namespace grosr::sys

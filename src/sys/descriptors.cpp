@@ -1,9 +1,11 @@
 #include "sys/descriptors.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 namespace grosr::sys {
 
@@ -22,18 +24,23 @@ descriptors::~descriptors() {
     if ((words_[fd].load() & (known | granted)) == known) end_of(fd);
 }
 
+std::uint32_t descriptors::kind_of(int fd) {
+  struct stat s {};
+  return ::fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? regular : 0;
+}
+
 long descriptors::add(int fd, bool waits) {
   if (fd >= end) return -EMFILE;
   if (open_.fetch_add(1) >= most_) {
     open_.fetch_sub(1);
     return -EMFILE;
   }
-  words_[fd].store(known | (waits ? waiting : 0u), std::memory_order_release);
+  words_[fd].store(known | kind_of(fd) | (waits ? waiting : 0u), std::memory_order_release);
   return fd;
 }
 
 void descriptors::grant(int fd) {
-  if (fd >= 0 && fd < end) words_[fd].store(known | granted, std::memory_order_release);
+  if (fd >= 0 && fd < end) words_[fd].store(known | granted | kind_of(fd), std::memory_order_release);
 }
 
 std::optional<descriptors::use> descriptors::acquire(int fd) {
@@ -56,6 +63,13 @@ bool descriptors::begin_close(int fd) {
     if ((w & known) == 0 || (w & closing) != 0) return false;
   } while (!words_[fd].compare_exchange_weak(w, (w | closing) + 1, std::memory_order_acq_rel));
   return true;
+}
+
+void descriptors::await_shorts(int fd) const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (unsigned i = 0; i < max_threads; ++i)
+    for (const auto& held : shorts_[i].fd)
+      while (held.load(std::memory_order_seq_cst) == fd) std::this_thread::yield();
 }
 
 void descriptors::release(int fd) {

@@ -49,6 +49,22 @@ class descriptors {
   /// None: kernels may not use it, or it is being closed.
   std::optional<use> acquire(int fd);
 
+  /// The same for a short while on one service thread, at no cost to the others: until
+  /// end_short() it stays open, and close() waits. A thread holds up to two.
+  static constexpr unsigned max_threads = 257, at_a_time = 2;
+  bool begin_short(unsigned thread, unsigned which, int fd) {
+    if (fd < 0 || fd >= end) return false;
+    // A hazard pointer (Michael, "Hazard pointers", 2004): said first, looked at afterwards.
+    shorts_[thread].fd[which].store(fd, std::memory_order_seq_cst);
+    return (words_[fd].load(std::memory_order_seq_cst) & (known | closing)) == known;
+  }
+  void end_short(unsigned thread) {
+    for (auto& fd : shorts_[thread].fd) fd.store(-1, std::memory_order_release);
+  }
+
+  /// Whether it is a file that never makes a call wait for a peer.
+  bool is_regular(int fd) const { return (words_[fd].load(std::memory_order_relaxed) & regular) != 0; }
+
   /// Whether a call on it is to wait where it says that it would block.
   bool waits(int fd) const;
 
@@ -58,6 +74,7 @@ class descriptors {
   long close(int fd, Before&& before) {
     if (!begin_close(fd)) return -EBADF;
     before();
+    await_shorts(fd);
     release(fd);
     return 0;
   }
@@ -70,13 +87,19 @@ class descriptors {
  private:
   // Word: uses (24 bits) and what it is.
   static constexpr std::uint32_t known = 1u << 31, granted = 1u << 30, waiting = 1u << 29,
-                                 closing = 1u << 28, uses = (1u << 24) - 1;
+                                 closing = 1u << 28, regular = 1u << 27, uses = (1u << 24) - 1;
+  struct alignas(64) short_use {
+    std::atomic<int> fd[at_a_time]{-1, -1};
+  };
+  static std::uint32_t kind_of(int fd);
   bool begin_close(int fd);
+  void await_shorts(int fd) const;
   void release(int fd);
   void end_of(int fd);
 
   const std::uint32_t most_;
   std::atomic<std::uint32_t> open_{0};
+  std::unique_ptr<short_use[]> shorts_{new short_use[max_threads]};
   std::unique_ptr<std::atomic<std::uint32_t>[], void (*)(std::atomic<std::uint32_t>*)> words_;
 };
 

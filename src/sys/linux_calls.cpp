@@ -10,7 +10,9 @@ namespace {
 consteval linux_call make(std::string_view name, unsigned number, usefulness useful, group in,
                           waiting waits, std::string_view tokens, std::string_view note) {
   const argument_list list = parse_arguments(tokens);
-  return {name, number, useful, in, waits, list.at, list.count, note};
+  bool has_path = false;
+  for (unsigned i = 0; i < list.count; ++i) has_path |= list.at[i].kind == argument_kind::path;
+  return {name, number, useful, in, waits, list.at, list.count, has_path, note};
 }
 
 consteval auto sorted(auto all) {

@@ -38,6 +38,7 @@ struct linux_call {
   waiting waits = waiting::never;
   std::array<argument, max_arguments> arguments{};  ///< the first `count` of them
   unsigned count = 0;
+  bool has_path = false;
   std::string_view note;  ///< a few words, or empty
 };
 

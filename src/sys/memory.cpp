@@ -55,6 +55,7 @@ service::service(device d, const options& o)
       bell_(d, [this] { serve_rung(); }) {
   if (!options_.policy.folders.empty()) folders_ = std::make_unique<folders>(options_.policy.folders);
   make_memory();
+  ns_per_tick_ = since_start_.ns();
   for (unsigned i = 0; i < options_.threads; ++i) {
     threads_.push_back(std::make_unique<service_thread>());
     threads_.back()->number = i;
@@ -75,6 +76,7 @@ void service::make_memory() {
   std::vector<queue::egress_ref> refs;
   for (unsigned i = 0; i < options_.shards; ++i) {
     shards_.push_back(std::make_unique<shard>(device_, options_.records));
+    shards_.back()->owner = i % options_.threads;
     refs.push_back(shards_.back()->ring.ref());
   }
   refs_ = simt::buffer<queue::egress_ref>(device_, space_of, refs.size());

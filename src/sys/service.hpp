@@ -22,6 +22,7 @@
 #include "sys/reactor.hpp"
 #include "sys/statistics.hpp"
 #include "sys/thread.hpp"
+#include "sys/ticks.hpp"
 #include "sys/workers.hpp"
 
 namespace grosr::sys {
@@ -40,6 +41,7 @@ struct request {
 struct shard {
   shard(device d, std::uint32_t records) : ring(d, records) {}
   queue::egress ring;
+  std::uint32_t owner = 0;  ///< the thread that looks at it always
   std::mutex lock;
 };
 
@@ -95,7 +97,8 @@ class service {
   long make(service_thread& t, const request& r);
   long call_handler(service_thread& t, const call_record& c);
   long call_linux(service_thread& t, const request& r);
-  long check(const linux_call& info, const call_record& c, descriptors::use& file);
+  long check(const linux_call& info, const call_record& c, unsigned thread);
+  long make_allowed(service_thread& t, const request& q, const linux_call& info);
   bool allows(const linux_call& info, const call_record& c) const;
   bool may_use(std::uint64_t at, std::uint64_t bytes);
   long copy_path(std::uint64_t at, char (&path)[4096]);
@@ -108,14 +111,15 @@ class service {
   void write_printed(bool all);
 
   // waiting.cpp
-  long call_waiting(service_thread& t, const request& q, const linux_call& info,
-                    descriptors::use file);
+  long call_waiting(service_thread& t, const request& q, const linux_call& info);
   long attempt(request& q, const linux_call& info, std::uint64_t& progress, bool& connecting);
   std::atomic<std::int64_t>& under_way(const request& q);
   long close(int fd);
   long wait_for_peer(waiting_call& w);
   void end_waiting(waiting_call& w, long result);
 
+  const tick_length since_start_;
+  double ns_per_tick_ = 1;
   const device device_;
   const options options_;
   std::atomic<unsigned> batch_;

@@ -1,6 +1,4 @@
 // Service threads: taking records, replying, resting, draining.
-#include <time.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -10,12 +8,6 @@
 
 namespace grosr::sys {
 namespace {
-
-std::uint64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 // Unless the program has chosen: so many calls at once that take no time, or one that may.
 constexpr unsigned usual_batch = 32;
@@ -33,17 +25,18 @@ constexpr std::chrono::milliseconds longest_rest{20};
 
 void service::run(service_thread& t) {
   std::uint64_t idle_since = 0;
+  const std::uint64_t spin =
+      static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.spin).count());
   for (unsigned turn = 0; !ending_.load(std::memory_order_relaxed); ++turn) {
     if (serve(t) != 0) {
       idle_since = 0;
       continue;
     }
     simt::host::relax();
-    if (turn % 16 != 0) continue;
+    if (turn % 64 != 0) continue;
     const std::uint64_t now = now_ns();
     if (idle_since == 0) idle_since = now;
-    if (now - idle_since > static_cast<std::uint64_t>(
-                               std::chrono::nanoseconds(options_.spin).count())) {
+    if (now - idle_since > spin) {
       rest(t);
       idle_since = 0;
     }
@@ -59,8 +52,7 @@ unsigned service::serve(service_thread& t) {
   unsigned made = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     shard& s = *shards_[i];
-    const std::uint32_t owner = i % threads;
-    if (owner != t.number && !threads_[owner]->rests.load(std::memory_order_relaxed)) {
+    if (s.owner != t.number && !threads_[s.owner]->rests.load(std::memory_order_relaxed)) {
       if (!all) continue;
       // Another's, who is awake: helped when nothing was taken from it since the last such look.
       // Else its lock and its lines would wander between processors.
@@ -128,11 +120,13 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
 }
 
 void service::make_all(service_thread& t) {
-  std::uint64_t before = now_ns();
+  std::uint64_t before = now_ticks();
   for (const request& q : t.batch) {
     const long result = make(t, q);
-    const std::uint64_t after = now_ns();
-    if (result != parked) finish(t, q, result, after - before);
+    const std::uint64_t after = now_ticks();
+    if (result != parked)
+      finish(t, q, result,
+             static_cast<std::uint64_t>(static_cast<double>(after - before) * ns_per_tick_));
     before = after;
   }
 }

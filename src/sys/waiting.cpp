@@ -122,8 +122,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
   return result;
 }
 
-long service::call_waiting(service_thread& t, const request& q, const linux_call& info,
-                           descriptors::use file) {
+long service::call_waiting(service_thread& t, const request& q, const linux_call& info) {
   const std::uint64_t* a = q.call.argument;
   if (info.number == SYS_socket) {
     const auto type = static_cast<int>(a[1]);
@@ -137,6 +136,13 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
   if (info.waits == waiting::peer) {
     const long result = attempt(tried, info, progress, connecting);
     if (result != parked) return result;
+  }
+  // It is held otherwise from now on.
+  descriptors::use file;
+  if (info.arguments[0].kind == argument_kind::descriptor && static_cast<int>(a[0]) != -1) {
+    auto use = descriptors_.acquire(static_cast<int>(a[0]));
+    if (!use) return -EBADF;
+    file = std::move(*use);
   }
   // The reply's slot is the call's own until it is replied to.
   auto* place = waiting_.get() + std::size_t{q.call.slot} * sizeof(waiting_call);

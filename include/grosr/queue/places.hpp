@@ -49,6 +49,14 @@ class places_ref {
     return c;
   }
 
+  /// One lane claims this place, or nothing. What others hold of the word does not matter.
+  GROSR_DEVICE claimed claim_one(std::uint32_t word, std::uint32_t i) const {
+    const std::uint32_t bit = 1u << i;
+    const std::uint32_t before =
+        simt::atomic_ref<std::uint32_t>(words_[word]).fetch_or(bit, simt::in_turn());  // A1
+    return {word, bit & ~before};
+  }
+
   /// One lane frees places of one word. On a GPU what it loaded before has come, and nothing else is
   /// ordered; who stored to what the next holder loads, fences before.
   GROSR_DEVICE void free(std::uint32_t word, std::uint32_t bits) const {

@@ -60,6 +60,14 @@ GROSR_DEVICE inline void pause_if_host(unsigned turn, const char* why, site wher
 #endif
 }
 
+/// Lets about `ns` pass on a GPU, so that two looks across the bus that are under way together see
+/// different moments. Nothing on the host.
+GROSR_DEVICE inline void space_looks([[maybe_unused]] unsigned ns) {
+#if GROSR_ON_GPU
+  __nanosleep(ns);
+#endif
+}
+
 enum class wait_result { ready, timed_out, aborted };
 
 /// Calls `predicate()` until it is true, `deadline` (on clock_ns) has passed, or the word behind

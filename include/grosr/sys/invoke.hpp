@@ -78,7 +78,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c, opera
   token<Caller::group, Parts, Bulk> t;
   std::uint64_t deadline = 0;
   for (unsigned turn = 0;; ++turn) {
-    const std::uint32_t mask = simt::active_mask();
+    const std::uint32_t mask = simt::active_mask_by(Parts * 2 + (Bulk ? 1 : 0), true);
     // Nobody waits while holding something: who does not get all of it gives back what it has.
     const bool claimed = try_claim(v, mask, t, o);
     const std::uint32_t able = simt::ballot(mask, claimed);

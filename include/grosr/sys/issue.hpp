@@ -7,10 +7,8 @@
 namespace grosr::sys {
 
 inline constexpr std::uint32_t no_place = 0xffffffffu;
+inline constexpr std::uint32_t single_homes = 4;      ///< warps whose single slots are in one word
 inline constexpr std::uint32_t no_slot = 0xffffffu;  ///< a record's slot has 24 bits
-#ifndef GROSR_SYS_EAGER
-#define GROSR_SYS_EAGER 3
-#endif
 
 /// A call that was written and whose reply has not been taken.
 struct pending {
@@ -67,7 +65,11 @@ GROSR_DEVICE inline reserved reserve(const view& v, const queue::egress_ref& rin
   // All three are under way at once.
   if (!attempt) r.first = ring.take(count);
   r.known = ring.known_credit();
-  r.slots = v.slots.claim(home_word(v, v.slots.words()), count);
+  const std::uint32_t home = home_word(v, v.slots.words());
+  // Single slots of neighbouring warps lie side by side, so that the server writes fewer lines.
+  if (count == 1)
+    r.slots = v.slots.claim_one(home / single_homes * single_homes, home % single_homes);
+  if (r.slots.bits == 0) r.slots = v.slots.claim(home, count);
   if (attempt) {
     r.taken = r.slots.bits != 0 && ring.try_take(simt::popcount(r.slots.bits), r.first);
     if (!r.taken && r.slots.bits != 0) {
@@ -148,27 +150,44 @@ GROSR_DEVICE inline bool try_issue_one(const view& v, std::uint32_t mask, bool a
   return p.slot != no_place;
 }
 
+/// Whether this is the call's reply.
+GROSR_DEVICE inline bool is_reply(const pending& p, const simt::bus_word& w) {
+  return w.w[3] == static_cast<std::uint32_t>(p.serial) &&
+         w.w[2] == static_cast<std::uint32_t>(p.serial >> 32);
+}
+GROSR_DEVICE inline long result_in(const simt::bus_word& w) {
+  return static_cast<long>(w.w[0] | std::uint64_t{w.w[1]} << 32);
+}
+
 /// Whether the reply has come; any lanes. Bytes that the server wrote before are visible then to
 /// loads past the caches (bus_load), and to others after a fence.
 GROSR_DEVICE inline bool has_reply(const view& v, const pending& p, long& result) {
   const simt::bus_word w = simt::bus_load(v.replies + p.slot);  // A2: pairs with R2 in reply()
-  if (w.w[3] != static_cast<std::uint32_t>(p.serial) ||
-      w.w[2] != static_cast<std::uint32_t>(p.serial >> 32))
-    return false;
-  result = static_cast<long>(w.w[0] | std::uint64_t{w.w[1]} << 32);
-  return true;
+  result = result_in(w);
+  return is_reply(p, w);
 }
 
 /// Waits for the reply. Any lanes.
 GROSR_DEVICE inline long await_reply(const view& v, const pending& p) {
+  // A look across the bus takes a microsecond on a GPU, and so does the record on its way there:
+  // at first two looks are under way, half of that apart.
+  constexpr unsigned eager = 6, first_ns = 300, apart_ns = 300;
+  const simt::bus_word* at = v.replies + p.slot;
+  simt::space_looks(first_ns);
+  simt::bus_word older = simt::bus_load(at);  // A2: pairs with R2 in reply()
+  v.bell.ring();
+  simt::space_looks(apart_ns);
+  for (unsigned turn = 0; turn < eager; ++turn) {
+    const simt::bus_word newer = simt::bus_load(at);
+    if (is_reply(p, older)) return result_in(older);
+    older = newer;
+    simt::pause_if_host(turn, "the reply to a system call");
+  }
+  if (is_reply(p, older)) return result_in(older);
   long result = 0;
   for (unsigned turn = 0; !has_reply(v, p, result); ++turn) {
     if (turn % 16 == 0) v.bell.ring();
-    // A look across the bus takes a microsecond on a GPU: pauses begin when a call takes long.
-    if (turn < GROSR_SYS_EAGER)
-      simt::pause_if_host(turn, "the reply to a system call");
-    else
-      simt::pause(turn - GROSR_SYS_EAGER, "the reply to a system call");
+    simt::pause(turn + 1, "the reply to a system call");
   }
   return result;
 }

@@ -48,10 +48,11 @@ void latency_rows(session& s) {
         .check(r.value("max_us") < 1e8, "a call failed");
     s.out.add(r);
   }
+  const double bare = limits::bell_ping(s.where, s.sized(200u, 30u)).us.median();
   const sys::server server(s.where, with_threads(1));
   row r("one warp, no-op, server asleep");
   r.latency(time_calls(s.where, server, s.sized(300u, 50u), s.sized(2000.0, 5000.0)))
-      .limit("device - CPU - device p50", "p50_us", round_trip)
+      .limit("waking a thread of the CPU, and nothing else, p50", "p50_us", bare)
       .at_most("p50_us", 60)
       .check(r.value("max_us") < 1e8, "a call failed");
   s.out.add(r);
@@ -61,7 +62,19 @@ void latency_rows(session& s) {
   s.out.add(idle);
 }
 
-void rate_row(session& s, const std::string& name, double least, auto&& once) {
+// What threads of the CPU alone make of a call a second.
+double cpu_calls(unsigned threads, unsigned each) {
+  std::vector<std::thread> all;
+  const auto began = clock::now();
+  for (unsigned t = 0; t < threads; ++t)
+    all.emplace_back([each] {
+      for (unsigned i = 0; i < each; ++i) ::syscall(SYS_getppid);
+    });
+  for (auto& t : all) t.join();
+  return static_cast<double>(threads) * each * 1e6 / microseconds_since(began);
+}
+
+void rate_row(session& s, const std::string& name, double least, double cpu_alone, auto&& once) {
   call_traffic last;
   std::uint64_t wrong = 0;
   const samples us = s.repeat(name, {1, s.sized(9u, 3u), 3.0}, [&] {
@@ -72,6 +85,7 @@ void rate_row(session& s, const std::string& name, double least, auto&& once) {
   row r(name);
   r.rate(us, "calls", static_cast<double>(last.calls))
       .check(wrong == 0, grouped(wrong) + " calls had a wrong result");
+  if (cpu_alone > 0) r.limit("the CPU's threads alone", "calls_per_s", cpu_alone);
   if (s.gpu() && least > 0) r.at_least("calls_per_s", least);
   s.out.add(r);
 }
@@ -83,13 +97,14 @@ void rate_rows(session& s) {
   for (unsigned threads : {1u, 8u}) {
     const sys::server server(s.where, with_threads(s.sized(threads, 1u)));
     const std::string by = ", " + grouped(s.sized(threads, 1u)) + " service threads";
-    rate_row(s, "no-op by warps of all SMs" + by, threads == 1 ? 60e6 : 0, [&] {
+    rate_row(s, "no-op by warps of all SMs" + by, threads == 1 ? 60e6 : 0, 0, [&] {
       return call_nothing(s.where, server, warps, called_by::warp, s.sized(1000u, 10u));
     });
-    rate_row(s, "no-op by lanes of all SMs" + by, threads == 8 ? 200e6 : 0, [&] {
+    rate_row(s, "no-op by lanes of all SMs" + by, threads == 8 ? 200e6 : 0, 0, [&] {
       return call_nothing(s.where, server, lanes, called_by::lane, s.sized(100u, 3u));
     });
-    rate_row(s, "getppid by warps of all SMs" + by, threads == 8 ? 60e6 : 0, [&] {
+    const double alone = cpu_calls(s.sized(threads, 1u), s.sized(500'000u, 10'000u));
+    rate_row(s, "getppid by warps of all SMs" + by, threads == 8 ? 60e6 : 0, alone, [&] {
       return call_getppid(s.where, server, warps, s.sized(500u, 10u));
     });
   }
@@ -110,7 +125,9 @@ double cpu_reads(const sample_file& f, std::uint32_t piece, unsigned threads) {
 }
 
 void read_rows(session& s) {
-  const double bus = bus_limit(s);
+  const std::size_t mb = 1 << 20;
+  const double bus = limits::copy_to_device(s.where, s.sized(256 * mb, 2 * mb)).number;
+  s.out.limit("bus_copy_to_device_gb_per_s", bus);
   const unsigned threads = s.sized(12u, 2u);
   const sample_file f(s.sized(std::uint64_t{1} << 30, std::uint64_t{1} << 20));
   sys::server server(s.where, with_threads(threads));
@@ -138,7 +155,7 @@ void read_rows(session& s) {
     r.rate(us, "calls", static_cast<double>(last.calls))
         .set("gb_per_s", static_cast<double>(f.bytes()) / us.median() / 1e3)
         .check(wrong == 0, grouped(wrong) + " calls were short or brought other bytes")
-        .limit("bus, loads by lanes", "gb_per_s", bus)
+        .limit("bus, copy to the device", "gb_per_s", bus)
         .baseline("the CPU alone, into its own memory", "gb_per_s", alone);
     if (s.gpu() && piece == 4096) r.at_least("calls_per_s", 7e6);
     if (s.gpu() && piece >= 65536)
