@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/buffer.hpp"
@@ -69,13 +70,15 @@ class bell {
   bell_ref ref() const;
 
   /// Begins a round. When it returns true, every ring() that begins from now on wakes; look once
-  /// more for work then, and sleep(). Takes some 30 us on a GPU, during which it calls `busy()`
-  /// again and again; false when that said true.
+  /// more for work then, and sleep(). Takes some 100 us on a GPU, during which it calls `busy()`
+  /// now and then; false when that said true.
   template <class Busy>
   bool arm(Busy&& busy) {
     begin_round();
-    while (!is_armed())
+    while (!is_armed()) {
       if (busy()) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
     return true;
   }
 
