@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the tables of results in README.md and docs/memory.md from recorded runs.
+"""Makes the tables of results in README.md and docs/ from recorded runs.
 
-usage: tools/results_table.py [--check] [FOLDER]
+usage: tools/results_table.py [--check]
 
-Reads FOLDER/*.json (default: bench/results/h100-2026-11-21), as `grosr bench NAME --json FILE` wrote them, and
+Reads the folders below bench/results that PAGES names, as `grosr bench NAME --json FILE` wrote them, and
 replaces what stands between the two result markers of each page. With --check it changes nothing and
 exits 1 when a table is not the one that the files give.
 """
@@ -14,8 +14,10 @@ import sys
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "spawn", "priority",
          "pair-of-programs", "soak"]
-PAGES = {"README.md": lambda bench: not bench.startswith("exp-d"),
-         "docs/memory.md": lambda bench: bench.startswith("exp-d")}
+RESULTS = pathlib.Path("bench/results")
+PAGES = {"README.md": ("h100-2026-11-21", lambda bench: not bench.startswith("exp-d")),
+         "docs/memory.md": ("h100-2026-11-21", lambda bench: bench.startswith("exp-d")),
+         "docs/system-calls.md": ("h200-2026-11-22", lambda bench: bench == "syscalls")}
 
 
 # What a key names, where its unit does not say it.
@@ -109,8 +111,10 @@ def main():
     if any(a in ("-h", "--help") for a in arguments):
         print(__doc__)
         return
-    folder = pathlib.Path(arguments[0] if arguments else "bench/results/h100-2026-11-21")
-    for name, belongs in PAGES.items():
+    if arguments:
+        sys.exit(f"results_table: {arguments[0]} was not understood; see --help")
+    for name, (recorded, belongs) in PAGES.items():
+        folder = RESULTS / recorded
         page = pathlib.Path(name)
         text = page.read_text()
         if BEGIN not in text or END not in text:

@@ -12,7 +12,6 @@
 // consecutive tickets reach the bus as whole lines.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "grosr/queue/ring.hpp"
@@ -194,7 +193,8 @@ class egress {
       if (!whole) break;
       more = take(r, ticket);
     }
-    if (popped != 0) std::atomic_ref(consumed_).store(consumed_ + popped, std::memory_order_release);
+    if (popped != 0)
+      simt::atomic_ref<std::uint64_t>(consumed_).store(consumed_ + popped, simt::release);
     return popped;
   }
 
@@ -206,7 +206,7 @@ class egress {
 
   /// Records popped so far. Any thread.
   std::uint64_t consumed() const {
-    return std::atomic_ref(const_cast<std::uint64_t&>(consumed_)).load(std::memory_order_acquire);
+    return simt::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(consumed_)).load(simt::acquire);
   }
 
   /// Tickets taken so far, read from device memory. Any thread.

@@ -169,9 +169,10 @@ GROSR_DEVICE inline bool has_reply(const view& v, const pending& p, long& result
 
 /// Waits for the reply. Any lanes.
 GROSR_DEVICE inline long await_reply(const view& v, const pending& p) {
-  // A look across the bus takes a microsecond on a GPU, and so does the record on its way there:
-  // at first two looks are under way, half of that apart.
-  constexpr unsigned eager = 6, first_ns = 300, apart_ns = 300;
+  // A look across the bus takes a microsecond on a GPU, and a record half of that on its way there.
+  // So the first look is not made at once, and at first two are under way. With thousands of warps
+  // that wait the bus has no room for more looks, hence pauses then.
+  constexpr unsigned eager = 3, first_ns = 700, apart_ns = 350;
   const simt::bus_word* at = v.replies + p.slot;
   simt::space_looks(first_ns);
   simt::bus_word older = simt::bus_load(at);  // A2: pairs with R2 in reply()
@@ -187,7 +188,7 @@ GROSR_DEVICE inline long await_reply(const view& v, const pending& p) {
   long result = 0;
   for (unsigned turn = 0; !has_reply(v, p, result); ++turn) {
     if (turn % 16 == 0) v.bell.ring();
-    simt::pause(turn + 1, "the reply to a system call");
+    simt::pause(turn + 3, "the reply to a system call");
   }
   return result;
 }
