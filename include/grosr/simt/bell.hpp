@@ -59,7 +59,7 @@ class bell_ref {
 /// Owner of a bell, and the sleeper's side: one thread at a time.
 class bell {
  public:
-  static constexpr std::chrono::milliseconds longest_round{100};
+  static constexpr std::chrono::milliseconds longest_round{150};
 
   /// `rung` is called when a device has rung, before the sleeper wakes and on another thread: some
   /// work can be done a wake-up earlier there. It must not use CUDA. Throws error(device_lost).

@@ -172,7 +172,7 @@ GROSR_DEVICE inline long await_reply(const view& v, const pending& p) {
   // A look across the bus takes a microsecond on a GPU, and a record half of that on its way there.
   // So the first look is not made at once, and at first two are under way. With thousands of warps
   // that wait the bus has no room for more looks, hence pauses then.
-  constexpr unsigned eager = 3, first_ns = 700, apart_ns = 350;
+  constexpr unsigned eager = 3, first_ns = 300, apart_ns = 300;
   const simt::bus_word* at = v.replies + p.slot;
   simt::space_looks(first_ns);
   simt::bus_word older = simt::bus_load(at);  // A2: pairs with R2 in reply()

@@ -92,8 +92,8 @@ void rate_row(session& s, const std::string& name, double least, double cpu_alon
 
 void rate_rows(session& s) {
   const device_properties p = s.where.properties();
-  const simt::shape warps = s.gpu() ? simt::shape{p.sms * 2, 256} : simt::shape{2, 64};
-  const simt::shape lanes = s.gpu() ? simt::shape{p.sms * 2, 1024} : simt::shape{2, 64};
+  const simt::shape warps = s.gpu() ? simt::shape{p.sms * 4, 64} : simt::shape{2, 64};
+  const simt::shape lanes = s.gpu() ? simt::shape{p.sms * 4, 32} : simt::shape{2, 64};
   for (unsigned threads : {1u, 8u}) {
     const sys::server server(s.where, with_threads(s.sized(threads, 1u)));
     const std::string by = ", " + grouped(s.sized(threads, 1u)) + " service threads";
