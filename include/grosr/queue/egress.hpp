@@ -62,7 +62,12 @@ class egress_ref {
   /// Whether the record before this ticket's, a lap ago, was consumed. Any lane.
   GROSR_DEVICE bool has_room(std::uint64_t ticket) const { return has_room(ticket, known_credit()); }
   GROSR_DEVICE bool has_room(std::uint64_t ticket, std::uint64_t known) const {
-    return ticket < known + mask_ + 1 || ask_for_room(ticket, known);
+    return knows_room(ticket, known) || ask_for_room(ticket, known);
+  }
+
+  /// The same as far as `known` says: lanes that have the same one agree.
+  GROSR_DEVICE bool knows_room(std::uint64_t ticket, std::uint64_t known) const {
+    return ticket < known + mask_ + 1;
   }
 
   /// One lane writes the record of its ticket, for which there is room. Costs the bus four writes

@@ -39,10 +39,10 @@ GROSR_DEVICE inline std::uint32_t claim_each(const view& v, const queue::places_
   }
 }
 
-/// Waits until there is room for `count` records from `first` on. Lanes of `mask` together.
+/// Waits until there is room for the record of ticket `last`. Lanes of `mask` together.
 GROSR_DEVICE GROSR_NOINLINE inline void await_room(const view& v, const queue::egress_ref& ring,
                                                    std::uint32_t mask, std::uint64_t last) {
-  if (simt::lane_id() == simt::lowest_bit(mask)) {
+  if (simt::lane_id() == simt::lowest_bit(mask) && !ring.has_room(last)) {
     v.bell.ring();
     simt::wait_until([&] { return ring.has_room(last); }, simt::forever, nullptr,
                      "room for a system call");
@@ -117,7 +117,8 @@ GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attem
     say_nothing(r);
   }
   const std::uint64_t last = got.first + simt::popcount(mask) - 1;
-  if (!ring.has_room(last, got.known)) [[unlikely]]
+  // All of them wait or none: what each would find across the bus may differ.
+  if (!ring.knows_room(last, got.known)) [[unlikely]]
     await_room(v, ring, mask, last);
   ring.write_all(mask, got.first, r.pack());
   return has_slot;
