@@ -15,36 +15,54 @@
 namespace grosr::sys {
 namespace {
 
-constexpr std::uint64_t most_arguments = 64;
 constexpr std::size_t most_waiting = 16 << 20;  // bytes that may wait to be written
 
-std::string_view text_at(std::uint64_t at) {
-  return at == 0 ? "(null)" : reinterpret_cast<const char*>(at);
+std::uint64_t word_at(std::uint64_t at, std::uint64_t i) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, reinterpret_cast<const char*>(at + 8 * i), sizeof word);
+  return word;
+}
+
+std::uint64_t count_of(const call_record& c) { return word_at(c.argument[1], 0) & 0xffffffff; }
+
+/// Text of `word >> 32` bytes at an argument.
+std::string_view text_of(const call_record& c, std::uint64_t argument, std::uint64_t word) {
+  const std::uint64_t at = c.argument[argument % max_arguments];
+  return at == 0 ? "(null)" : std::string_view(reinterpret_cast<const char*>(at), word >> 32);
 }
 
 std::string formatted(const call_record& c) {
-  const auto* words = reinterpret_cast<const std::uint64_t*>(c.argument[1]);
   fmt::dynamic_format_arg_store<fmt::format_context> values;
-  std::uint64_t count = 0;
-  std::memcpy(&count, words, sizeof count);
-  for (std::uint64_t i = 0; i < std::min(count, most_arguments); ++i) {
-    std::uint64_t kind = 0, word = 0;
-    std::memcpy(&kind, words + 1 + 2 * i, sizeof kind);
-    std::memcpy(&word, words + 2 + 2 * i, sizeof word);
-    switch (static_cast<printed>(kind)) {
-      case printed::integer: values.push_back(static_cast<std::int64_t>(word)); break;
-      case printed::natural: values.push_back(word); break;
-      case printed::real: values.push_back(std::bit_cast<double>(word)); break;
-      case printed::character: values.push_back(static_cast<char>(word)); break;
-      case printed::boolean: values.push_back(word != 0); break;
-      case printed::pointer: values.push_back(reinterpret_cast<const void*>(word)); break;
-      case printed::text: values.push_back(std::string(text_at(c.argument[word % max_arguments]))); break;
+  for (std::uint64_t i = 0; i < count_of(c); ++i) {
+    const std::uint64_t word = word_at(c.argument[1], 2 + 2 * i);
+    switch (static_cast<printed>(word_at(c.argument[1], 1 + 2 * i))) {
+      case printed::integer:
+        values.push_back(static_cast<std::int64_t>(word));
+        break;
+      case printed::natural:
+        values.push_back(word);
+        break;
+      case printed::real:
+        values.push_back(std::bit_cast<double>(word));
+        break;
+      case printed::character:
+        values.push_back(static_cast<char>(word));
+        break;
+      case printed::boolean:
+        values.push_back(word != 0);
+        break;
+      case printed::pointer:
+        values.push_back(reinterpret_cast<const void*>(word));
+        break;
+      case printed::text:
+        values.push_back(std::string(text_of(c, word & 0xffffffff, word)));
+        break;
     }
   }
-  const std::string_view format = text_at(c.argument[0]);
+  const std::string_view format = text_of(c, 0, word_at(c.argument[1], 0));
   try {
     return fmt::vformat(format, values);
-  } catch (const fmt::format_error& e) {
+  } catch (const std::exception& e) {  // fmt's, or there is no memory for so wide a field
     return fmt::format("{} [print: {}]\n", format, e.what());
   }
 }
@@ -53,7 +71,9 @@ std::string formatted(const call_record& c) {
 
 /// Under the lock of the shard.
 void service::print(const call_record& c) {
-  if (!may_use(c.argument[0], 1) || !may_use(c.argument[1], 8)) return;
+  if (!may_use(c.argument[0], 1) || !may_use(c.argument[1], 8) ||
+      !may_use(c.argument[1], 8 + 16 * count_of(c)))
+    return;
   const std::string text = formatted(c);
   bool full = false;
   {

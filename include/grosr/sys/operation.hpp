@@ -23,8 +23,8 @@ struct part {
   GROSR_DEVICE bool comes() const { return how != travel::to_server; }
 };
 
-/// A call before it is made. `Parts`: how many of its arguments are pointers; `Bulk`: whether part 0 may be long,
-/// so that a whole block copies it.
+/// A call before it is made. `Parts`: how many of its arguments are pointers; `Bulk`: whether part
+/// 0 may be long, so that a whole block copies it.
 template <unsigned Parts, bool Bulk = false>
 struct operation {
   static constexpr unsigned parts = Parts;
@@ -32,6 +32,9 @@ struct operation {
 
   call_record record{};
   part part_of[Parts == 0 ? 1 : Parts];
+  /// Bytes that the host sees stay where they are until the call has ended. Not so if the caller
+  /// goes on before: they travel like others.
+  bool stays = true;
 
   GROSR_DEVICE explicit operation(call_number number, std::uint8_t flags = flag_wrapped) {
     record.number = number;
@@ -44,8 +47,8 @@ GROSR_DEVICE inline bool host_sees(const view& v, const void* p, std::size_t byt
   if (v.host_sees_all) return true;
   const auto begin = reinterpret_cast<std::uint64_t>(p);
   const shared_ranges& ranges = *v.shared;
-  const std::uint32_t count = simt::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(ranges.count))
-                                  .load(simt::acquire);
+  const std::uint32_t count =
+      simt::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(ranges.count)).load(simt::acquire);
   for (std::uint32_t i = 0; i < count; ++i)
     if (begin >= ranges.at[i].begin && begin + bytes <= ranges.at[i].end) return true;
   return false;
@@ -78,7 +81,7 @@ struct stowage {
       offset[i] = in_place;
       if (p.bytes == 0) return;
       good = good && p.at != nullptr;
-      if (!good || host_sees(v, p.at, p.bytes)) return;
+      if (!good || (o.stays && host_sees(v, p.at, p.bytes))) return;
       // The content begins where the other end of the copy does within 16 bytes.
       offset[i] = (total + 15u) / 16 * 16 +
                   static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p.at) & 15);

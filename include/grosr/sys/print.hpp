@@ -15,12 +15,18 @@ namespace detail {
 template <class T>
 constexpr printed kind_of_printed() {
   using type = std::remove_cvref_t<T>;
-  if constexpr (std::is_same_v<type, bool>) return printed::boolean;
-  else if constexpr (std::is_same_v<type, char>) return printed::character;
-  else if constexpr (std::is_floating_point_v<type>) return printed::real;
-  else if constexpr (std::is_convertible_v<T, const char*>) return printed::text;
-  else if constexpr (std::is_pointer_v<type>) return printed::pointer;
-  else if constexpr (std::is_enum_v<type>) return printed::integer;
+  if constexpr (std::is_same_v<type, bool>)
+    return printed::boolean;
+  else if constexpr (std::is_same_v<type, char>)
+    return printed::character;
+  else if constexpr (std::is_floating_point_v<type>)
+    return printed::real;
+  else if constexpr (std::is_convertible_v<T, const char*>)
+    return printed::text;
+  else if constexpr (std::is_pointer_v<type>)
+    return printed::pointer;
+  else if constexpr (std::is_enum_v<type>)
+    return printed::integer;
   else {
     static_assert(std::is_integral_v<type>,
                   "grosr: print takes numbers, characters, bools, pointers and const char*");
@@ -38,40 +44,52 @@ GROSR_DEVICE std::uint64_t printed_word(const T& value) {
     return word_of(value);
 }
 
-/// Text with its end, or as much of it as one call carries.
-GROSR_DEVICE inline part text_to(unsigned argument, const char* text) {
-  constexpr std::uint32_t most = 16384;
+/// Bytes of each of `texts` texts that one call carries.
+constexpr std::uint32_t most_of_text(unsigned texts) {
+  constexpr std::uint32_t all = piece_bytes - 4096;  // the rest is for the words
+  return all / texts < 16384 ? all / texts : 16384;
+}
+
+/// Text without its end, as much of it as `most`.
+GROSR_DEVICE inline part text_to(unsigned argument, const char* text, std::uint32_t most) {
   std::uint32_t n = 0;
   if (text != nullptr)
-    while (n < most - 1 && text[n] != 0) ++n;
-  return bytes_to(argument, text, text != nullptr ? n + 1 : 0);
+    while (n < most && text[n] != 0) ++n;
+  return bytes_to(argument, text, n);
 }
 
 }  // namespace detail
 
-/// Writes one text, formatted as fmt::format does it: the format, up to 16 KB, is read on the host.
+/// Writes one text, formatted as fmt::format does it: the format is read on the host. Of the format
+/// and of each argument that is text, 16 KB are taken (12 KB where there are 4 such arguments).
 /// Each text is written whole; those of one warp's lanes in the order of lanes. Does not wait for
 /// the host, but for room; nothing that was accepted is lost, whatever becomes of the kernel. 0, or
-/// -EAGAIN when there was no room for too long, -EFAULT for a null format. Lanes, a warp, a block or
-/// a grid print one text each. At most 4 arguments are const char*.
+/// -EAGAIN when there was no room for too long, -EFAULT for a null format. Lanes, a warp, a block
+/// or a grid print one text each. At most 4 arguments are const char*.
 template <class Caller, class... Arguments>
 GROSR_DEVICE long print(const Caller& c, const char* format, const Arguments&... arguments) {
   constexpr unsigned count = sizeof...(Arguments);
   constexpr unsigned texts =
       (0u + ... + (detail::kind_of_printed<const Arguments&>() == printed::text ? 1u : 0u));
   static_assert(texts <= 4, "grosr: print takes at most 4 arguments that are texts");
+  static_assert(count <= 64, "grosr: print takes at most 64 arguments");
+  constexpr std::uint32_t most = detail::most_of_text(1 + texts);
+  // How many arguments and how long the format is; then of each its kind, and its value or, of a
+  // text, which argument of the call it is and how long.
   std::uint64_t words[1 + 2 * count];
-  words[0] = count;
   auto o = detail::make<2 + texts>(call_print, format, words);
-  o.part_of[0] = detail::text_to(0, format);
+  o.stays = false;
+  o.part_of[0] = detail::text_to(0, format, most);
   if (format == nullptr) o.part_of[0].bytes = 1;
+  words[0] = count | std::uint64_t{o.part_of[0].bytes} << 32;
   unsigned at = 1, next_text = 2;
-  const auto add = [&](const auto& value) {
+  [[maybe_unused]] const auto add = [&](const auto& value) {
     using type = std::remove_cvref_t<decltype(value)>;
     words[at++] = static_cast<std::uint64_t>(detail::kind_of_printed<const type&>());
     if constexpr (detail::kind_of_printed<const type&>() == printed::text) {
-      o.part_of[next_text] = detail::text_to(next_text, value);
-      words[at++] = next_text++;
+      o.part_of[next_text] = detail::text_to(next_text, value, most);
+      words[at++] = next_text | std::uint64_t{o.part_of[next_text].bytes} << 32;
+      ++next_text;
     } else {
       words[at++] = detail::printed_word(value);
     }
