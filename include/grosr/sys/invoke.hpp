@@ -1,5 +1,5 @@
-// Making a call: begin() brings it to the server, finish() its result and bytes back. A blocking call
-// is both; a started one returns the token in between.
+// Making a call: begin() brings it to the server, finish() its result and bytes back. A blocking
+// call is both; a started one returns the token in between.
 #pragma once
 
 #include "grosr/simt/shared.hpp"
@@ -9,8 +9,8 @@
 
 namespace grosr::sys {
 
-/// A call that was begun. Belongs to the group that made it: those lanes, warp 0 of the block; others
-/// of the block hold one that only says so.
+/// A call that was begun. Belongs to the group that made it: those lanes, warp 0 of the block;
+/// others of the block hold one that only says so.
 template <granularity G, unsigned Parts, bool Bulk>
 struct token {
   pending call;
@@ -73,30 +73,49 @@ GROSR_DEVICE void stow(const view& v, const stowage<Parts>& s, const part& p, un
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c, operation<Parts, Bulk> o) {
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
+                                                          operation<Parts, Bulk> o) {
   const view& v = c.where();
   token<Caller::group, Parts, Bulk> t;
   std::uint64_t deadline = 0;
+  // Another kind of call is another place, though it is the same line.
+  std::uint32_t mask = simt::active_mask_by(Parts * 2 + (Bulk ? 1 : 0), true), rest = 0;
   for (unsigned turn = 0;; ++turn) {
-    const std::uint32_t mask = simt::active_mask_by(Parts * 2 + (Bulk ? 1 : 0), true);
     // Nobody waits while holding something: who does not get all of it gives back what it has.
-    const bool claimed = try_claim(v, mask, t, o);
-    const std::uint32_t able = simt::ballot(mask, claimed);
-    if (claimed) {
+    bool goes = try_claim(v, mask, t, o), done = false;
+    std::uint32_t able = simt::ballot(mask, goes);
+    const bool all = able == mask;
+    if (!all) [[unlikely]] {
+      // Calls keep the order of lanes: behind one that lacks room nobody goes.
+      const std::uint32_t lacking = simt::ballot(mask, !goes && t.code == 0);
+      if (lacking != 0) able &= (lacking & (~lacking + 1)) - 1;
+      goes = (able >> simt::lane_id() & 1) != 0;
+    }
+    if (goes) {
       for_parts<Parts>([&](unsigned i) { stow(v, t.where, o.part_of[i], i, 0, 1); });
       call_record r = addressed(v, t, o);
-      t.waits = try_issue(v, able, c.attempts(), r, t.call);
-      if (t.waits) return t;
-      t.where.free(v);
+      done = t.waits = try_issue(v, able, c.attempts(), r, t.call, rest);
     }
-    if (t.code != 0) return t;
-    const bool again = reclaim_any(v);
-    if (!again && (c.attempts() || (turn != 0 && simt::clock_ns() > deadline))) break;
+    if (!done) t.where.free(v);
+    if (!all) [[unlikely]]
+      rest = simt::ballot(mask, !done && t.code == 0);
+    if (done || t.code != 0) return t;
+    // The rest stays together, and tries again.
+    mask = rest;
+    const unsigned leader = simt::lowest_bit(mask);
+    enum : std::uint32_t { waits, tries, gives_up } next = waits;
     if (turn == 0) deadline = simt::clock_ns() + v.patience_ns;
+    if (simt::lane_id() == leader) {
+      if (reclaim_any(v))
+        next = tries;
+      else if (c.attempts() || (turn != 0 && simt::clock_ns() > deadline))
+        next = gives_up;
+      v.bell.ring();
+    }
+    const std::uint32_t agreed = simt::shuffle(mask, static_cast<std::uint32_t>(next), leader);
+    if (agreed == gives_up) break;
     t = {};
-    if (again) continue;
-    v.bell.ring();
-    simt::pause(turn, "room for a system call");
+    if (agreed == waits) simt::pause(turn, "room for a system call");
   }
   t.code = -EAGAIN;
   return t;
@@ -123,15 +142,15 @@ GROSR_DEVICE long finish_lane(const Caller& c, token<Caller::group, Parts, Bulk>
 /// Lanes of c.mask() make one call; its lowest lane's. `meet`, if Bulk: how a block copies part 0.
 template <class Caller, unsigned Parts, bool Bulk, class StowBulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, operation<Parts, Bulk> o,
-                                                   StowBulk&& stow_bulk) {
+                                                          StowBulk&& stow_bulk) {
   const view& v = c.where();
   const std::uint32_t mask = c.mask();
   const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
   const unsigned rank = simt::rank_in(mask, lane), size = simt::popcount(mask);
   for_parts<Parts>([&](unsigned i) {
     part& p = o.part_of[i];
-    p.at = reinterpret_cast<void*>(
-        simt::shuffle(mask, reinterpret_cast<std::uint64_t>(p.at), leader));
+    p.at =
+        reinterpret_cast<void*>(simt::shuffle(mask, reinterpret_cast<std::uint64_t>(p.at), leader));
     p.bytes = simt::shuffle(mask, p.bytes, leader);
   });
   token<Caller::group, Parts, Bulk> t;
@@ -143,9 +162,8 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
       claimed = simt::shuffle(mask, claimed ? 1u : 0u, leader) != 0;
       t.where.chunk = simt::shuffle(mask, t.where.chunk, leader);
       t.where.size = simt::shuffle(mask, t.where.size, leader);
-      for_parts<Parts>([&](unsigned i) {
-        t.where.offset[i] = simt::shuffle(mask, t.where.offset[i], leader);
-      });
+      for_parts<Parts>(
+          [&](unsigned i) { t.where.offset[i] = simt::shuffle(mask, t.where.offset[i], leader); });
       if (claimed) {
         for_parts<Parts, (Bulk ? 1 : 0)>(
             [&](unsigned i) { stow(v, t.where, o.part_of[i], i, rank, size); });
@@ -218,12 +236,12 @@ GROSR_DEVICE void copy_staged(const block_stage& b) {
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_block(const Caller& c, operation<Parts, Bulk> o) {
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_block(const Caller& c,
+                                                           operation<Parts, Bulk> o) {
   using call_token = token<Caller::group, Parts, Bulk>;
   block_stage& b = simt::block_shared<block_stage>();
   if constexpr (Caller::order != ordering::consumer) simt::sync_block();
-  const bool all_copy =
-      Bulk && Caller::order != ordering::consumer && o.part_of[0].goes();
+  const bool all_copy = Bulk && Caller::order != ordering::consumer && o.part_of[0].goes();
   call_token t;
   if (simt::warp_id() == 0) {
     bool copied = false;
@@ -328,7 +346,8 @@ GROSR_DEVICE bool comes_to_call(const Caller& c) {
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_grid(const Caller& c, operation<Parts, Bulk> o) {
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_grid(const Caller& c,
+                                                          operation<Parts, Bulk> o) {
   token<Caller::group, Parts, Bulk> t;
   if (comes_to_call(c) && simt::warp_id() == 0) {
     t = begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
@@ -372,7 +391,8 @@ GROSR_DEVICE long finish_grid(const Caller& c, token<Caller::group, Parts, Bulk>
 }
 
 template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE token<Caller::group, Parts, Bulk> begin(const Caller& c, const operation<Parts, Bulk>& o) {
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin(const Caller& c,
+                                                     const operation<Parts, Bulk>& o) {
   if constexpr (Caller::group == granularity::lane) return begin_lane(c, o);
   if constexpr (Caller::group == granularity::warp)
     return begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
@@ -428,7 +448,8 @@ template <class Caller, unsigned Parts, bool Bulk>
 GROSR_DEVICE long drop(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.begun()) return t.code;
   if (Caller::group == granularity::lane || simt::lane_id() == simt::lowest_bit(c.mask()))
-    detach(c.where(), t.call, t.where.chunk == no_place ? no_place : t.where.chunk * 4 + t.where.size);
+    detach(c.where(), t.call,
+           t.where.chunk == no_place ? no_place : t.where.chunk * 4 + t.where.size);
   t.waits = false;
   return 0;
 }

@@ -92,9 +92,10 @@ GROSR_DEVICE inline void say_nothing(call_record& r) {
 }
 
 /// Each lane of `mask` writes its record, the slot filled in; they call together, and each learns
-/// for itself whether there was a slot. With `attempt` there must be room for all of them as well.
+/// for itself whether there was a slot: the lowest ones have it, and those that have none learn
+/// which lanes have none. With `attempt` there must be room for all of them as well.
 GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attempt, call_record& r,
-                                   pending& p) {
+                                   pending& p, std::uint32_t& without) {
   const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
   const unsigned rank = simt::rank_in(mask, lane);
   const std::uint32_t shard = simt::shuffle(mask, shard_here(v), leader);
@@ -106,6 +107,7 @@ GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attem
   got.slots.word = simt::shuffle(mask, got.slots.word, leader);
   got.slots.bits = simt::shuffle(mask, got.slots.bits, leader);
   const bool has_slot = rank < simt::popcount(got.slots.bits);
+  if (!has_slot) without = mask & ~simt::lowest_bits(mask, simt::popcount(got.slots.bits));
   if (attempt) {
     mask = simt::ballot(mask, has_slot);
     if (!has_slot) return false;
