@@ -360,22 +360,18 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_grid(const Caller& c,
   return t;
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
-GROSR_DEVICE long finish_grid(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
-  const view& v = c.where();
-  if (t.calls)
-    t.code = finish_warp(v, simt::full_mask, t,
-                         [&](auto& mine, long result, unsigned rank, unsigned size) {
-                           take_parts<0>(v, mine, mine.where, result, rank, size);
-                         });
+/// What a call of a grid ends with: the result, of those that learn it. `calls`: the warp that
+/// made it, and has it.
+template <class Caller>
+GROSR_DEVICE long tell_grid(const Caller& c, bool calls, long code) {
   if constexpr (Caller::order == ordering::producer) {
-    return t.code;
+    return code;
   } else {
     block_stage& b = simt::block_shared<block_stage>();
     simt::atomic_ref<std::uint32_t> done(c.point().done);
     if (simt::thread_id() == 0) {
-      if (t.calls) {
-        c.point().result = t.code;
+      if (calls) {
+        c.point().result = code;
         done.store(1, simt::release);  // R4: pairs with A4
       } else {
         simt::wait_until([&] { return done.load(simt::acquire) != 0; },  // A4
@@ -388,6 +384,17 @@ GROSR_DEVICE long finish_grid(const Caller& c, token<Caller::group, Parts, Bulk>
     simt::sync_block();
     return result;
   }
+}
+
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE long finish_grid(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
+  const view& v = c.where();
+  if (t.calls)
+    t.code = finish_warp(v, simt::full_mask, t,
+                         [&](auto& mine, long result, unsigned rank, unsigned size) {
+                           take_parts<0>(v, mine, mine.where, result, rank, size);
+                         });
+  return tell_grid(c, t.calls, t.code);
 }
 
 template <class Caller, unsigned Parts, bool Bulk>

@@ -58,37 +58,63 @@ GROSR_DEVICE inline std::uint32_t at_once(const Caller& c, const void* at, std::
       least <= piece_bytes || host_sees(c.where(), at, least) ? least : piece_bytes);
 }
 
+template <bool Ahead, class Caller, class Piece>
+GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piece&& piece);
+
+/// The same for a grid: the warp that calls makes all of its calls.
+template <bool Ahead, class Caller, class Piece>
+GROSR_DEVICE long in_pieces_of_grid(const Caller& c, const void* at, std::size_t n, Piece&& piece) {
+  const bool calls = comes_to_call(c) && simt::warp_id() == 0;
+  long result = -EINPROGRESS;
+  if (calls) {
+    const caller<granularity::warp> mine(&c.where(), simt::full_mask, nullptr, c.attempts());
+    result = in_pieces<Ahead>(mine, at, n, piece);
+  }
+  return tell_grid(c, calls, result);
+}
+
 /// A call that moves `n` bytes at `at`, cut into pieces that `piece(offset, bytes)` makes
 /// operations of; a started call moves one piece. Ends at the first that fails or is short. With
 /// `Ahead` a piece is begun before the one before it has ended, where there is room.
 template <bool Ahead, class Caller, class Piece>
 GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piece&& piece) {
-  std::uint32_t now = at_once(c, at, n);
-  auto t = begin(c, piece(std::size_t{0}, now));
-  if constexpr (Caller::started) {
-    if (t.begun()) c.where().bell.ring();
-    return t;
+  if constexpr (Caller::group == granularity::grid && !Caller::started) {
+    return in_pieces_of_grid<Ahead>(c, at, n, piece);
   } else {
-    for (std::size_t moved = 0;;) {
-      const std::size_t left = now < piece_bytes ? 0 : n - moved - now;
-      const auto next = static_cast<std::uint32_t>(left < piece_bytes ? left : piece_bytes);
-      decltype(t) ahead;
-      if (Ahead && next != 0) ahead = begin(c.attempt(), piece(moved + now, next));
-      const long result = finish(c, t);
-      // Who is not told the result goes along with the others.
-      const bool told = Caller::order != ordering::producer || result != -EINPROGRESS;
-      const bool whole = !told || result == static_cast<long>(now);
-      if (!whole || next == 0) {
-        if (Ahead && next != 0) finish(c.attempt(), ahead);
-        if (told && result >= 0) moved += static_cast<std::size_t>(result);
-        if (told && result < 0 && moved == 0) return result;
-        return told ? static_cast<long>(moved) : result;
+    if constexpr (Caller::group == granularity::warp) {
+      const unsigned leader = simt::lowest_bit(c.mask());
+      n = simt::shuffle(c.mask(), std::uint64_t{n}, leader);
+      at = reinterpret_cast<const void*>(
+          simt::shuffle(c.mask(), reinterpret_cast<std::uint64_t>(at), leader));
+    }
+    const bool may_be_ahead = Ahead && at != nullptr;  // the first one says what is wrong
+    std::uint32_t now = at_once(c, at, n);
+    auto t = begin(c, piece(std::size_t{0}, now));
+    if constexpr (Caller::started) {
+      if (t.begun()) c.where().bell.ring();
+      return t;
+    } else {
+      for (std::size_t moved = 0;;) {
+        const std::size_t left = now < piece_bytes ? 0 : n - moved - now;
+        const auto next = static_cast<std::uint32_t>(left < piece_bytes ? left : piece_bytes);
+        decltype(t) ahead;
+        if (may_be_ahead && next != 0) ahead = begin(c.attempt(), piece(moved + now, next));
+        const long result = finish(c, t);
+        // Who is not told the result goes along with the others.
+        const bool told = Caller::order != ordering::producer || result != -EINPROGRESS;
+        const bool whole = !told || result == static_cast<long>(now);
+        if (!whole || next == 0) {
+          if (may_be_ahead && next != 0) finish(c.attempt(), ahead);
+          if (told && result >= 0) moved += static_cast<std::size_t>(result);
+          if (told && result < 0 && moved == 0) return result;
+          return told ? static_cast<long>(moved) : result;
+        }
+        moved += now;
+        now = next;
+        if (Ahead) t = ahead;
+        // There was no room while another piece was held; now nothing is.
+        if (!Ahead || t.code == -EAGAIN) t = begin(c, piece(moved, now));
       }
-      moved += now;
-      now = next;
-      if (Ahead) t = ahead;
-      // There was no room while another piece was held; now nothing is.
-      if (!Ahead || t.code == -EAGAIN) t = begin(c, piece(moved, now));
     }
   }
 }
