@@ -104,9 +104,9 @@ bool service::allows(const linux_call& info, const call_record& c) const {
       return p.network;
     case group::memory:
       if (c.number == SYS_mmap)
-        return (c.argument[2] & PROT_EXEC) == 0 && (c.argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0;
-      return !is_memory_of_host(c.number) ||
-             mapped_.holds(c.argument[0], c.argument[1]);
+        return (c.argument[2] & PROT_EXEC) == 0 &&
+               (c.argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0;
+      return !is_memory_of_host(c.number) || mapped_.holds(c.argument[0], c.argument[1]);
     case group::process:
       return p.process;
     case group::system:
@@ -176,11 +176,15 @@ long service::check(const linux_call& info, const call_record& c, unsigned threa
 
 /// A path as the host has it: no kernel can change it any more.
 long service::copy_path(std::uint64_t at, char (&path)[PATH_MAX]) {
-  const auto arena_end = reinterpret_cast<std::uint64_t>(arena_.data()) + arena_.bytes();
-  if (copies_ && at < arena_end && may_use(at, 1)) {
-    const std::size_t most = std::min<std::uint64_t>(PATH_MAX, arena_end - at);
-    std::memcpy(path, reinterpret_cast<const char*>(at), most);
-    return std::memchr(path, 0, most) != nullptr ? 0 : -ENAMETOOLONG;
+  const auto arena = reinterpret_cast<std::uint64_t>(arena_.data());
+  if (at >= arena && at - arena < arena_.bytes()) {
+    const std::size_t most = std::min<std::uint64_t>(PATH_MAX, arena_.bytes() - (at - arena));
+    const auto* from = reinterpret_cast<const char*>(at);
+    const std::size_t n = ::strnlen(from, most);  // behind it lie other calls' bytes
+    if (n == most) return -ENAMETOOLONG;
+    std::memcpy(path, from, n);
+    path[n] = 0;
+    return 0;
   }
   // Anywhere in this process: the kernel copies, page by page, and says where there is none.
   for (std::size_t n = 0; n < PATH_MAX;) {
@@ -216,8 +220,9 @@ long service::call_path(const call_record& c, const linux_call& info) {
   long bad = 0;
   switch (c.number) {
     case SYS_openat:
-      return (bad = text(1)) ? bad
-                             : opened(f.openat(number(0), path, number(2), static_cast<unsigned>(a[3])));
+      return (bad = text(1))
+                 ? bad
+                 : opened(f.openat(number(0), path, number(2), static_cast<unsigned>(a[3])));
     case SYS_unlinkat:
       return (bad = text(1)) ? bad : f.unlinkat(number(0), path, number(2));
     case SYS_mkdirat:
@@ -247,8 +252,9 @@ long service::call_path(const call_record& c, const linux_call& info) {
     case SYS_open:
       return (bad = text(0)) ? bad : opened(f.open(path, number(1), static_cast<unsigned>(a[2])));
     case SYS_creat:
-      return (bad = text(0)) ? bad
-                             : opened(f.open(path, O_CREAT | O_WRONLY | O_TRUNC, static_cast<unsigned>(a[1])));
+      return (bad = text(0))
+                 ? bad
+                 : opened(f.open(path, O_CREAT | O_WRONLY | O_TRUNC, static_cast<unsigned>(a[1])));
     case SYS_unlink:
       return (bad = text(0)) ? bad : f.unlink(path);
     case SYS_rmdir:
