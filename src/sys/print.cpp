@@ -79,6 +79,7 @@ void service::print(const call_record& c) {
   {
     std::lock_guard lock(print_lock_);
     printed_ += text;
+    printed_bytes_ += text.size();
     full = printed_.size() > most_waiting;
   }
   if (full) write_printed(true);
@@ -110,6 +111,7 @@ void service::write_printed(bool all) {
       if (n < 0 && errno == EAGAIN) ::usleep(1000);
       if (n > 0) at += static_cast<std::size_t>(n);
     }
+    written_bytes_.fetch_add(text.size(), std::memory_order_release);
   }
 }
 

@@ -92,7 +92,8 @@ class service {
   void finish(service_thread& t, const request& r, long result, std::uint64_t ns);
 
   // calls.cpp
-  /// Makes a call: its result, or `parked` when it will be replied to later.
+  /// Makes a call: its result, or `parked` when it will be replied to later (which a handler's
+  /// result may be as well, and means nothing).
   static constexpr long parked = -4095;
   long make(service_thread& t, const request& r);
   long call_handler(service_thread& t, const call_record& c);
@@ -154,6 +155,8 @@ class service {
   std::mutex print_lock_;  ///< of printed_
   std::mutex write_lock_;  ///< held by who writes it
   std::string printed_;
+  std::uint64_t printed_bytes_ = 0;  ///< since the start; under print_lock_
+  std::atomic<std::uint64_t> written_bytes_{0};
 
   std::mutex rest_lock_;
   std::condition_variable rest_;

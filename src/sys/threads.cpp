@@ -43,8 +43,8 @@ void service::run(service_thread& t) {
   }
 }
 
-/// Looks once at the thread's own shards and those whose thread rests; now and then at all. How many
-/// calls it made.
+/// Looks once at the thread's own shards and those whose thread rests; now and then at all. How
+/// many calls it made.
 unsigned service::serve(service_thread& t) {
   const auto count = static_cast<std::uint32_t>(shards_.size());
   const auto threads = static_cast<std::uint32_t>(threads_.size());
@@ -87,6 +87,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       q.serial = serial_of(ticket, number, shift);
       if (call_record::number_of(r) == call_nothing) {
         q.call.slot = call_record::slot_of(r);
+        if (q.call.slot >= slots_) return true;  // of a caller that found no slot
         reply(q, refuses ? -ESHUTDOWN : 0);
         return ++light % 256 != 0;
       }
@@ -111,7 +112,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   const bool more = s.ring.ready();
   lock.unlock();
   if (more && resting_.load(std::memory_order_relaxed) != 0) wake_one();
-  if (light != 0) t.counts.add(call_nothing, light, 0, 0, 0);
+  if (light != 0) t.counts.add(call_nothing, light, refuses ? light : 0, 0, 0);
   if (popped != 0) count(t.counts.batches);
   if (!t.batch.empty()) make_all(t);
   if (printed) write_printed(false);
@@ -124,7 +125,7 @@ void service::make_all(service_thread& t) {
   for (const request& q : t.batch) {
     const long result = make(t, q);
     const std::uint64_t after = now_ticks();
-    if (result != parked)
+    if (result != parked || q.call.number >= handler_base)
       finish(t, q, result,
              static_cast<std::uint64_t>(static_cast<double>(after - before) * ns_per_tick_));
     before = after;
@@ -157,11 +158,11 @@ void service::reply(const request& q, long result) {
 }
 
 bool service::something_waits() const {
-  return std::any_of(shards_.begin(), shards_.end(),
-                     [](const auto& s) { return s->ring.ready(); });
+  return std::any_of(shards_.begin(), shards_.end(), [](const auto& s) { return s->ring.ready(); });
 }
 
-/// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made here.
+/// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made
+/// here.
 void service::serve_rung() {
   while (serve(*rung_) != 0) {
   }
@@ -202,7 +203,6 @@ void service::coalesce(unsigned batch, std::chrono::nanoseconds window) {
 }
 
 bool service::drain(std::chrono::nanoseconds limit) {
-  std::lock_guard one_at_a_time(drain_lock_);
   const std::uint64_t began = now_ns();
   const auto until = [&](auto&& done) {
     for (unsigned turn = 0; !done(); ++turn) {
@@ -211,19 +211,31 @@ bool service::drain(std::chrono::nanoseconds limit) {
     }
     return true;
   };
+  const auto ended = [&](std::uint32_t epoch) {
+    const auto none = [&](const auto& t) {
+      return t->under_way[epoch].load(std::memory_order_acquire) == 0;
+    };
+    return std::all_of(threads_.begin(), threads_.end(), none) && none(rung_);
+  };
+  std::unique_lock one_at_a_time(drain_lock_, std::defer_lock);
+  if (!until([&] { return one_at_a_time.try_lock(); })) return false;
   for (const auto& s : shards_) {
     const std::uint64_t taken = s->ring.taken();
     if (!until([&] { return s->ring.consumed() >= taken; })) return false;
   }
-  // What is taken from now on counts with the other epoch.
+  // What is taken from now on counts with the other epoch, where nothing may be left: of a drain
+  // that ran out of time, or of a thread that had read the epoch long before it took records.
   const std::uint32_t old = epoch_.load();
+  if (!until([&] { return ended(1 - old); })) return false;
   epoch_.store(1 - old);
-  return until([&] {
-    const auto none = [&](const auto& t) {
-      return t->under_way[old].load(std::memory_order_acquire) == 0;
-    };
-    return std::all_of(threads_.begin(), threads_.end(), none) && none(rung_);
-  });
+  if (!until([&] { return ended(old); })) return false;
+  // A thread may have left its text to another one, of any epoch, which writes just now.
+  std::uint64_t printed = 0;
+  {
+    std::lock_guard lock(print_lock_);
+    printed = printed_bytes_;
+  }
+  return until([&] { return written_bytes_.load(std::memory_order_acquire) >= printed; });
 }
 
 void service::stop() {
