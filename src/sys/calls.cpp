@@ -12,12 +12,11 @@
 #include <cstring>
 #include <system_error>
 
+#include "sys/linux_result.hpp"
 #include "sys/service.hpp"
 
 namespace grosr::sys {
 namespace {
-
-long errno_or(long result) { return result < 0 ? -errno : result; }
 
 /// Calls that would get around the policy: only a raw one allows them.
 bool goes_around(long number) {
@@ -278,7 +277,8 @@ long service::call_plain(const linux_call& info, const call_record& c) {
   const std::uint64_t* a = c.argument;
   // Before it is gone: the program may get the same addresses at once.
   if (c.number == SYS_munmap) mapped_.remove(a[0], a[1]);
-  const long result = errno_or(::syscall(info.number, a[0], a[1], a[2], a[3], a[4], a[5]));
+  // A sleep that was interrupted would begin anew.
+  const long result = linux_result(info.number, a, info.waits != waiting::other);
   if (result < 0) {
     if (c.number == SYS_munmap) mapped_.add(a[0], a[1]);
     return result;

@@ -8,6 +8,7 @@
 
 #include <new>
 
+#include "sys/linux_result.hpp"
 #include "sys/waiting_call.hpp"
 
 namespace grosr::sys {
@@ -57,22 +58,14 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         // The program's own descriptor: whether to wait is its flag's business.
         return (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 ? -EAGAIN : parked;
       }
-      result = errno_or(info.number == SYS_read
-                            ? ::read(fd, reinterpret_cast<void*>(a[1]), a[2])
-                            : ::write(fd, reinterpret_cast<const void*>(a[1]), a[2]));
+      result = linux_result(info.number, a);
       break;
     case SYS_recvfrom:
     case SYS_sendto: {
       const bool asked = (a[3] & MSG_DONTWAIT) != 0;
-      const auto flags = static_cast<int>(a[3]) | MSG_DONTWAIT;
-      if (info.number == SYS_recvfrom)
-        result = errno_or(::recvfrom(fd, reinterpret_cast<void*>(a[1]), a[2], flags,
-                                     reinterpret_cast<sockaddr*>(a[4]),
-                                     reinterpret_cast<socklen_t*>(a[5])));
-      else
-        result = errno_or(::sendto(fd, reinterpret_cast<const void*>(a[1]), a[2],
-                                   flags | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(a[4]),
-                                   static_cast<socklen_t>(a[5])));
+      const unsigned more = info.number == SYS_sendto ? MSG_DONTWAIT | MSG_NOSIGNAL : MSG_DONTWAIT;
+      const std::uint64_t made[] = {a[0], a[1], a[2], a[3] | more, a[4], a[5]};
+      result = linux_result(info.number, made);
       if (asked) return result;
       if (!waits && (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return result;
       if (result == -EAGAIN) return parked;
@@ -99,8 +92,8 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &bytes) < 0) return -errno;
         return -problem;
       }
-      result = errno_or(::connect(fd, reinterpret_cast<const sockaddr*>(a[1]),
-                                  static_cast<socklen_t>(a[2])));
+      result = errno_or(
+          ::connect(fd, reinterpret_cast<const sockaddr*>(a[1]), static_cast<socklen_t>(a[2])));
       if (result == -EINPROGRESS && waits) {
         connecting = true;
         return parked;
