@@ -79,7 +79,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
   token<Caller::group, Parts, Bulk> t;
   std::uint64_t deadline = 0;
   // Another kind of call is another place, though it is the same line.
-  std::uint32_t mask = simt::active_mask_by(Parts * 2 + (Bulk ? 1 : 0), true), rest = 0;
+  std::uint32_t mask = simt::active_mask(simt::site::here(__PRETTY_FUNCTION__)), rest = 0;
   for (unsigned turn = 0;; ++turn) {
     // Nobody waits while holding something: who does not get all of it gives back what it has.
     bool goes = try_claim(v, mask, t, o), done = false;
