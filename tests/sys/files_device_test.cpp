@@ -50,6 +50,8 @@ struct read_file {
     const long file = open(c, "in", O_RDONLY);
     const long got = pread(c, static_cast<int>(file), to, bytes, offset);
     const long closed = close(c, static_cast<int>(file));
+    const bool notes = Who == by::lane || (Who == by::warp ? simt::lane_id() : simt::thread_id()) == 0;
+    if (!notes) return;
     results[0] = file;
     results[1] = got;
     results[2] = closed;
