@@ -1,7 +1,7 @@
 // Files. Names, arguments and results are those of `man 2`; errors come as negative errno. Calls take
-// the caller first (see caller.hpp); buffers may be device memory, and all threads of a block name the
-// same buffer and length. Blocking calls move any number of
-// bytes; started ones at most piece_bytes of device memory, as a short read or write.
+// the caller first (see caller.hpp); buffers may be device memory. Blocking calls move any number of
+// bytes; started ones at most piece_bytes of device memory, as a short read or write. All threads of
+// a block name the same buffer and length.
 //
 // read, write and lseek share a descriptor's offset among all who use it: of concurrent calls each
 // byte goes to one, in no particular order, and a call of more than piece_bytes is several. Use pread
