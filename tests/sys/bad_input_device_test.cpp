@@ -1,7 +1,7 @@
 // Whatever a kernel asks for that it may not have or that makes no sense: it gets the errno that
 // the documentation names, and nothing else happens.
+#include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "sys/calls.hpp"
 
@@ -41,7 +41,7 @@ struct bad_buffers {
     note(rename(sys, "in", long_path));
     note(rename(sys, nullptr, "in"));
     note(pread(sys, file, to, huge, 199990));
-    note(pread(sys, file, to, huge, std::numeric_limits<std::int64_t>::max()) < 0);
+    note(pread(sys, file, to, huge, INT64_MAX) < 0);
     note(pread(sys, file, to, 8, -1));
     note(pread(sys, -1, to, huge, 0));
     // Told apart from those that a group makes.

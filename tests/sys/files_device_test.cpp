@@ -50,7 +50,8 @@ struct read_file {
     const long file = open(c, "in", O_RDONLY);
     const long got = pread(c, static_cast<int>(file), to, bytes, offset);
     const long closed = close(c, static_cast<int>(file));
-    const bool notes = Who == by::lane || (Who == by::warp ? simt::lane_id() : simt::thread_id()) == 0;
+    const bool notes =
+        Who == by::lane || (Who == by::warp ? simt::lane_id() : simt::thread_id()) == 0;
     if (!notes) return;
     results[0] = file;
     results[1] = got;
@@ -80,8 +81,9 @@ void expect_reads(device d, std::size_t size, std::size_t offset, std::size_t by
   to.copy_to(got);
   std::string wanted(to.size(), 0);
   if (expected != 0) std::copy_n(content.begin() + offset, expected, wanted.begin() + shift);
-  EXPECT_TRUE(std::equal(got.begin(), got.end(), wanted.begin(),
-                         [](unsigned char a, char b) { return a == static_cast<unsigned char>(b); }))
+  EXPECT_TRUE(
+      std::equal(got.begin(), got.end(), wanted.begin(),
+                 [](unsigned char a, char b) { return a == static_cast<unsigned char>(b); }))
       << size << " " << offset << " " << bytes << " " << shift;
   EXPECT_EQ(s.statistics().denied, 0u);
 }
@@ -89,8 +91,8 @@ void expect_reads(device d, std::size_t size, std::size_t offset, std::size_t by
 TEST_P(files, are_read_whole_by_every_group) {
   const struct {
     std::size_t size, offset, bytes, shift;
-  } cases[] = {{1, 0, 1, 0},        {100, 3, 50, 1},        {100, 90, 50, 15},
-               {100, 200, 10, 0},   {300, 0, 300, 7},       {5000, 1, 4096, 3},
+  } cases[] = {{1, 0, 1, 0},         {100, 3, 50, 1},         {100, 90, 50, 15},
+               {100, 200, 10, 0},    {300, 0, 300, 7},        {5000, 1, 4096, 3},
                {70000, 5, 65536, 0}, {200000, 17, 150001, 9}, {300000, 0, 400000, 4}};
   for (const auto& c : cases) {
     expect_reads<by::lane>(where(), c.size, c.offset, c.bytes, c.shift);

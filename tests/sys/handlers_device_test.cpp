@@ -1,6 +1,5 @@
 // Handlers get what kernels pass and kernels get what handlers return, whatever that is.
 #include <atomic>
-#include <limits>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -31,7 +30,6 @@ struct all_types {
 struct more_types {
   static constexpr std::uint16_t number = 1;
   std::atomic<int>* right;
-  pair_of_words operator_result{};
   int operator()(shade a, pair_of_words b, const void* c, std::uint32_t d) const {
     *right += a == shade::dark && b.a == 7 && b.b == -8 && c == right && d == 4000000000u;
     return -5;

@@ -11,7 +11,7 @@
 namespace grosr::sys {
 namespace {
 
-GROSR_DEVICE_SUITE(print);
+GROSR_DEVICE_SUITE(printing);
 
 /// A pipe, and a thread that reads it to its end.
 class reader {
@@ -98,12 +98,12 @@ void expect_in_order(const std::string& text, std::uint32_t warps, std::uint32_t
   EXPECT_EQ(seen, warps * lines * 32);
 }
 
-TEST_P(print, is_complete_and_in_the_order_of_lanes) {
+TEST_P(printing, is_complete_and_in_the_order_of_lanes) {
   const auto kernel = [](server_ref s) { return many_lines{s, 100}; };
   expect_in_order(printed_by(where(), kernel, 1, 64), 2, 100);
 }
 
-TEST_P(print, waits_for_a_slow_reader) {
+TEST_P(printing, waits_for_a_slow_reader) {
   reader r(std::chrono::milliseconds(5));
   const auto lines = static_cast<std::uint32_t>(testing::scaled(200, 20));
   {
@@ -114,7 +114,7 @@ TEST_P(print, waits_for_a_slow_reader) {
   expect_in_order(r.text(), 4, lines);
 }
 
-TEST_P(print, is_complete_in_every_schedule) {
+TEST_P(printing, is_complete_in_every_schedule) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
   bool use_arena = false;
   testing::for_seeds(
@@ -149,7 +149,7 @@ struct all_kinds {
   }
 };
 
-TEST_P(print, knows_all_kinds_of_arguments) {
+TEST_P(printing, knows_all_kinds_of_arguments) {
   for (bool use_arena : {true, false})
     EXPECT_EQ(printed_by(
                   where(), [](server_ref s) { return all_kinds{s}; }, 1, 32, use_arena),
@@ -180,7 +180,7 @@ struct wrong_formats {
   }
 };
 
-TEST_P(print, says_which_format_is_wrong) {
+TEST_P(printing, says_which_format_is_wrong) {
   auto r = make<std::int64_t>(1);
   const std::string text = printed_by(
       where(),
@@ -211,7 +211,7 @@ struct long_texts {
   }
 };
 
-TEST_P(print, takes_long_texts_and_cuts_longer_ones) {
+TEST_P(printing, takes_long_texts_and_cuts_longer_ones) {
   std::string ten(10000, 't'), forty(40000, 'f');
   for (std::size_t i = 0; i < ten.size(); i += 100) ten[i] = static_cast<char>('a' + i / 100 % 26);
   auto at_ten = make<char>(ten.size() + 1), at_forty = make<char>(forty.size() + 1);
@@ -242,7 +242,7 @@ struct by_groups {
   }
 };
 
-TEST_P(print, prints_one_text_a_group) {
+TEST_P(printing, prints_one_text_a_group) {
   auto points = make<grid_point>(2);
   const std::string text = printed_by(
       where(),
@@ -263,19 +263,20 @@ TEST_P(print, prints_one_text_a_group) {
   EXPECT_EQ(count("consumer\n"), 1u);
 }
 
-#if !GROSR_ON_GPU
 // Host backend: a kernel that ends with an exception, or is ended while it hangs.
 struct say_and_throw {
   server_ref sys;
-  void operator()() const {
+  GROSR_DEVICE void operator()() const {
     sys::print(sys, "lane {} was here\n", simt::thread_id());
     simt::sync_block();
+#if !GROSR_ON_GPU
     if (simt::thread_id() == 17) throw std::runtime_error("lane 17 has had enough");
+#endif
     for (unsigned turn = 0;; ++turn) simt::pause(turn, "the end of the world");
   }
 };
 
-TEST_P(print, outlives_a_kernel_that_throws) {
+TEST_P(printing, outlives_a_kernel_that_throws) {
   if (where().is_cuda()) GTEST_SKIP() << "exceptions are the host backend's";
   for (bool use_arena : {true, false}) {
     reader r;
@@ -288,7 +289,6 @@ TEST_P(print, outlives_a_kernel_that_throws) {
       EXPECT_NE(text.find("lane " + std::to_string(i) + " was here\n"), std::string::npos) << i;
   }
 }
-#endif
 
 struct say_and_hang {
   server_ref sys;
@@ -301,7 +301,7 @@ struct say_and_hang {
   }
 };
 
-TEST_P(print, is_written_while_the_kernel_hangs) {
+TEST_P(printing, is_written_while_the_kernel_hangs) {
   reader r;
   auto go_on = make<std::uint32_t>(1, simt::space::pinned);
   server s(where(), printing_to(r));
