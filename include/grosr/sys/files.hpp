@@ -44,7 +44,7 @@ GROSR_DEVICE auto pread(const Caller& c, int file, void* to, std::size_t bytes,
   return detail::in_pieces<true>(c, to, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_to = static_cast<unsigned char*>(to) + at;
     auto o = detail::make<1, true>(SYS_pread64, file, part_to, now,
-                                   offset + static_cast<std::int64_t>(at));
+                                   detail::further(offset, at));
     o.part_of[0] = detail::bytes_from(1, part_to, now, travel::by_result);
     return o;
   });
@@ -57,7 +57,7 @@ GROSR_DEVICE auto pwrite(const Caller& c, int file, const void* from, std::size_
   return detail::in_pieces<false>(c, from, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_from = static_cast<const unsigned char*>(from) + at;
     auto o = detail::make<1, true>(SYS_pwrite64, file, part_from, now,
-                                   offset + static_cast<std::int64_t>(at));
+                                   detail::further(offset, at));
     o.part_of[0] = detail::bytes_to(1, part_from, now);
     return o;
   });

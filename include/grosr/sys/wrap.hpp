@@ -49,6 +49,11 @@ GROSR_DEVICE inline part path_to(unsigned argument, const char* path) {
   return bytes_to(argument, path, n + 1);
 }
 
+/// An offset of a file `by` bytes on; past the largest one it is negative, which Linux refuses.
+GROSR_DEVICE inline std::int64_t further(std::int64_t offset, std::size_t by) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(offset) + by);
+}
+
 /// How many bytes one call moves of `n`: all if the host sees them, else a piece.
 template <class Caller>
 GROSR_DEVICE inline std::uint32_t at_once(const Caller& c, const void* at, std::size_t n) {
