@@ -35,10 +35,10 @@ void egress::give_credit() {
 
 std::uint64_t egress::taken() const {
   std::uint64_t tail = 0;
-  simt::copy_bytes(device_, &tail,
-                   reinterpret_cast<const std::byte*>(control_.data()) +
-                       offsetof(egress_control, tail),
-                   sizeof tail);
+  simt::copy_bytes(
+      device_, &tail,
+      reinterpret_cast<const std::byte*>(control_.data()) + offsetof(egress_control, tail),
+      sizeof tail);
   return tail;
 }
 

@@ -141,7 +141,8 @@ class cuda_bell final : public bell_backend {
 
   static void end_of_round(void* self) {
     auto* b = static_cast<cuda_bell*>(self);
-    const std::uint32_t round = atomic_ref<std::uint32_t, scope::system>(*b->seen_.data()).load(acquire);
+    const std::uint32_t round =
+        atomic_ref<std::uint32_t, scope::system>(*b->seen_.data()).load(acquire);
     if (b->rung_ && b->released_.load(std::memory_order_relaxed) != round) b->rung_();
     std::atomic_ref<std::uint32_t>(b->woken).store(round, std::memory_order_release);
     host::wake_sleepers(&b->woken);

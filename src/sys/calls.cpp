@@ -324,10 +324,10 @@ long service::call_linux(service_thread& t, const request& q) {
 long service::make_allowed(service_thread& t, const request& q, const linux_call& info) {
   const call_record& c = q.call;
   if (info.has_path) return call_path(c, info);
-  const bool waits = info.waits == waiting::other || c.number == SYS_socket ||
-                     (info.waits == waiting::peer &&
-                      !(info.arguments[0].kind == argument_kind::descriptor &&
-                        descriptors_.is_regular(static_cast<int>(c.argument[0]))));
+  const bool waits =
+      info.waits == waiting::other || c.number == SYS_socket ||
+      (info.waits == waiting::peer && !(info.arguments[0].kind == argument_kind::descriptor &&
+                                        descriptors_.is_regular(static_cast<int>(c.argument[0]))));
   return waits ? call_waiting(t, q, info) : call_plain(info, c);
 }
 

@@ -40,7 +40,8 @@ long descriptors::add(int fd, bool waits) {
 }
 
 void descriptors::grant(int fd) {
-  if (fd >= 0 && fd < end) words_[fd].store(known | granted | kind_of(fd), std::memory_order_release);
+  if (fd >= 0 && fd < end)
+    words_[fd].store(known | granted | kind_of(fd), std::memory_order_release);
 }
 
 std::optional<descriptors::use> descriptors::acquire(int fd) {

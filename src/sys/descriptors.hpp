@@ -63,7 +63,9 @@ class descriptors {
   }
 
   /// Whether it is a file that never makes a call wait for a peer.
-  bool is_regular(int fd) const { return (words_[fd].load(std::memory_order_relaxed) & regular) != 0; }
+  bool is_regular(int fd) const {
+    return (words_[fd].load(std::memory_order_relaxed) & regular) != 0;
+  }
 
   /// Whether a call on it is to wait where it says that it would block.
   bool waits(int fd) const;

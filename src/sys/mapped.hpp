@@ -1,4 +1,5 @@
-// Memory of the host that kernels have mapped, and may therefore unmap, advise on and pass to calls.
+// Memory of the host that kernels have mapped, and may therefore unmap, advise on and pass to
+// calls.
 #pragma once
 
 #include <cstdint>

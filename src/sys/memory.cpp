@@ -37,8 +37,7 @@ options service::completed(device d, options o) {
                                  std::max(64u, warps / 8)};
   for (unsigned s = 0; s < chunk_sizes; ++s) {
     if (o.chunks[s] == 0) o.chunks[s] = usual[s];
-    if (o.chunks[s] > 1u << 20)
-      refuse("chunks", o.chunks[s], fmt::format("at most {}", 1u << 20));
+    if (o.chunks[s] > 1u << 20) refuse("chunks", o.chunks[s], fmt::format("at most {}", 1u << 20));
     o.chunks[s] = (o.chunks[s] + 31) / 32 * 32;
   }
   return o;
@@ -53,7 +52,8 @@ service::service(device d, const options& o)
       waiting_(nullptr, [](unsigned char* p) { std::free(p); }),
       workers_(options_.blocking_threads),
       bell_(d, [this] { serve_rung(); }) {
-  if (!options_.policy.folders.empty()) folders_ = std::make_unique<folders>(options_.policy.folders);
+  if (!options_.policy.folders.empty())
+    folders_ = std::make_unique<folders>(options_.policy.folders);
   make_memory();
   ns_per_tick_ = since_start_.ns();
   for (unsigned i = 0; i < options_.threads; ++i) {
@@ -117,7 +117,8 @@ void service::make_memory() {
   v.patience_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.patience).count());
   v.shard_count = options_.shards;
   v.shard_shift = static_cast<std::uint32_t>(std::countr_zero(options_.shards));
-  v.warps_per_sm = device_.is_cuda() ? device_.properties().max_threads_per_sm / simt::warp_size : 1;
+  v.warps_per_sm =
+      device_.is_cuda() ? device_.properties().max_threads_per_sm / simt::warp_size : 1;
   v.host_sees_all = copies_ ? 0 : 1;
   view_.copy_from({&v, 1});
 }
@@ -134,7 +135,8 @@ void service::share(const void* at, std::size_t bytes) {
   // Ranges first, then their count: kernels may be looking.
   ++shared_host_.count;
   auto* to = reinterpret_cast<unsigned char*>(shared_.data());
-  simt::copy_bytes(device_, to + offsetof(shared_ranges, at), shared_host_.at, sizeof shared_host_.at);
+  simt::copy_bytes(device_, to + offsetof(shared_ranges, at), shared_host_.at,
+                   sizeof shared_host_.at);
   simt::copy_bytes(device_, to, &shared_host_.count, sizeof shared_host_.count);
 }
 

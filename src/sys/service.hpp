@@ -1,4 +1,5 @@
-// The server's inside: memory that device and host share, service threads, and how one call is made.
+// The server's inside: memory that device and host share, service threads, and how one call is
+// made.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ struct service::waiting_call : waiter, job {
   request made;
   const linux_call* info;
   descriptors::use file;
-  std::uint64_t progress = 0;    ///< bytes that went already
+  std::uint64_t progress = 0;  ///< bytes that went already
   std::uint64_t began_ns = 0;
   bool connecting = false;
 };

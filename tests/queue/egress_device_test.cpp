@@ -49,8 +49,7 @@ TEST_P(egress_records, arrive_once_and_in_order) {
 TEST_P(egress_records, arrive_when_laps_wrap) {
   // 8 bits of the lap: 32 places, more than 256 laps.
   const std::uint32_t each = 300;
-  for (way how : all_ways)
-    expect_delivery(where(), {1, 32}, 32, each, how);
+  for (way how : all_ways) expect_delivery(where(), {1, 32}, 32, each, how);
 }
 
 struct try_group {

@@ -67,7 +67,11 @@ TEST_P(places, have_one_holder_at_a_time) {
 
 TEST(places_schedules, have_one_holder_under_all_schedules) {
   testing::for_seeds(
-      200, [] { expect_one_holder(device(), {2, 32}, 2, 4); }, 100);
+      200,
+      [] {
+        expect_one_holder(device(), {2, 32}, 2, 4);
+      },
+      100);
 }
 
 struct fill {

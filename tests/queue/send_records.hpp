@@ -35,7 +35,8 @@ struct send_records {
 
   GROSR_DEVICE void operator()() const {
     const std::uint32_t self = simt::block_id() * simt::block_size() + simt::thread_id();
-    for (std::uint32_t i = 0, turn = 0; how == way::together ? turn < 32 * each : i < each; ++turn) {
+    for (std::uint32_t i = 0, turn = 0; how == way::together ? turn < 32 * each : i < each;
+         ++turn) {
       if (how == way::whole_warps) {
         std::uint64_t first = 0;
         if (simt::lane_id() == 0) first = records.take(simt::warp_size);

@@ -1,4 +1,5 @@
-// What tests of system calls share: a folder of their own, servers, and a kernel that runs a callable.
+// What tests of system calls share: a folder of their own, servers, and a kernel that runs a
+// callable.
 #pragma once
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-// A call is made once for its group, whichever lanes come together, and everybody who is to know the
-// result knows it.
+// A call is made once for its group, whichever lanes come together, and everybody who is to know
+// the result knows it.
 #include <vector>
 
 #include "grosr/simt/wait.hpp"
-#include "support/scramble.hpp"
 #include "support/scale.hpp"
+#include "support/scramble.hpp"
 #include "sys/calls.hpp"
 
 namespace grosr::sys {

@@ -1,7 +1,8 @@
 // Records from a device to the host: any lanes produce, one host thread at a time consumes.
 //
 //   record   64 bytes = 4 bus words; each holds 12 bytes, 3 bytes, and 1 byte of lap
-//   ring     record n lies at n mod capacity and carries lap n div capacity + 1, of which 8 bits do:
+//   ring     record n lies at n mod capacity and carries lap n div capacity + 1, of which 8 bits
+//   do:
 //            every place is written once a lap, so a reader only has to tell one lap from the last
 //   tail     next ticket                                   device memory
 //   credit   records the host has consumed                 host memory, cached in device memory
@@ -56,11 +57,14 @@ class egress_ref {
 
   /// What is known of the host's credit; a load to be under way beside others.
   GROSR_DEVICE std::uint64_t known_credit() const {
-    return simt::atomic_ref<std::uint64_t>(control_->credit_cached).load(simt::before_store());  // A2
+    return simt::atomic_ref<std::uint64_t>(control_->credit_cached)
+        .load(simt::before_store());  // A2
   }
 
   /// Whether the record before this ticket's, a lap ago, was consumed. Any lane.
-  GROSR_DEVICE bool has_room(std::uint64_t ticket) const { return has_room(ticket, known_credit()); }
+  GROSR_DEVICE bool has_room(std::uint64_t ticket) const {
+    return has_room(ticket, known_credit());
+  }
   GROSR_DEVICE bool has_room(std::uint64_t ticket, std::uint64_t known) const {
     return knows_room(ticket, known) || ask_for_room(ticket, known);
   }
@@ -119,8 +123,7 @@ class egress_ref {
         if (rank == i) mine.w[k] = v;
       }
     }
-    if (rank < record_words)
-      simt::bus_store(words_ + (ticket & mask_) * record_words + rank, mine);
+    if (rank < record_words) simt::bus_store(words_ + (ticket & mask_) * record_words + rank, mine);
   }
 
  private:
@@ -131,7 +134,8 @@ class egress_ref {
     std::uint64_t now =
         simt::atomic_ref<std::uint64_t, simt::scope::system>(*credit_).load(simt::before_store());
     simt::atomic_ref<std::uint64_t> cached(control_->credit_cached);
-    while (known < now && !cached.compare_exchange(known, now, simt::in_turn())) {  // R2: pairs with A2
+    while (known < now &&
+           !cached.compare_exchange(known, now, simt::in_turn())) {  // R2: pairs with A2
     }
     return ticket < now + mask_ + 1;
   }
@@ -211,7 +215,8 @@ class egress {
 
   /// Records popped so far. Any thread.
   std::uint64_t consumed() const {
-    return simt::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(consumed_)).load(simt::acquire);
+    return simt::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(consumed_))
+        .load(simt::acquire);
   }
 
   /// Tickets taken so far, read from device memory. Any thread.

@@ -57,8 +57,8 @@ class places_ref {
     return {word, bit & ~before};
   }
 
-  /// One lane frees places of one word. On a GPU what it loaded before has come, and nothing else is
-  /// ordered; who stored to what the next holder loads, fences before.
+  /// One lane frees places of one word. On a GPU what it loaded before has come, and nothing else
+  /// is ordered; who stored to what the next holder loads, fences before.
   GROSR_DEVICE void free(std::uint32_t word, std::uint32_t bits) const {
     // R1: pairs with A1.
     simt::atomic_ref<std::uint32_t>(words_[word]).fetch_and(~bits, simt::after_result());

@@ -22,7 +22,8 @@ GROSR_DEVICE auto syscall(const Caller& c, long number, Arguments... arguments) 
 /// std::system_error, that one's errno, else -EIO.
 template <class Handler, class Caller, class... Arguments>
 GROSR_DEVICE auto call(const Caller& c, Arguments... arguments) {
-  static_assert(Handler::number < own_base - handler_base, "grosr: a handler's number is below 16384");
+  static_assert(Handler::number < own_base - handler_base,
+                "grosr: a handler's number is below 16384");
   return invoke(c, detail::make<0>(handler_base + Handler::number, arguments...));
 }
 

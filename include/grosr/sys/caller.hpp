@@ -17,7 +17,8 @@ inline constexpr ordering_tag<ordering::producer> producer{};
 /// It begins when warp 0 has come; all go on when it has ended. For calls that bring data.
 inline constexpr ordering_tag<ordering::consumer> consumer{};
 
-/// Where the blocks of a grid meet for one call: zeroed device memory, zeroed again before the next.
+/// Where the blocks of a grid meet for one call: zeroed device memory, zeroed again before the
+/// next.
 struct grid_point {
   std::uint32_t arrived;
   std::uint32_t done;
@@ -37,7 +38,9 @@ class caller {
       : view_(v), point_(point), mask_(mask), attempts_(attempts) {}
 
   /// The same caller, whose calls return a token at once.
-  GROSR_DEVICE caller<G, O, true> start() const { return caller<G, O, true>(view_, mask_, point_, attempts_); }
+  GROSR_DEVICE caller<G, O, true> start() const {
+    return caller<G, O, true>(view_, mask_, point_, attempts_);
+  }
 
   /// The same caller, whose calls fail with -EAGAIN where they would wait for room.
   GROSR_DEVICE caller attempt() const { return caller(view_, mask_, point_, true); }
@@ -65,7 +68,9 @@ class server_ref : public caller<granularity::lane> {
   GROSR_DEVICE caller<granularity::warp> warp(std::uint32_t mask = simt::full_mask) const {
     return caller<granularity::warp>(&where(), mask);
   }
-  GROSR_DEVICE caller<granularity::block> block() const { return caller<granularity::block>(&where()); }
+  GROSR_DEVICE caller<granularity::block> block() const {
+    return caller<granularity::block>(&where());
+  }
   template <ordering O>
   GROSR_DEVICE caller<granularity::block, O> block(ordering_tag<O>) const {
     return caller<granularity::block, O>(&where());

@@ -10,8 +10,8 @@ struct alignas(16) sixteen {
   std::uint32_t w[4];
 };
 
-/// The part of a group's copying that thread `rank` of `size` does: `bytes` from `from` to `to`, which
-/// lie alike within 16 bytes. Loads of `FromChunk` go past the caches, across the bus.
+/// The part of a group's copying that thread `rank` of `size` does: `bytes` from `from` to `to`,
+/// which lie alike within 16 bytes. Loads of `FromChunk` go past the caches, across the bus.
 template <bool FromChunk>
 GROSR_DEVICE inline void copy_part(unsigned rank, unsigned size, unsigned char* to,
                                    const unsigned char* from, std::size_t bytes) {

@@ -1,11 +1,11 @@
-// Files. Names, arguments and results are those of `man 2`; errors come as negative errno. Calls take
-// the caller first (see caller.hpp); buffers may be device memory. Blocking calls move any number of
-// bytes; started ones at most piece_bytes of device memory, as a short read or write. All threads of
-// a block name the same buffer and length.
+// Files. Names, arguments and results are those of `man 2`; errors come as negative errno. Calls
+// take the caller first (see caller.hpp); buffers may be device memory. Blocking calls move any
+// number of bytes; started ones at most piece_bytes of device memory, as a short read or write. All
+// threads of a block name the same buffer and length.
 //
 // read, write and lseek share a descriptor's offset among all who use it: of concurrent calls each
-// byte goes to one, in no particular order, and a call of more than piece_bytes is several. Use pread
-// and pwrite where it matters which.
+// byte goes to one, in no particular order, and a call of more than piece_bytes is several. Use
+// pread and pwrite where it matters which.
 #pragma once
 
 #include <dirent.h>
@@ -43,8 +43,7 @@ GROSR_DEVICE auto pread(const Caller& c, int file, void* to, std::size_t bytes,
                         std::int64_t offset) {
   return detail::in_pieces<true>(c, to, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_to = static_cast<unsigned char*>(to) + at;
-    auto o = detail::make<1, true>(SYS_pread64, file, part_to, now,
-                                   detail::further(offset, at));
+    auto o = detail::make<1, true>(SYS_pread64, file, part_to, now, detail::further(offset, at));
     o.part_of[0] = detail::bytes_from(1, part_to, now, travel::by_result);
     return o;
   });
@@ -56,8 +55,7 @@ GROSR_DEVICE auto pwrite(const Caller& c, int file, const void* from, std::size_
                          std::int64_t offset) {
   return detail::in_pieces<false>(c, from, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_from = static_cast<const unsigned char*>(from) + at;
-    auto o = detail::make<1, true>(SYS_pwrite64, file, part_from, now,
-                                   detail::further(offset, at));
+    auto o = detail::make<1, true>(SYS_pwrite64, file, part_from, now, detail::further(offset, at));
     o.part_of[0] = detail::bytes_to(1, part_from, now);
     return o;
   });

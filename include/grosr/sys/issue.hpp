@@ -7,7 +7,7 @@
 namespace grosr::sys {
 
 inline constexpr std::uint32_t no_place = 0xffffffffu;
-inline constexpr std::uint32_t single_homes = 4;      ///< warps whose single slots are in one word
+inline constexpr std::uint32_t single_homes = 4;     ///< warps whose single slots are in one word
 inline constexpr std::uint32_t no_slot = 0xffffffu;  ///< a record's slot has 24 bits
 
 /// A call that was written and whose reply has not been taken.

@@ -49,7 +49,9 @@ struct call_record {
     c.slot = slot_of(r);
     return c;
   }
-  static call_number number_of(const queue::record& r) { return static_cast<call_number>(r.part[0]); }
+  static call_number number_of(const queue::record& r) {
+    return static_cast<call_number>(r.part[0]);
+  }
   static std::uint32_t slot_of(const queue::record& r) { return r.part[1]; }
 };
 

@@ -14,10 +14,10 @@ namespace grosr::sys {
 
 /// Options of a server. 0 means "choose for me" where it says so.
 struct options {
-  unsigned threads = 0;           ///< service threads; 0: a quarter of the processors, 1 to 4
-  unsigned shards = 0;            ///< rings, a power of two to 256; 0: two a thread, at least 16
-  std::uint32_t records = 0;      ///< calls a ring holds, a power of two from 32; 0: 16384, 1024
-  unsigned blocking_threads = 64; ///< threads, at most, for calls that wait for no descriptor
+  unsigned threads = 0;            ///< service threads; 0: a quarter of the processors, 1 to 4
+  unsigned shards = 0;             ///< rings, a power of two to 256; 0: two a thread, at least 16
+  std::uint32_t records = 0;       ///< calls a ring holds, a power of two from 32; 0: 16384, 1024
+  unsigned blocking_threads = 64;  ///< threads, at most, for calls that wait for no descriptor
   /// Chunks of 256 B, 4 KiB and 64 KiB in the arena; 0: by the device's size.
   std::array<std::uint32_t, 3> chunks{0, 0, 0};
   /// A service thread that found nothing for so long goes to sleep.

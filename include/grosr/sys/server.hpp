@@ -2,7 +2,8 @@
 //
 //   struct stamp {
 //     grosr::sys::server_ref sys;
-//     GROSR_DEVICE void operator()() const { grosr::sys::print(sys.warp(), "warp {}\n", simt::warp_id()); }
+//     GROSR_DEVICE void operator()() const { grosr::sys::print(sys.warp(), "warp {}\n",
+//     simt::warp_id()); }
 //   };
 //   grosr::sys::server server(device);
 //   simt::run(device, {1, 64}, stamp{server.ref()});
@@ -29,8 +30,8 @@ class service;
 /// except construction and destruction. Not movable: refs point to it.
 class server {
  public:
-  /// Throws error(invalid_option, out_of_memory, device_lost). Before kernels are resident: it takes
-  /// memory of the device.
+  /// Throws error(invalid_option, out_of_memory, device_lost). Before kernels are resident: it
+  /// takes memory of the device.
   explicit server(device d = device::best(), const options& o = {});
 
   /// Waits for the calls that were made, at most options.exit_patience, and for the device's

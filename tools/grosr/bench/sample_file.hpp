@@ -22,7 +22,8 @@ class sample_file {
     std::string name = std::filesystem::temp_directory_path() / "grosr.XXXXXX";
     file_ = ::mkostemp(name.data(), O_CLOEXEC);
     if (file_ < 0)
-      throw error(errc::invalid_option, "make a file of " + std::to_string(bytes) + " bytes as " + name +
+      throw error(errc::invalid_option, "make a file of " + std::to_string(bytes) + " bytes as " +
+                                            name +
                                             ": not possible; let TMPDIR name a folder with room");
     ::unlink(name.c_str());
     std::vector<std::uint64_t> some(1 << 17);

@@ -104,9 +104,8 @@ void rate_rows(session& s) {
       return call_nothing(s.where, server, lanes, called_by::lane, s.sized(100u, 3u));
     });
     const double alone = cpu_calls(s.sized(threads, 1u), s.sized(500'000u, 10'000u));
-    rate_row(s, "getppid by warps of all SMs" + by, threads == 8 ? 60e6 : 0, alone, [&] {
-      return call_getppid(s.where, server, warps, s.sized(500u, 10u));
-    });
+    rate_row(s, "getppid by warps of all SMs" + by, threads == 8 ? 60e6 : 0, alone,
+             [&] { return call_getppid(s.where, server, warps, s.sized(500u, 10u)); });
   }
 }
 
@@ -117,7 +116,8 @@ double cpu_reads(const sample_file& f, std::uint32_t piece, unsigned threads) {
   for (unsigned t = 0; t < threads; ++t)
     all.emplace_back([&, t] {
       std::vector<char> to(piece);
-      for (std::uint64_t at = std::uint64_t{t} * piece; at < f.bytes(); at += std::uint64_t{threads} * piece)
+      for (std::uint64_t at = std::uint64_t{t} * piece; at < f.bytes();
+           at += std::uint64_t{threads} * piece)
         if (::pread(f.descriptor(), to.data(), piece, static_cast<off_t>(at)) < 0) break;
     });
   for (auto& t : all) t.join();
@@ -132,7 +132,8 @@ void read_rows(session& s) {
   const sample_file f(s.sized(std::uint64_t{1} << 30, std::uint64_t{1} << 20));
   sys::server server(s.where, with_threads(threads));
   server.grant(f.descriptor());
-  const simt::shape grid = s.gpu() ? simt::shape{s.where.properties().sms * 2, 256} : simt::shape{2, 64};
+  const simt::shape grid =
+      s.gpu() ? simt::shape{s.where.properties().sms * 2, 256} : simt::shape{2, 64};
   file_reader reader(s.where, server, grid);
   for (std::uint32_t piece : {4096u, 16384u, 65536u, 262144u, 1048576u}) {
     if (!s.gpu() && piece > 65536) continue;

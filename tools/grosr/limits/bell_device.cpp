@@ -1,8 +1,8 @@
 #include <thread>
 
 #include "grosr/simt/bell.hpp"
-#include "grosr/simt/launch.hpp"
 #include "grosr/simt/lanes.hpp"
+#include "grosr/simt/launch.hpp"
 #include "grosr/simt/wait.hpp"
 #include "limits/limits.hpp"
 

@@ -34,8 +34,8 @@ call_traffic call_getppid(const device& d, const sys::server& s, simt::shape gri
 /// Reading a file into device memory, piece by piece, by pread.
 struct file_reading {
   int file;
-  std::uint64_t bytes;   ///< of the file
-  std::uint32_t piece;   ///< that a call reads
+  std::uint64_t bytes;  ///< of the file
+  std::uint32_t piece;  ///< that a call reads
   called_by who;
   std::uint32_t rounds = 1;  ///< how often the file is read
 };

@@ -84,7 +84,8 @@ struct read_pieces {
     unsigned char* place = to + simt::block_id() * places + std::uint64_t{mine} * r.piece;
     std::uint64_t bad = 0;
     for (std::uint32_t round = 0; round < r.rounds; ++round)
-      for (std::uint64_t i = std::uint64_t{simt::block_id()} * groups + mine; i < pieces; i += all) {
+      for (std::uint64_t i = std::uint64_t{simt::block_id()} * groups + mine; i < pieces;
+           i += all) {
         const std::uint64_t at = i * r.piece;
         const std::uint64_t expected = r.bytes - at < r.piece ? r.bytes - at : r.piece;
         const auto offset = static_cast<std::int64_t>(at);
