@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@
 #include <system_error>
 
 #include "sys/linux_result.hpp"
-#include "sys/service.hpp"
+#include "sys/waiting_call.hpp"
 
 namespace grosr::sys {
 namespace {
@@ -40,6 +41,28 @@ bool goes_around(long number) {
     default:
       return false;
   }
+}
+
+/// Options whose value holds pointers or descriptors, or has the host make a descriptor.
+bool is_option_of_host(int level, int option) {
+  constexpr int attach_cbpf = 51, attach_ebpf = 52, peer_pidfd = 77, zerocopy_receive = 35;
+  if (level == SOL_SOCKET)
+    return option == SO_ATTACH_FILTER || option == SO_ATTACH_BPF || option == attach_cbpf ||
+           option == attach_ebpf || option == peer_pidfd;
+  // Those of packet filters.
+  if (level == IPPROTO_IP) return option >= 64;
+  if (level == IPPROTO_IPV6) return option == 64 || option == 65 || option == 68 || option == 69;
+  return level == IPPROTO_TCP && option == zerocopy_receive;
+}
+
+bool is_socket_for_kernels(std::uint64_t domain, std::uint64_t type) {
+  const auto family = static_cast<int>(domain);
+  const int kind = static_cast<int>(type) & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+  return (family == AF_INET || family == AF_INET6) && kind != SOCK_RAW && kind != SOCK_PACKET;
+}
+
+std::uint32_t most_of_value(long number) {
+  return number == SYS_getsockopt ? option_bytes : name_bytes;
 }
 
 bool is_memory_of_host(long number) {
@@ -96,11 +119,11 @@ bool service::allows(const linux_call& info, const call_record& c) const {
     case group::identity:
       return true;
     case group::network:
-      if (c.number == SYS_socket) {
-        const auto domain = static_cast<int>(c.argument[0]);
-        return p.network && (domain == AF_INET || domain == AF_INET6);
-      }
-      return p.network;
+      if (!p.network) return false;
+      if (c.number == SYS_socket) return is_socket_for_kernels(c.argument[0], c.argument[1]);
+      if (c.number == SYS_setsockopt || c.number == SYS_getsockopt)
+        return !is_option_of_host(static_cast<int>(c.argument[1]), static_cast<int>(c.argument[2]));
+      return true;
     case group::memory:
       if (c.number == SYS_mmap)
         return (c.argument[2] & PROT_EXEC) == 0 &&
@@ -125,6 +148,28 @@ bool service::may_use(std::uint64_t at, std::uint64_t bytes) {
   return std::any_of(shared_host_.at, shared_host_.at + shared_host_.count, [&](const auto& r) {
     return at >= r.begin && at < r.end && bytes <= r.end - at;
   });
+}
+
+/// Copies what a kernel passed a pointer to. False where there is nothing: a kernel names any
+/// address, and unmaps what it has mapped.
+bool service::copy_in(void* to, std::uint64_t at, std::size_t bytes) {
+  if (!may_use(at, bytes)) return false;
+  iovec local{to, bytes}, remote{reinterpret_cast<void*>(at), bytes};
+  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
+    std::memcpy(to, remote.iov_base, bytes);
+  else if (::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
+    return false;
+  return true;
+}
+
+bool service::copy_out(std::uint64_t at, const void* from, std::size_t bytes) {
+  if (!may_use(at, bytes)) return false;
+  iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(at), bytes};
+  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
+    std::memcpy(remote.iov_base, from, bytes);
+  else if (::process_vm_writev(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
+    return false;
+  return true;
 }
 
 /// Whether the call may have its arguments. Holds the descriptors that it uses, for the thread.
@@ -163,6 +208,20 @@ long service::check(const linux_call& info, const call_record& c, unsigned threa
         if (v == 0 && a.nullable) break;
         if (v == 0 || !may_use(v, 1)) return -EFAULT;
         break;
+      case argument_kind::sized: {
+        if (v == 0 && a.nullable) break;
+        std::uint32_t room = 0;  // looked at again when the value is there
+        if (v == 0 || c.argument[a.from] == 0 || !copy_in(&room, c.argument[a.from], sizeof room))
+          return -EFAULT;
+        if (room != 0 && !may_use(v, std::min(room, most_of_value(c.number)))) return -EFAULT;
+        break;
+      }
+      case argument_kind::array: {
+        const std::uint64_t many = c.argument[a.from];
+        if (many > std::uint64_t{descriptors::end}) return -EINVAL;
+        if (many != 0 && (v == 0 || !may_use(v, many * a.bytes))) return -EFAULT;
+        break;
+      }
       case argument_kind::read_iovecs:
       case argument_kind::fill_iovecs:
       case argument_kind::pointer:
@@ -273,8 +332,35 @@ long service::call_path(const call_record& c, const linux_call& info) {
   }
 }
 
+/// A call that fills as many bytes as there is room for, and says how many there are. It fills
+/// memory of the server: what a kernel says meanwhile of its room does no harm.
+long service::call_sized(const linux_call& info, const call_record& c, unsigned value) {
+  const unsigned from = info.arguments[value].from;
+  std::uint64_t a[max_arguments];
+  std::copy_n(c.argument, max_arguments, a);
+  unsigned char held[option_bytes];
+  std::int32_t room = 0;
+  if (!copy_in(&room, a[from], sizeof room)) return -EFAULT;
+  if (room < 0) return -EINVAL;
+  auto bytes = std::min(static_cast<std::uint32_t>(room), most_of_value(c.number));
+  if (!copy_in(held, a[value], bytes)) return -EFAULT;  // some options say what is asked
+  const std::uint32_t most = bytes;
+  a[value] = reinterpret_cast<std::uint64_t>(held);
+  a[from] = reinterpret_cast<std::uint64_t>(&bytes);
+  const long result = linux_result(info.number, a);
+  if (result < 0) return result;
+  if (!copy_out(c.argument[value], held, std::min(most, bytes)) ||
+      !copy_out(c.argument[from], &bytes, sizeof bytes))
+    return -EFAULT;
+  return result;
+}
+
 long service::call_plain(const linux_call& info, const call_record& c) {
   const std::uint64_t* a = c.argument;
+  if (!options_.policy.raw)
+    for (unsigned i = 0; i < info.count; ++i)
+      if (info.arguments[i].kind == argument_kind::sized && a[i] != 0)
+        return call_sized(info, c, i);
   // Before it is gone: the program may get the same addresses at once.
   if (c.number == SYS_munmap) mapped_.remove(a[0], a[1]);
   // A sleep that was interrupted would begin anew.

@@ -57,6 +57,10 @@ bool descriptors::waits(int fd) const {
   return (words_[fd].load(std::memory_order_relaxed) & waiting) != 0;
 }
 
+bool descriptors::is_closing(int fd) const {
+  return (words_[fd].load(std::memory_order_acquire) & closing) != 0;
+}
+
 bool descriptors::begin_close(int fd) {
   if (fd < 0 || fd >= end) return false;
   std::uint32_t w = words_[fd].load(std::memory_order_acquire);

@@ -70,6 +70,9 @@ class descriptors {
   /// Whether a call on it is to wait where it says that it would block.
   bool waits(int fd) const;
 
+  /// Whether it is being closed.
+  bool is_closing(int fd) const;
+
   /// Refuses it from now on; it is closed when its last use has ended. `before` is called when it
   /// is refused and still open. 0, or -EBADF.
   template <class Before>

@@ -24,13 +24,15 @@ enum class argument_kind : std::uint8_t {
   both,          ///< a struct of `bytes` bytes that is read and written
   read_iovecs,   ///< iovecs whose memory the kernel reads; argument `from` says how many
   fill_iovecs,   ///< iovecs whose memory the kernel fills; argument `from` says how many
+  sized,         ///< output bytes; the number that argument `from` points to says how many
+  array,         ///< structs of `bytes` bytes, read and written; argument `from` says how many
   pointer,       ///< of varying meaning, or to what holds pointers itself
 };
 
 /// One argument of a system call. `from` and `bytes` are 0 where the kind has no use for them.
 struct argument {
   argument_kind kind = argument_kind::value;
-  unsigned from = 0;      ///< which argument, from 0, has the length or count
+  unsigned from = 0;      ///< which argument, from 0, has the length or count, or points to it
   unsigned bytes = 0;     ///< size of the struct on x86-64
   bool nullable = false;  ///< may be null; a descriptor: -1
 };
@@ -69,6 +71,10 @@ constexpr argument_kind kind_of(char letter) {
       return argument_kind::read_iovecs;
     case 'W':
       return argument_kind::fill_iovecs;
+    case 'u':
+      return argument_kind::sized;
+    case 'A':
+      return argument_kind::array;
     case 'r':
       return argument_kind::pointer;
     default:
@@ -85,24 +91,27 @@ constexpr argument parse_argument(std::string_view token, unsigned index) {
       throw std::invalid_argument("linux_calls.def: an argument has a letter, a number and a '?'");
     number = 10 * number + static_cast<unsigned>(digit - '0');
   }
-  const bool takes_length =
-      a.kind == argument_kind::input_bytes || a.kind == argument_kind::output_bytes;
+  const bool takes_length = a.kind == argument_kind::input_bytes ||
+                            a.kind == argument_kind::output_bytes || a.kind == argument_kind::sized;
   const bool takes_bytes = a.kind == argument_kind::input || a.kind == argument_kind::output ||
-                           a.kind == argument_kind::both;
+                           a.kind == argument_kind::both || a.kind == argument_kind::array;
   if (digits.empty() == (takes_length || takes_bytes) || (takes_bytes && number == 0))
-    throw std::invalid_argument("linux_calls.def: i o I O B have a number, the others have none");
+    throw std::invalid_argument(
+        "linux_calls.def: i o u I O B A have a number, the others have none");
   if (a.kind == argument_kind::value && a.nullable)
     throw std::invalid_argument("linux_calls.def: a value is never null");
   if (takes_length) a.from = number;
   if (takes_bytes) a.bytes = number;
-  if (a.kind == argument_kind::read_iovecs || a.kind == argument_kind::fill_iovecs)
+  if (a.kind == argument_kind::read_iovecs || a.kind == argument_kind::fill_iovecs ||
+      a.kind == argument_kind::array)
     a.from = index + 1;
   return a;
 }
 
 constexpr bool has_length(argument_kind kind) {
   return kind == argument_kind::input_bytes || kind == argument_kind::output_bytes ||
-         kind == argument_kind::read_iovecs || kind == argument_kind::fill_iovecs;
+         kind == argument_kind::read_iovecs || kind == argument_kind::fill_iovecs ||
+         kind == argument_kind::array;
 }
 
 }  // namespace detail
@@ -123,8 +132,12 @@ constexpr argument_list parse_arguments(std::string_view tokens) {
     ++list.count;
   }
   for (unsigned i = 0; i < list.count; ++i) {
-    if (!detail::has_length(list.at[i].kind)) continue;
     const unsigned from = list.at[i].from;
+    if (list.at[i].kind == argument_kind::sized &&
+        (from >= list.count || list.at[from].kind != argument_kind::both ||
+         list.at[from].bytes != 4))
+      throw std::invalid_argument("linux_calls.def: u has the number of a B4 argument");
+    if (!detail::has_length(list.at[i].kind)) continue;
     if (from >= list.count || list.at[from].kind != argument_kind::value)
       throw std::invalid_argument("linux_calls.def: a length is the number of a v argument");
   }

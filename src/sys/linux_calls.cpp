@@ -117,6 +117,10 @@ std::string_view name_of(argument_kind k) {
       return "read iovecs";
     case argument_kind::fill_iovecs:
       return "fill iovecs";
+    case argument_kind::sized:
+      return "sized";
+    case argument_kind::array:
+      return "array";
     case argument_kind::pointer:
       return "pointer";
   }

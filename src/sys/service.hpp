@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -75,6 +76,7 @@ class service {
 
  private:
   struct waiting_call;
+  struct polled;
 
   // memory.cpp
   void make_memory();
@@ -103,9 +105,12 @@ class service {
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
   bool allows(const linux_call& info, const call_record& c) const;
   bool may_use(std::uint64_t at, std::uint64_t bytes);
+  bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
+  bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
   long copy_path(std::uint64_t at, char (&path)[4096]);
   long call_path(const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
+  long call_sized(const linux_call& info, const call_record& c, unsigned value);
   long opened(long fd, bool waits = false);
 
   // print.cpp
@@ -114,11 +119,23 @@ class service {
 
   // waiting.cpp
   long call_waiting(service_thread& t, const request& q, const linux_call& info);
+  waiting_call& begin_waiting(service_thread& t, const request& q, const linux_call& info,
+                              descriptors::use file);
+  long waits_or(waiting_call& w, long refused);
   long attempt(request& q, const linux_call& info, std::uint64_t& progress, bool& connecting);
+  long give_name(const request& q, unsigned name, const void* from, std::uint32_t bytes);
   std::atomic<std::int64_t>& under_way(const request& q);
   long close(int fd);
   long wait_for_peer(waiting_call& w);
+  long wait_on_thread(waiting_call& w);
   void end_waiting(waiting_call& w, long result);
+
+  // polls.cpp
+  long call_poll(service_thread& t, const request& q, const linux_call& info);
+  long look(polled& p);
+  long tell(const polled& p, long ready);
+  long wait_for_any(waiting_call& w, std::optional<reactor::clock::time_point> until);
+  long call_sleep(service_thread& t, const request& q, const linux_call& info);
 
   const tick_length since_start_;
   double ns_per_tick_ = 1;

@@ -1,4 +1,6 @@
 // Service threads: taking records, replying, resting, draining.
+#include <signal.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -164,8 +166,19 @@ bool service::something_waits() const {
 /// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made
 /// here.
 void service::serve_rung() {
+  // The thread is not the server's own, and a write to a peer that has gone must not end the
+  // program.
+  sigset_t pipe, before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
   while (serve(*rung_) != 0) {
   }
+  if (sigismember(&before, SIGPIPE) == 1) return;
+  const timespec now{};
+  while (sigtimedwait(&pipe, nullptr, &now) == SIGPIPE) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 /// All but one sleep until somebody has too much to do; the last one until the device rings.

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "sys/linux_result.hpp"
@@ -15,6 +16,19 @@ namespace grosr::sys {
 namespace {
 
 long errno_or(long result) { return result < 0 ? -errno : result; }
+
+/// How long a call on a socket may wait; none: as long as it takes.
+std::optional<reactor::clock::time_point> time_limit(int fd, short events) {
+  timeval limit{};
+  socklen_t bytes = sizeof limit;
+  if (::getsockopt(fd, SOL_SOCKET, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, &limit, &bytes) <
+          0 ||
+      (limit.tv_sec == 0 && limit.tv_usec == 0))
+    return {};
+  return reactor::clock::now() +
+         std::chrono::seconds(std::min<std::int64_t>(limit.tv_sec, 1 << 30)) +
+         std::chrono::microseconds(limit.tv_usec);
+}
 
 bool is_ready(int fd, short events) {
   pollfd p{fd, events, 0};
@@ -44,6 +58,18 @@ short events_of(long number) {
 
 }  // namespace
 
+/// Brings the name of a peer to where argument `name` says, and its length. 0, or -EFAULT, -EINVAL.
+long service::give_name(const request& q, unsigned name, const void* from, std::uint32_t bytes) {
+  const std::uint64_t* a = q.call.argument;
+  if (a[name] == 0) return 0;
+  std::int32_t room = 0;
+  if (!copy_in(&room, a[name + 1], sizeof room)) return -EFAULT;
+  if (room < 0) return -EINVAL;
+  const auto most = std::min({static_cast<std::uint32_t>(room), bytes, name_bytes});
+  if (most != 0 && !copy_out(a[name], from, most)) return -EFAULT;
+  return copy_out(a[name + 1], &bytes, sizeof bytes) ? 0 : -EFAULT;
+}
+
 /// Makes the call without waiting: its result, or `parked`: it would wait.
 long service::attempt(request& q, const linux_call& info, std::uint64_t& progress,
                       bool& connecting) {
@@ -51,6 +77,10 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
   const int fd = static_cast<int>(a[0]);
   const bool waits = descriptors_.waits(fd);
   long result = 0;
+  sockaddr_storage peer{};  // Linux names it here: a kernel's memory may be gone meanwhile
+  static_assert(sizeof peer == name_bytes);
+  socklen_t peer_bytes = sizeof peer;
+  auto* const peer_at = reinterpret_cast<sockaddr*>(&peer);
   switch (info.number) {
     case SYS_read:
     case SYS_write:
@@ -63,9 +93,19 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
     case SYS_recvfrom:
     case SYS_sendto: {
       const bool asked = (a[3] & MSG_DONTWAIT) != 0;
-      const unsigned more = info.number == SYS_sendto ? MSG_DONTWAIT | MSG_NOSIGNAL : MSG_DONTWAIT;
-      const std::uint64_t made[] = {a[0], a[1], a[2], a[3] | more, a[4], a[5]};
-      result = linux_result(info.number, made);
+      // A chunk goes to another call when this one has ended: Linux must not keep it.
+      const std::uint64_t flags = (a[3] & ~std::uint64_t{MSG_ZEROCOPY}) | MSG_DONTWAIT;
+      if (info.number == SYS_recvfrom) {
+        const std::uint64_t made[] = {a[0], a[1], a[2], flags,
+                                      a[4] != 0 ? reinterpret_cast<std::uint64_t>(peer_at) : 0,
+                                      a[4] != 0 ? reinterpret_cast<std::uint64_t>(&peer_bytes) : 0};
+        result = linux_result(info.number, made);
+        if (result >= 0)
+          if (const long bad = give_name(q, 4, peer_at, peer_bytes)) return bad;
+      } else {
+        const std::uint64_t made[] = {a[0], a[1], a[2], flags | MSG_NOSIGNAL, a[4], a[5]};
+        result = linux_result(info.number, made);
+      }
       if (asked) return result;
       if (!waits && (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return result;
       if (result == -EAGAIN) return parked;
@@ -79,9 +119,13 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
       if (!waits && !is_ready(fd, POLLIN))
         return (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 ? -EAGAIN : parked;
       const int flags = info.number == SYS_accept4 ? static_cast<int>(a[3]) : 0;
-      result = errno_or(::accept4(fd, reinterpret_cast<sockaddr*>(a[1]),
-                                  reinterpret_cast<socklen_t*>(a[2]),
-                                  flags | SOCK_NONBLOCK | SOCK_CLOEXEC));
+      result = errno_or(::accept4(fd, peer_at, &peer_bytes, flags | SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (result >= 0) {
+        if (const long bad = give_name(q, 1, peer_at, peer_bytes)) {
+          ::close(static_cast<int>(result));
+          return bad;
+        }
+      }
       if (result >= 0) return opened(result, (flags & SOCK_NONBLOCK) == 0);
       break;
     }
@@ -137,15 +181,26 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
     if (!use) return -EBADF;
     file = std::move(*use);
   }
-  // The reply's slot is the call's own until it is replied to.
-  auto* place = waiting_.get() + std::size_t{q.call.slot} * sizeof(waiting_call);
-  auto& w = *::new (place) waiting_call(*this, tried, info, std::move(file));
+  waiting_call& w = begin_waiting(t, tried, info, std::move(file));
   w.progress = progress;
   w.connecting = connecting;
+  return waits_or(w, wait_for_peer(w));
+}
+
+/// A call that is to wait. The reply's slot is the call's own until it is replied to.
+service::waiting_call& service::begin_waiting(service_thread& t, const request& q,
+                                              const linux_call& info, descriptors::use file) {
+  auto* place = waiting_.get() + std::size_t{q.call.slot} * sizeof(waiting_call);
+  auto& w = *::new (place) waiting_call(*this, q, info, std::move(file));
   count(t.counts.waited);
   under_way(q).fetch_add(1, std::memory_order_acq_rel);
-  const long refused = wait_for_peer(w);
+  return w;
+}
+
+/// The result of a call that was to wait: it does, and may have ended by now, or was `refused`.
+long service::waits_or(waiting_call& w, long refused) {
   if (refused == 0) return parked;
+  const request q = w.made;
   w.~waiting_call();
   under_way(q).fetch_sub(1, std::memory_order_acq_rel);
   return refused;
@@ -158,19 +213,33 @@ long service::wait_for_peer(waiting_call& w) {
   if (events != 0) {
     w.resume = [](waiter& self, wake why) {
       auto& c = static_cast<waiting_call&>(self);
-      long result = why == wake::stopped ? -ESHUTDOWN : -EBADF;
-      if (why == wake::ready) {
+      long result = parked;
+      if (why == wake::ready || (why == wake::timed_out && !c.connecting))
         result = c.owner->attempt(c.made, *c.info, c.progress, c.connecting);
-        if (result == parked) return false;
-      } else if (c.progress != 0) {
-        result = static_cast<long>(c.progress);
+      if (result == parked) {
+        if (why == wake::ready) return false;
+        result = why == wake::stopped  ? -ESHUTDOWN
+                 : why == wake::closed ? -EBADF
+                 : c.connecting        ? -EINPROGRESS
+                                       : -EAGAIN;
+        if (c.progress != 0) result = static_cast<long>(c.progress);
       }
       c.owner->end_waiting(c, result);
       return true;
     };
-    const long refused = reactor_.wait(w, static_cast<int>(w.made.call.argument[0]), events);
+    const int fd = static_cast<int>(w.made.call.argument[0]);
+    // While this is held the number is this file's.
+    auto held = descriptors_.acquire(fd);
+    if (!held) return w.progress != 0 ? static_cast<long>(w.progress) : -EBADF;
+    const long refused = reactor_.wait(w, fd, events, time_limit(fd, events));
+    // Who began to close it before this waited has not seen it wait.
+    if (refused == 0 && descriptors_.is_closing(fd)) reactor_.close(fd);
     if (refused != -EPERM) return refused;
   }
+  return wait_on_thread(w);
+}
+
+long service::wait_on_thread(waiting_call& w) {
   w.act = [](job& self, turn how) {
     auto& c = static_cast<waiting_call&>(self);
     c.owner->end_waiting(

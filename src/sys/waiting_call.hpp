@@ -1,9 +1,37 @@
 // A call that waits for a peer, or on a thread of its own.
 #pragma once
 
+#include <poll.h>
+#include <sys/syscall.h>
+
+#include <memory>
+#include <vector>
+
 #include "sys/service.hpp"
 
 namespace grosr::sys {
+
+/// Whether a call polls, in any of its forms.
+inline bool is_poll(unsigned number) {
+#ifdef SYS_poll
+  if (number == SYS_poll) return true;
+#endif
+  return number == SYS_ppoll;
+}
+
+/// What a poll looks at. Holds on to the descriptors.
+struct service::polled {
+  explicit polled(reactor& r) : waits_in(r) {}
+  polled(const polled&) = delete;
+  ~polled();
+
+  reactor& waits_in;
+  std::uint64_t to = 0;        ///< where the kernel has it
+  std::vector<pollfd> asked;   ///< as the kernel has it
+  std::vector<pollfd> looked;  ///< descriptors that it may not use are -1
+  std::vector<descriptors::use> uses;
+  int all = -1;  ///< an epoll of them, if there are several
+};
 
 /// Lies in the place of the call's slot, which nobody has again until the reply.
 struct service::waiting_call : waiter, job {
@@ -17,6 +45,7 @@ struct service::waiting_call : waiter, job {
   std::uint64_t progress = 0;  ///< bytes that went already
   std::uint64_t began_ns = 0;
   bool connecting = false;
+  std::unique_ptr<polled> polls;  ///< of a poll
 };
 
 }  // namespace grosr::sys

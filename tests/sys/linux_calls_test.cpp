@@ -42,13 +42,15 @@ std::string tokens(const linux_call& c) {
       {argument_kind::output_bytes, 'o'}, {argument_kind::input, 'I'},
       {argument_kind::output, 'O'},       {argument_kind::both, 'B'},
       {argument_kind::read_iovecs, 'V'},  {argument_kind::fill_iovecs, 'W'},
+      {argument_kind::sized, 'u'},        {argument_kind::array, 'A'},
       {argument_kind::pointer, 'r'}};
   std::string text;
   for (unsigned i = 0; i < c.count; ++i) {
     const argument& a = c.arguments[i];
     if (i > 0) text += ' ';
     text += letters.at(a.kind);
-    if (a.kind == argument_kind::input_bytes || a.kind == argument_kind::output_bytes)
+    if (a.kind == argument_kind::input_bytes || a.kind == argument_kind::output_bytes ||
+        a.kind == argument_kind::sized)
       text += std::to_string(a.from);
     if (a.bytes > 0) text += std::to_string(a.bytes);
     if (a.nullable) text += '?';
@@ -86,8 +88,10 @@ TEST(linux_calls, have_arguments_that_fit_together) {
 }
 
 TEST(linux_calls, with_bad_arguments_are_refused) {
-  for (const char* bad : {"x", "f  v", " v", "v ", "i", "i1 p", "i9 v", "v8", "I", "O0", "v?",
-                          "o1x v", "p7", "W", "v V", "O4??", "v v v v v v v", "O99999999999"})
+  for (const char* bad :
+       {"x",  "f  v", " v",    "v ",    "i",    "i1 p",          "i9 v",        "v8", "I",
+        "O0", "v?",   "o1x v", "p7",    "W",    "v V",           "A v",         "A8", "A8 f",
+        "u",  "u1 v", "u1 B8", "u2 B4", "O4??", "v v v v v v v", "O99999999999"})
     EXPECT_THROW(parse_arguments(bad), std::invalid_argument) << '"' << bad << '"';
   EXPECT_EQ(parse_arguments("").count, 0u);
 }
@@ -109,7 +113,9 @@ TEST(linux_calls, that_everybody_knows_are_as_everybody_knows_them) {
            known{__NR_readv, "readv", useful, group::files, waiting::peer, "f W v"},
            known{__NR_writev, "writev", useful, group::files, waiting::peer, "f V v"},
            known{__NR_recvfrom, "recvfrom", useful, group::network, waiting::peer,
-                 "f o2 v v r? B4?"},
+                 "f o2 v v u5? B4?"},
+           known{__NR_accept4, "accept4", useful, group::network, waiting::peer, "f u2? B4? v"},
+           known{__NR_ppoll, "ppoll", useful, group::files, waiting::peer, "A8 v B16? i4? v"},
            known{__NR_mmap, "mmap", useful, group::memory, waiting::disk, "v v v v f? v"},
            known{__NR_nanosleep, "nanosleep", useful, group::time, waiting::other, "I16 O16?"},
            known{__NR_getpid, "getpid", useful, group::identity, waiting::never, ""},

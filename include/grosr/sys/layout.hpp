@@ -68,6 +68,9 @@ GROSR_DEVICE constexpr std::uint32_t chunk_stride(unsigned size) {
 /// What one call moves at most; more goes in pieces.
 inline constexpr std::uint32_t piece_bytes = chunk_bytes(chunk_sizes - 1);
 
+/// The most that is carried of a socket's name and of an option's value: no name is longer.
+inline constexpr std::uint32_t name_bytes = 128, option_bytes = 1024;
+
 /// Host memory that calls may use in place: [begin, end).
 struct shared_range {
   std::uint64_t begin, end;

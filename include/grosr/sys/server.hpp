@@ -19,6 +19,9 @@
 #include "grosr/sys/caller.hpp"
 #include "grosr/sys/files.hpp"
 #include "grosr/sys/handler.hpp"
+#include "grosr/sys/host.hpp"
+#include "grosr/sys/memory.hpp"
+#include "grosr/sys/network.hpp"
 #include "grosr/sys/options.hpp"
 #include "grosr/sys/print.hpp"
 

@@ -1,0 +1,92 @@
+// Memory of the host that kernels map, use by its address, and give back; nothing else of it.
+#include "sys/calls.hpp"
+
+namespace grosr::sys {
+namespace {
+
+GROSR_DEVICE_SUITE(memory);
+
+struct map_and_use {
+  server_ref sys;
+  void* other;  // the program's
+  std::int64_t* r;
+  GROSR_DEVICE void operator()() const {
+    const auto c = sys.warp();
+    unsigned i = 0;
+    const auto note = [&](long result) {
+      if (simt::lane_id() == 0) r[i] = result;
+      ++i;
+    };
+    constexpr std::size_t bytes = 1 << 20;
+    constexpr int shares = MAP_PRIVATE | MAP_ANONYMOUS;
+    const long at = mmap(c, nullptr, bytes, PROT_READ | PROT_WRITE, shares, -1, 0);
+    note(at > 0 && at % 4096 == 0);
+    void* const mapped = reinterpret_cast<void*>(at);
+    const long file = open(c, "words", O_RDONLY);
+    // The host reads to there, and writes from there.
+    note(syscall(c, SYS_pread64, file, at + 100, 5, 0));
+    const long copy = open(c, "copy", O_CREAT | O_WRONLY, 0600);
+    note(syscall(c, SYS_pwrite64, copy, at + 100, 5, 0));
+    note(madvise(c, mapped, bytes, MADV_DONTNEED));
+    note(syscall(c, SYS_pwrite64, copy, at + 100, 2, 5));  // zeroes
+    const long pages = mmap(c, nullptr, 4096, PROT_READ, MAP_PRIVATE, static_cast<int>(file), 0);
+    note(pages > 0);
+    note(syscall(c, SYS_pwrite64, copy, pages, 5, 7));
+    note(munmap(c, reinterpret_cast<void*>(pages), 4096));
+    note(munmap(c, mapped, bytes));
+    note(syscall(c, SYS_pread64, file, at, 5, 0));
+    note(munmap(c, mapped, bytes));
+    note(madvise(c, other, 4096, MADV_DONTNEED));
+    note(munmap(c, other, 4096));
+    note(mmap(c, nullptr, 0, PROT_READ, shares, -1, 0));
+    note(mmap(c, nullptr, 4096, PROT_READ | PROT_EXEC, shares, -1, 0));
+    note(mmap(c, other, 4096, PROT_READ, shares | MAP_FIXED, -1, 0));
+    note(mmap(c, nullptr, 4096, PROT_READ, MAP_PRIVATE, 1, 0));  // a descriptor of the program
+  }
+};
+
+TEST_P(memory, is_mapped_used_and_unmapped) {
+  own_folder f;
+  f.write("words", "hello");
+  server s(where(), options_for(f));
+  auto r = make<std::int64_t>(17);
+  void* const other =
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<char*>(other) = 'a';
+  run(1, 32, map_and_use{s.ref(), other, r.data()});
+  EXPECT_EQ(contents(r),
+            (std::vector<std::int64_t>{1, 5, 5, 0, 2, 1, 5, 0, 0, -EFAULT, -EPERM, -EPERM, -EPERM,
+                                       -EINVAL, -EPERM, -EPERM, -EBADF}));
+  EXPECT_EQ(*static_cast<char*>(other), 'a');
+  ::munmap(other, 4096);
+  EXPECT_EQ(f.read("copy"), std::string("hello\0\0hello", 12));
+}
+
+// Lanes map and unmap at a time.
+struct churn {
+  server_ref sys;
+  std::uint32_t* good;
+  GROSR_DEVICE void operator()() const {
+    std::uint32_t well = 1;
+    for (unsigned i = 1; i <= 4; ++i) {
+      const std::size_t bytes = 4096u * i;
+      const long at =
+          mmap(sys, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void* const mapped = reinterpret_cast<void*>(at);
+      well &= at > 0 && madvise(sys, mapped, bytes, MADV_SEQUENTIAL) == 0;
+      well &= munmap(sys, mapped, bytes) == 0;
+    }
+    simt::atomic_ref<std::uint32_t>(*good).fetch_add(well, simt::relaxed);
+  }
+};
+
+TEST_P(memory, is_mapped_by_many_at_a_time) {
+  own_folder f;
+  server s(where(), options_for(f));
+  auto good = make<std::uint32_t>(1);
+  run(2, 64, churn{s.ref(), good.data()});
+  EXPECT_EQ(contents(good)[0], 128u);
+}
+
+}  // namespace
+}  // namespace grosr::sys
