@@ -57,10 +57,12 @@ struct draw {
   std::int64_t* r;
   GROSR_DEVICE void operator()() const {
     const std::uint32_t self = simt::thread_id() / (Warps ? 32 : 1);
-    if constexpr (Warps)
-      r[self] = getrandom(sys.warp(), to + self * bytes, bytes);
-    else
+    if constexpr (Warps) {
+      const long got = getrandom(sys.warp(), to + self * bytes, bytes);
+      if (simt::lane_id() == 0) r[self] = got;
+    } else {
       r[self] = getrandom(sys, to + self * bytes, bytes);
+    }
   }
 };
 
