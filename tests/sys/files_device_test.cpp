@@ -176,6 +176,37 @@ TEST_P(files, are_written_whole_by_every_group) {
   }
 }
 
+struct write_too_much {
+  server_ref sys;
+  int file;
+  const unsigned char* from;
+  std::uint64_t bytes;
+  std::int64_t* results;
+  GROSR_DEVICE void operator()() const {
+    const long bad = pwrite(sys.block(producer), -1, from, bytes, 0);
+    const long most = pwrite(sys.block(producer), file, from, bytes, -static_cast<std::int64_t>(1));
+    if (simt::thread_id() == 0) {
+      results[0] = bad;
+      results[1] = most;
+    }
+  }
+};
+
+TEST_P(files, that_fail_let_all_threads_of_a_producer_go) {
+  own_folder f;
+  f.write("out", "");
+  const int file = ::open(f.file("out").c_str(), O_WRONLY | O_CLOEXEC);
+  {
+    server s(where(), options_for(f));
+    s.grant(file);
+    auto from = make<unsigned char>(200000);
+    auto results = make<std::int64_t>(2);
+    run(1, 96, write_too_much{s.ref(), file, from.data(), from.size(), results.data()});
+    EXPECT_EQ(contents(results), (std::vector<std::int64_t>{-EBADF, -EINVAL}));
+  }
+  ::close(file);
+}
+
 struct own_name {
   server_ref sys;
   std::int64_t* results;

@@ -94,6 +94,15 @@ GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piec
     }
     const bool may_be_ahead = Ahead && at != nullptr;  // the first one says what is wrong
     std::uint32_t now = at_once(c, at, n);
+    if constexpr (Caller::group == granularity::block && Caller::order == ordering::producer &&
+                  !Caller::started) {
+      // After each piece everybody must know whether there is another one.
+      if (now < n) {
+        const caller<granularity::block> knowing(&c.where(), c.mask(), nullptr, c.attempts());
+        const long result = in_pieces<Ahead>(knowing, at, n, piece);
+        return simt::warp_id() == 0 ? result : long{-EINPROGRESS};
+      }
+    }
     auto t = begin(c, piece(std::size_t{0}, now));
     if constexpr (Caller::started) {
       if (t.begun()) c.where().bell.ring();
@@ -105,14 +114,10 @@ GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piec
         decltype(t) ahead;
         if (may_be_ahead && next != 0) ahead = begin(c.attempt(), piece(moved + now, next));
         const long result = finish(c, t);
-        // Who is not told the result goes along with the others.
-        const bool told = Caller::order != ordering::producer || result != -EINPROGRESS;
-        const bool whole = !told || result == static_cast<long>(now);
-        if (!whole || next == 0) {
+        if (result != static_cast<long>(now) || next == 0) {
           if (may_be_ahead && next != 0) finish(c.attempt(), ahead);
-          if (told && result >= 0) moved += static_cast<std::size_t>(result);
-          if (told && result < 0 && moved == 0) return result;
-          return told ? static_cast<long>(moved) : result;
+          if (result >= 0) moved += static_cast<std::size_t>(result);
+          return result < 0 && moved == 0 ? result : static_cast<long>(moved);
         }
         moved += now;
         now = next;
