@@ -96,7 +96,10 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
       // A chunk goes to another call when this one has ended: Linux must not keep it.
       const std::uint64_t flags = (a[3] & ~std::uint64_t{MSG_ZEROCOPY}) | MSG_DONTWAIT;
       if (info.number == SYS_recvfrom) {
-        const std::uint64_t made[] = {a[0], a[1], a[2], flags,
+        const std::uint64_t made[] = {a[0],
+                                      a[1],
+                                      a[2],
+                                      flags,
                                       a[4] != 0 ? reinterpret_cast<std::uint64_t>(peer_at) : 0,
                                       a[4] != 0 ? reinterpret_cast<std::uint64_t>(&peer_bytes) : 0};
         result = linux_result(info.number, made);
