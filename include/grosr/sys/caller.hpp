@@ -26,35 +26,37 @@ struct grid_point {
 };
 
 /// The first argument of every call; a small value. See server_ref, which makes them.
-template <granularity G, ordering O = ordering::strong, bool Started = false>
+/// Lanes that are at one call together have the same server, and callers of one type.
+template <granularity G, ordering O = ordering::strong, bool Started = false, bool Attempts = false>
 class caller {
  public:
   static constexpr granularity group = G;
   static constexpr ordering order = O;
   static constexpr bool started = Started;
+  static constexpr bool attempts = Attempts;
 
   GROSR_DEVICE explicit caller(const view* v, std::uint32_t mask = simt::full_mask,
-                               grid_point* point = nullptr, bool attempts = false)
-      : view_(v), point_(point), mask_(mask), attempts_(attempts) {}
+                               grid_point* point = nullptr)
+      : view_(v), point_(point), mask_(mask) {}
 
   /// The same caller, whose calls return a token at once.
-  GROSR_DEVICE caller<G, O, true> start() const {
-    return caller<G, O, true>(view_, mask_, point_, attempts_);
+  GROSR_DEVICE caller<G, O, true, Attempts> start() const {
+    return caller<G, O, true, Attempts>(view_, mask_, point_);
   }
 
   /// The same caller, whose calls fail with -EAGAIN where they would wait for room.
-  GROSR_DEVICE caller attempt() const { return caller(view_, mask_, point_, true); }
+  GROSR_DEVICE caller<G, O, Started, true> attempt() const {
+    return caller<G, O, Started, true>(view_, mask_, point_);
+  }
 
   GROSR_DEVICE const view& where() const { return *view_; }
   GROSR_DEVICE std::uint32_t mask() const { return mask_; }
   GROSR_DEVICE grid_point& point() const { return *point_; }
-  GROSR_DEVICE bool attempts() const { return attempts_; }
 
  private:
   const view* view_;
   grid_point* point_;
   std::uint32_t mask_;
-  bool attempts_;
 };
 
 /// The device's view of a server, which must live; passed by value. Calls made with it are each

@@ -94,7 +94,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
     if (goes) {
       for_parts<Parts>([&](unsigned i) { stow(v, t.where, o.part_of[i], i, 0, 1); });
       call_record r = addressed(v, t, o);
-      done = t.waits = try_issue(v, able, c.attempts(), r, t.call, rest);
+      done = t.waits = try_issue(v, able, Caller::attempts, r, t.call, rest);
     }
     if (!done) t.where.free(v);
     if (!all) [[unlikely]]
@@ -108,7 +108,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
     if (simt::lane_id() == leader) {
       if (reclaim_any(v))
         next = tries;
-      else if (c.attempts() || (turn != 0 && simt::clock_ns() > deadline))
+      else if (Caller::attempts || (turn != 0 && simt::clock_ns() > deadline))
         next = gives_up;
       v.bell.ring();
     }
@@ -173,7 +173,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
     }
     call_record r{};
     if (lane == leader && claimed) r = addressed(v, t, o);
-    t.waits = try_issue_one(v, mask, c.attempts(), claimed, r, t.call);
+    t.waits = try_issue_one(v, mask, Caller::attempts, claimed, r, t.call);
     if (t.waits) {
       for_parts<Parts>([&](unsigned i) { t.part_of[i] = o.part_of[i]; });
       return t;
@@ -185,7 +185,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
     if (turn == 0) deadline = simt::clock_ns() + v.patience_ns;
     bool give_up = false;
     if (lane == leader && !reclaim_any(v)) {
-      give_up = c.attempts() || simt::clock_ns() > deadline;
+      give_up = Caller::attempts || simt::clock_ns() > deadline;
       v.bell.ring();
     }
     if (simt::shuffle(mask, give_up ? 1u : 0u, leader)) break;
@@ -267,7 +267,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_block(const Caller& c,
     if (all_copy) copy_staged<false>(b);
     t.code = -EINPROGRESS;
   }
-  if (c.attempts()) {  // everybody learns whether it was begun
+  if constexpr (Caller::attempts) {  // everybody learns whether it was begun
     if (simt::thread_id() == 0) b.result = t.begun() ? -EINPROGRESS : t.code;
     simt::sync_block();
     if (simt::warp_id() != 0) t.code = b.result;

@@ -72,7 +72,7 @@ GROSR_DEVICE long in_pieces_of_grid(const Caller& c, const void* at, std::size_t
   const bool calls = comes_to_call(c) && simt::warp_id() == 0;
   long result = -EINPROGRESS;
   if (calls) {
-    const caller<granularity::warp> mine(&c.where(), simt::full_mask, nullptr, c.attempts());
+    const caller<granularity::warp, ordering::strong, false, Caller::attempts> mine(&c.where());
     result = in_pieces<Ahead>(mine, at, n, piece);
   }
   return tell_grid(c, calls, result);
@@ -98,7 +98,8 @@ GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piec
                   !Caller::started) {
       // After each piece everybody must know whether there is another one.
       if (now < n) {
-        const caller<granularity::block> knowing(&c.where(), c.mask(), nullptr, c.attempts());
+        const caller<granularity::block, ordering::strong, false, Caller::attempts> knowing(
+            &c.where());
         const long result = in_pieces<Ahead>(knowing, at, n, piece);
         return simt::warp_id() == 0 ? result : long{-EINPROGRESS};
       }
