@@ -410,6 +410,8 @@ long service::call_linux(service_thread& t, const request& q) {
 long service::make_allowed(service_thread& t, const request& q, const linux_call& info) {
   const call_record& c = q.call;
   if (info.has_path) return call_path(c, info);
+  if (is_poll(c.number)) return call_poll(t, q, info);
+  if (c.number == SYS_nanosleep || c.number == SYS_clock_nanosleep) return call_sleep(t, q, info);
   const bool waits =
       info.waits == waiting::other || c.number == SYS_socket ||
       (info.waits == waiting::peer && !(info.arguments[0].kind == argument_kind::descriptor &&

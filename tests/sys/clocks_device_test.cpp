@@ -1,6 +1,7 @@
 // What the host tells kernels of itself: the time, random bytes, what it uses; and sleep, which is
 // as long as was asked and keeps no thread.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -77,10 +78,8 @@ TEST_P(clocks, go_with_random_bytes) {
     run(1, 64, kernel);
     EXPECT_EQ(contents(r), std::vector<std::int64_t>(count, static_cast<std::int64_t>(bytes)));
     const auto all = contents(to);
-    std::vector<std::vector<unsigned char>> parts;
-    for (std::size_t i = 0; i < all.size(); i += 16)
-      parts.emplace_back(all.begin() + static_cast<long>(i),
-                         all.begin() + static_cast<long>(i) + 16);
+    std::vector<std::array<unsigned char, 16>> parts(all.size() / 16);
+    for (std::size_t i = 0; i < all.size(); ++i) parts[i / 16][i % 16] = all[i];
     std::sort(parts.begin(), parts.end());
     EXPECT_TRUE(std::adjacent_find(parts.begin(), parts.end()) == parts.end());
   };
