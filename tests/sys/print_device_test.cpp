@@ -71,8 +71,10 @@ struct many_lines {
   server_ref sys;
   std::uint32_t lines;
   GROSR_DEVICE void operator()() const {
-    for (std::uint32_t i = 0; i < lines; ++i)
+    for (std::uint32_t i = 0; i < lines; ++i) {
+      simt::sync_warp();  // lanes that call together print in their order
       sys::print(sys, "{} {} {} {}\n", simt::warp_id(), i, simt::lane_id(), "and more");
+    }
   }
 };
 
