@@ -14,6 +14,7 @@ SHORT = {
     "exp-d": (["--repeats", "1"], 35),
     "exp-d-stress": (["1"], 5),
     "spawn": (["6", "--repeats", "2"], 3),
+    "syscalls": (["--repeats", "1"], 9),
     "priority": (["20", "--repeats", "10"], 4),
     "soak": (["1"], 1),
     "pair-of-programs": (["6"], 1),

@@ -95,15 +95,16 @@ void rate_rows(session& s) {
   const simt::shape warps = s.gpu() ? simt::shape{p.sms * 4, 64} : simt::shape{2, 64};
   const simt::shape lanes = s.gpu() ? simt::shape{p.sms * 4, 32} : simt::shape{2, 64};
   for (unsigned threads : {1u, 8u}) {
-    const sys::server server(s.where, with_threads(s.sized(threads, 1u)));
-    const std::string by = ", " + grouped(s.sized(threads, 1u)) + " service threads";
+    if (threads != 1 && !s.gpu()) continue;
+    const sys::server server(s.where, with_threads(threads));
+    const std::string by = threads == 1 ? ", one service thread" : ", 8 service threads";
     rate_row(s, "no-op by warps of all SMs" + by, threads == 1 ? 60e6 : 0, 0, [&] {
       return call_nothing(s.where, server, warps, called_by::warp, s.sized(1000u, 10u));
     });
     rate_row(s, "no-op by lanes of all SMs" + by, threads == 8 ? 200e6 : 0, 0, [&] {
       return call_nothing(s.where, server, lanes, called_by::lane, s.sized(100u, 3u));
     });
-    const double alone = cpu_calls(s.sized(threads, 1u), s.sized(500'000u, 10'000u));
+    const double alone = cpu_calls(threads, s.sized(500'000u, 10'000u));
     rate_row(s, "getppid by warps of all SMs" + by, threads == 8 ? 60e6 : 0, alone,
              [&] { return call_getppid(s.where, server, warps, s.sized(500u, 10u)); });
   }
