@@ -22,6 +22,11 @@ GROSR_DEVICE inline socklen_t length_of_name(socklen_t bytes) {
   return bytes <= name_bytes ? bytes : name_bytes + 1;
 }
 
+/// A name of a socket; of one that is too long, which Linux refuses, what a name may have.
+GROSR_DEVICE inline part name_to(unsigned argument, const void* name, socklen_t bytes) {
+  return bytes_to(argument, name, bytes < name_bytes ? bytes : name_bytes);
+}
+
 /// The two parts of a value that comes back with its length, as arguments `argument` and the next.
 template <unsigned First, unsigned Parts, bool Bulk>
 GROSR_DEVICE void value_back(operation<Parts, Bulk>& o, unsigned argument, void* value,
@@ -48,7 +53,7 @@ template <class Caller>
 GROSR_DEVICE auto bind(const Caller& c, int socket, const void* name, socklen_t bytes) {
   bytes = detail::length_of_name(bytes);
   auto o = detail::make<1>(SYS_bind, socket, name, bytes);
-  o.part_of[0] = detail::bytes_to(1, name, bytes);
+  o.part_of[0] = detail::name_to(1, name, bytes);
   return invoke(c, o);
 }
 
@@ -62,7 +67,7 @@ template <class Caller>
 GROSR_DEVICE auto connect(const Caller& c, int socket, const void* name, socklen_t bytes) {
   bytes = detail::length_of_name(bytes);
   auto o = detail::make<1>(SYS_connect, socket, name, bytes);
-  o.part_of[0] = detail::bytes_to(1, name, bytes);
+  o.part_of[0] = detail::name_to(1, name, bytes);
   return invoke(c, o);
 }
 
@@ -86,7 +91,7 @@ GROSR_DEVICE auto sendto(const Caller& c, int socket, const void* from, std::siz
     auto* part_from = static_cast<const unsigned char*>(from) + at;
     auto o = detail::make<2, true>(SYS_sendto, socket, part_from, now, flags, name, name_length);
     o.part_of[0] = detail::bytes_to(1, part_from, now);
-    o.part_of[1] = detail::bytes_to(4, name, name_length);
+    o.part_of[1] = detail::name_to(4, name, name_length);
     return o;
   });
 }
