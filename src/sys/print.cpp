@@ -88,6 +88,7 @@ void service::print(const call_record& c) {
 /// Writes what was printed; who finds another thread at it leaves it to that one, unless `all` has
 /// to be written.
 void service::write_printed(bool all) {
+  const no_pipe_signal here;  // may be the destructor's thread
   for (;;) {
     std::unique_lock writing(write_lock_, std::defer_lock);
     if (all)

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include <thread>
 #include <utility>
@@ -26,5 +27,26 @@ std::thread quiet_thread(const char* name, Body body) {
     b();
   });
 }
+
+/// While it lives, a write of this thread to a reader that has gone does not end the program.
+class no_pipe_signal {
+ public:
+  no_pipe_signal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~no_pipe_signal() {
+    if (sigismember(&before_, SIGPIPE) == 1) return;
+    const timespec now{};
+    while (sigtimedwait(&pipe_, nullptr, &now) == SIGPIPE) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  no_pipe_signal(const no_pipe_signal&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+};
 
 }  // namespace grosr::sys

@@ -1,6 +1,4 @@
 // Service threads: taking records, replying, resting, draining.
-#include <signal.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -164,21 +162,10 @@ bool service::something_waits() const {
 }
 
 /// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made
-/// here.
+/// here. Once only, since that thread is woken afterwards.
 void service::serve_rung() {
-  // The thread is not the server's own, and a write to a peer that has gone must not end the
-  // program.
-  sigset_t pipe, before;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  while (serve(*rung_) != 0) {
-  }
-  if (sigismember(&before, SIGPIPE) == 1) return;
-  const timespec now{};
-  while (sigtimedwait(&pipe, nullptr, &now) == SIGPIPE) {
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const no_pipe_signal here;  // the thread is not the server's own
+  serve(*rung_);
 }
 
 /// All but one sleep until somebody has too much to do; the last one until the device rings.
@@ -200,9 +187,11 @@ void service::rest(service_thread& t) {
     }
   const auto busy = [this] { return ending_.load() || something_waits(); };
   count(t.counts.sleeps);
+  t.rests = true;  // serve_rung() and who wakes before it look at its shards
   // What was missed, by a ring just as this fell asleep, is found at the next look.
-  while (bell_.arm(busy) && !busy())
-    if (bell_.sleep()) return;
+  while (bell_.arm(busy) && !busy() && !bell_.sleep()) {
+  }
+  t.rests = false;
 }
 
 void service::wake_one() {

@@ -43,7 +43,6 @@ struct service::waiting_call : waiter, job {
   const linux_call* info;
   descriptors::use file;
   std::uint64_t progress = 0;  ///< bytes that went already
-  std::uint64_t began_ns = 0;
   bool connecting = false;
   std::unique_ptr<polled> polls;  ///< of a poll
 };
