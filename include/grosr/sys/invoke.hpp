@@ -121,17 +121,25 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
   return t;
 }
 
+/// Copies what came back for part First and on.
+template <unsigned First, class Token, unsigned Parts>
+GROSR_DEVICE void take_parts(const view& v, const Token& t, const stowage<Parts>& s, long result,
+                             unsigned rank, unsigned size) {
+  for_parts<Parts, First>([&](unsigned i) {
+    unsigned mine = rank, all = size;
+    if (s.offset[i] != stowage<Parts>::in_place && copies_here(t.part_of[i], mine, all))
+      copy_part<true>(mine, all, static_cast<unsigned char*>(t.part_of[i].at),
+                      s.base(v) + s.offset[i], bytes_back(t.part_of[i], result));
+  });
+  if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);
+}
+
 template <class Caller, unsigned Parts, bool Bulk>
 GROSR_DEVICE long finish_lane(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.waits) return t.code;
   const view& v = c.where();
   const long result = await_reply(v, t.call);
-  for_parts<Parts>([&](unsigned i) {
-    if (t.where.offset[i] != stowage<Parts>::in_place)
-      copy_part<true>(0, 1, static_cast<unsigned char*>(t.part_of[i].at),
-                      t.where.base(v) + t.where.offset[i], bytes_back(t.part_of[i], result));
-  });
-  if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);  // bytes left in place
+  take_parts<0>(v, t, t.where, result, 0, 1);
   t.where.free(v);
   free_slot(v, t.call);
   t.waits = false;
@@ -139,7 +147,7 @@ GROSR_DEVICE long finish_lane(const Caller& c, token<Caller::group, Parts, Bulk>
   return result;
 }
 
-/// Lanes of c.mask() make one call; its lowest lane's. `meet`, if Bulk: how a block copies part 0.
+/// Lanes of c.mask() make one call; its lowest lane's. `stow_bulk`, if Bulk: copies part 0.
 template <class Caller, unsigned Parts, bool Bulk, class StowBulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, operation<Parts, Bulk> o,
                                                           StowBulk&& stow_bulk) {
@@ -196,13 +204,23 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
   return t;
 }
 
-template <class Token, class TakeBulk>
-GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t, TakeBulk&& take_bulk) {
+/// The same, its lanes copying part 0 like the others.
+template <class Caller, unsigned Parts, bool Bulk>
+GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c,
+                                                          const operation<Parts, Bulk>& o) {
+  return begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
+    stow(c.where(), mine.where, op.part_of[0], 0, rank, size);
+  });
+}
+
+/// `take`: copies what came back.
+template <class Token, class Take>
+GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t, Take&& take) {
   if (!t.waits) return t.code;
   const unsigned lane = simt::lane_id();
   const unsigned rank = simt::rank_in(mask, lane), size = simt::popcount(mask);
   const long result = await_reply(v, t.call);  // all look at the same 16 bytes
-  take_bulk(t, result, rank, size);
+  take(t, result, rank, size);
   simt::sync_warp(mask);
   if (rank == 0) {
     t.where.free(v);
@@ -213,17 +231,12 @@ GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t, TakeB
   return result;
 }
 
-/// Copies what came back for part i and on.
-template <unsigned First, class Token, unsigned Parts>
-GROSR_DEVICE void take_parts(const view& v, const Token& t, const stowage<Parts>& s, long result,
-                             unsigned rank, unsigned size) {
-  for_parts<Parts, First>([&](unsigned i) {
-    unsigned mine = rank, all = size;
-    if (s.offset[i] != stowage<Parts>::in_place && copies_here(t.part_of[i], mine, all))
-      copy_part<true>(mine, all, static_cast<unsigned char*>(t.part_of[i].at),
-                      s.base(v) + s.offset[i], bytes_back(t.part_of[i], result));
+/// The same, its lanes copying all parts.
+template <class Token>
+GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t) {
+  return finish_warp(v, mask, t, [&](Token& mine, long result, unsigned rank, unsigned size) {
+    take_parts<0>(v, mine, mine.where, result, rank, size);
   });
-  if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);
 }
 
 /// Threads of a block copy what thread 0 has named in the stage.
@@ -284,10 +297,7 @@ GROSR_DEVICE long finish_block(const Caller& c, token<Caller::group, Parts, Bulk
   const view& v = c.where();
   if constexpr (Caller::order == ordering::producer) {
     if (simt::warp_id() != 0) return t.code;
-    return finish_warp(v, simt::full_mask, t,
-                       [&](call_token& mine, long result, unsigned rank, unsigned size) {
-                         take_parts<0>(v, mine, mine.where, result, rank, size);
-                       });
+    return finish_warp(v, simt::full_mask, t);
   } else {
     block_stage& b = simt::block_shared<block_stage>();
     const bool all_copy = Bulk && t.part_of[0].comes();
@@ -350,9 +360,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_grid(const Caller& c,
                                                           operation<Parts, Bulk> o) {
   token<Caller::group, Parts, Bulk> t;
   if (comes_to_call(c) && simt::warp_id() == 0) {
-    t = begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
-      stow(c.where(), mine.where, op.part_of[0], 0, rank, size);
-    });
+    t = begin_warp(c, o);
     t.calls = true;
   } else {
     t.code = -EINPROGRESS;
@@ -388,12 +396,7 @@ GROSR_DEVICE long tell_grid(const Caller& c, bool calls, long code) {
 
 template <class Caller, unsigned Parts, bool Bulk>
 GROSR_DEVICE long finish_grid(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
-  const view& v = c.where();
-  if (t.calls)
-    t.code = finish_warp(v, simt::full_mask, t,
-                         [&](auto& mine, long result, unsigned rank, unsigned size) {
-                           take_parts<0>(v, mine, mine.where, result, rank, size);
-                         });
+  if (t.calls) t.code = finish_warp(c.where(), simt::full_mask, t);
   return tell_grid(c, t.calls, t.code);
 }
 
@@ -401,10 +404,7 @@ template <class Caller, unsigned Parts, bool Bulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin(const Caller& c,
                                                      const operation<Parts, Bulk>& o) {
   if constexpr (Caller::group == granularity::lane) return begin_lane(c, o);
-  if constexpr (Caller::group == granularity::warp)
-    return begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
-      stow(c.where(), mine.where, op.part_of[0], 0, rank, size);
-    });
+  if constexpr (Caller::group == granularity::warp) return begin_warp(c, o);
   if constexpr (Caller::group == granularity::block) return begin_block(c, o);
   if constexpr (Caller::group == granularity::grid) return begin_grid(c, o);
 }
@@ -412,11 +412,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin(const Caller& c,
 template <class Caller, unsigned Parts, bool Bulk>
 GROSR_DEVICE long finish(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if constexpr (Caller::group == granularity::lane) return finish_lane(c, t);
-  if constexpr (Caller::group == granularity::warp)
-    return finish_warp(c.where(), c.mask(), t,
-                       [&](auto& mine, long result, unsigned rank, unsigned size) {
-                         take_parts<0>(c.where(), mine, mine.where, result, rank, size);
-                       });
+  if constexpr (Caller::group == granularity::warp) return finish_warp(c.where(), c.mask(), t);
   if constexpr (Caller::group == granularity::block) return finish_block(c, t);
   if constexpr (Caller::group == granularity::grid) return finish_grid(c, t);
 }
