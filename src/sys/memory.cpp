@@ -145,6 +145,7 @@ sys::statistics service::statistics() const {
   for (const auto& t : threads_) t->counts.sum(s);
   rung_->counts.sum(s);
   waiting_counts_.sum(s);
+  s.unwritten = unwritten_.load();
   std::sort(s.calls.begin(), s.calls.end(),
             [](const auto& a, const auto& b) { return a.calls > b.calls; });
   s.device_memory = words_.bytes() + detached_.bytes() + refs_.bytes() + sizeof(sys::view);

@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <fmt/args.h>
 #include <fmt/format.h>
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -85,6 +88,25 @@ void service::print(const call_record& c) {
   if (full) write_printed(true);
 }
 
+/// How much of it was written: all, unless there is no writing to that descriptor, or its reader
+/// does not read while the server ends.
+std::size_t service::write_out(const std::string& text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    pollfd p{options_.print_to, POLLOUT, 0};
+    if (::poll(&p, 1, 100) == 0) {
+      if (now_ns() > give_up_ns_.load(std::memory_order_relaxed)) break;
+      continue;
+    }
+    // What a pipe that is ready takes without waiting.
+    const ssize_t n = ::write(options_.print_to, text.data() + at,
+                              std::min<std::size_t>(text.size() - at, PIPE_BUF));
+    if (n < 0 && errno != EINTR && errno != EAGAIN) break;
+    if (n > 0) at += static_cast<std::size_t>(n);
+  }
+  return at;
+}
+
 /// Writes what was printed; who finds another thread at it leaves it to that one, unless `all` has
 /// to be written.
 void service::write_printed(bool all) {
@@ -106,12 +128,7 @@ void service::write_printed(bool all) {
       if (printed_.empty()) return;
       continue;
     }
-    for (std::size_t at = 0; at < text.size();) {
-      const ssize_t n = ::write(options_.print_to, text.data() + at, text.size() - at);
-      if (n < 0 && errno != EINTR && errno != EAGAIN) break;
-      if (n < 0 && errno == EAGAIN) ::usleep(1000);
-      if (n > 0) at += static_cast<std::size_t>(n);
-    }
+    unwritten_.fetch_add(text.size() - write_out(text));
     written_bytes_.fetch_add(text.size(), std::memory_order_release);
   }
 }

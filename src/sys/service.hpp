@@ -116,6 +116,7 @@ class service {
   // print.cpp
   void print(const call_record& c);
   void write_printed(bool all);
+  std::size_t write_out(const std::string& text);
 
   // waiting.cpp
   long call_waiting(service_thread& t, const request& q, const linux_call& info);
@@ -173,8 +174,10 @@ class service {
   std::mutex print_lock_;  ///< of printed_
   std::mutex write_lock_;  ///< held by who writes it
   std::string printed_;
-  std::uint64_t printed_bytes_ = 0;  ///< since the start; under print_lock_
-  std::atomic<std::uint64_t> written_bytes_{0};
+  std::uint64_t printed_bytes_ = 0;              ///< since the start; under print_lock_
+  std::atomic<std::uint64_t> written_bytes_{0};  ///< or given up
+  std::atomic<std::uint64_t> unwritten_{0};
+  std::atomic<std::uint64_t> give_up_ns_{~std::uint64_t{0}};  ///< when nobody waits for a reader
 
   std::mutex rest_lock_;
   std::condition_variable rest_;

@@ -247,6 +247,8 @@ void service::stop() {
 }
 
 service::~service() {
+  give_up_ns_ = now_ns() + static_cast<std::uint64_t>(
+                               std::chrono::nanoseconds(options_.exit_patience).count());
   try {
     drain(options_.exit_patience);
   } catch (...) {  // the device is lost: nobody waits for these calls

@@ -116,6 +116,29 @@ TEST_P(printing, waits_for_a_slow_reader) {
   expect_in_order(r.text(), 4, lines);
 }
 
+TEST_P(printing, counts_what_nobody_reads) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  options o;
+  o.threads = 2;
+  o.print_to = ends[1];
+  o.exit_patience = std::chrono::milliseconds(200);
+  const auto began = std::chrono::steady_clock::now();
+  {
+    server s(where(), o);
+    run(1, 32, many_lines{s.ref(), 300});  // more than a pipe holds
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+  ::close(ends[0]);  // and now there is no reader at all
+  {
+    server s(where(), o);
+    run(1, 32, many_lines{s.ref(), 1});
+    s.drain(std::chrono::seconds(10));
+    EXPECT_GT(s.statistics().unwritten, 0u);
+  }
+  ::close(ends[1]);
+}
+
 TEST_P(printing, is_complete_in_every_schedule) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
   bool use_arena = false;

@@ -24,7 +24,7 @@ struct options {
   std::chrono::microseconds spin{100};
   /// How long a call waits for a slot or a chunk before it fails with -EAGAIN.
   std::chrono::milliseconds patience{10'000};
-  /// How long the destructor waits for calls that were made.
+  /// How long the destructor waits for calls that were made, and for a reader of what was printed.
   std::chrono::milliseconds exit_patience{5'000};
   sys::policy policy;
   std::uint32_t descriptors = 1024;  ///< that kernels may have open at a time
@@ -50,6 +50,7 @@ struct statistics {
   std::uint64_t sleeps = 0;            ///< how often a thread fell asleep
   std::uint64_t waited = 0;            ///< calls that waited for a peer or on a blocking thread
   std::uint64_t thrown = 0;            ///< handlers that threw
+  std::uint64_t unwritten = 0;         ///< bytes of printed text that could not be written
   std::size_t device_memory = 0, host_memory = 0;  ///< bytes held
 };
 
