@@ -4,8 +4,8 @@
 #include "bench/benches.hpp"
 #include "cli/text.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "limits/kernels.hpp"
 #include "work/basic.hpp"
-#include "work/kernels.hpp"
 
 namespace grosr::tool {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "grosr/simt/buffer.hpp"
+#include "limits/kernels.hpp"
 #include "measure/session.hpp"
 #include "work/basic.hpp"
-#include "work/kernels.hpp"
 
 namespace grosr::tool {
 

@@ -1,4 +1,4 @@
-#include "work/kernels.hpp"
+#include "limits/kernels.hpp"
 
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/launch.hpp"

@@ -2,8 +2,8 @@
 #include "cli/interrupt.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
+#include "limits/kernels.hpp"
 #include "limits/limits.hpp"
-#include "work/kernels.hpp"
 
 namespace grosr::tool::limits {
 namespace {

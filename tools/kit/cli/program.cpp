@@ -1,0 +1,80 @@
+#include "cli/program.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cli/errors.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/text.hpp"
+#include "grosr/simt/error.hpp"
+
+namespace grosr::tool {
+namespace {
+
+int complain(const CLI::App& program, int code, std::string_view what) {
+  std::fflush(stdout);
+  fmt::print(stderr, "{}: {}\n", program.get_name(), what);
+  return code;
+}
+
+int code_for(const grosr::error& e) {
+  return e.code() == errc::invalid_option || e.code() == errc::no_such_device ||
+                 e.code() == errc::not_built
+             ? exit_usage
+             : exit_failed;
+}
+
+/// CLI11's complaint as one line that ends in what to do.
+std::string explained(const CLI::App& program, const CLI::ParseError& e) {
+  std::string text = one_line(e.what());
+  while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();
+  std::string help = program.get_name();
+  for (const CLI::App* at = &program; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    help += " " + at->get_name();
+  }
+  return fmt::format("{}; '{} --help' shows what there is", text, help);
+}
+
+/// Whether the reader of standard output went away (`| head`): it wanted no more.
+bool reader_left() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/// What was printed has to have arrived.
+int finish(const CLI::App& program, int code) {
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || reader_left()) return code;
+  return complain(program, code == exit_ok ? exit_failed : code,
+                  fmt::format("standard output cannot be written ({}); free space or send it "
+                              "elsewhere",
+                              std::strerror(errno)));
+}
+
+}  // namespace
+
+int run_program(CLI::App& program, int argc, char** argv, const std::function<int()>& work) {
+  interrupt::install();
+  try {
+    program.parse(argc, argv);
+    return finish(program, work());
+  } catch (const CLI::CallForHelp& e) {
+    return finish(program, program.exit(e));
+  } catch (const CLI::ParseError& e) {
+    return complain(program, exit_usage, explained(program, e));
+  } catch (const interrupt::interrupted&) {
+    return exit_interrupted;
+  } catch (const usage_error& e) {
+    return complain(program, exit_usage, e.what());
+  } catch (const grosr::error& e) {
+    return complain(program, code_for(e), e.what());
+  } catch (const std::exception& e) {
+    return complain(program, exit_failed, e.what());
+  }
+}
+
+}  // namespace grosr::tool
