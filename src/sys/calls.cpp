@@ -232,26 +232,31 @@ long service::check(const linux_call& info, const call_record& c, unsigned threa
   return 0;
 }
 
-/// A path as the host has it: no kernel can change it any more.
-long service::copy_path(std::uint64_t at, char (&path)[PATH_MAX]) {
+/// A path as the host has it: no kernel can change it any more. Empty where it cannot be had.
+long service::copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path) {
   const auto arena = reinterpret_cast<std::uint64_t>(arena_.data());
   if (at >= arena && at - arena < arena_.bytes()) {
     const std::size_t most = std::min<std::uint64_t>(PATH_MAX, arena_.bytes() - (at - arena));
     const auto* from = reinterpret_cast<const char*>(at);
+    path[0] = 0;
     const std::size_t n = ::strnlen(from, most);  // behind it lie other calls' bytes
     if (n == most) return -ENAMETOOLONG;
-    std::memcpy(path, from, n);
+    std::memcpy(path.data(), from, n);
     path[n] = 0;
     return 0;
   }
   // Anywhere in this process: the kernel copies, page by page, and says where there is none.
   for (std::size_t n = 0; n < PATH_MAX;) {
     const std::size_t now = std::min<std::size_t>(PATH_MAX - n, 4096 - (at + n) % 4096);
-    iovec to{path + n, now}, from{reinterpret_cast<void*>(at + n), now};
-    if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) < 0) return -EFAULT;
-    if (std::memchr(path + n, 0, now) != nullptr) return 0;
+    iovec to{path.data() + n, now}, from{reinterpret_cast<void*>(at + n), now};
+    if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) < 0) {
+      path[0] = 0;
+      return -EFAULT;
+    }
+    if (std::memchr(path.data() + n, 0, now) != nullptr) return 0;
     n += now;
   }
+  path[0] = 0;
   return -ENAMETOOLONG;
 }
 
@@ -266,14 +271,14 @@ long service::opened(long fd, bool waits) {
 }
 
 /// Calls that take a path: below the policy's folders, or not at all.
-long service::call_path(const call_record& c, const linux_call& info) {
+long service::call_path(service_thread& t, const call_record& c, const linux_call& info) {
   if (options_.policy.raw) return call_plain(info, c);
   if (!folders_) return -EPERM;
   const std::uint64_t* a = c.argument;
   const auto number = [&](unsigned i) { return static_cast<int>(a[i]); };
-  char path[PATH_MAX], other[PATH_MAX];
-  const auto text = [&](unsigned i) { return copy_path(a[i], path); };
-  const auto second = [&](unsigned i) { return copy_path(a[i], other); };
+  const auto text = [&](unsigned i) { return copy_path(a[i], t.path[0]); };
+  const auto second = [&](unsigned i) { return copy_path(a[i], t.path[1]); };
+  const char *const path = t.path[0].data(), *const other = t.path[1].data();
   const folders& f = *folders_;
   long bad = 0;
   switch (c.number) {
@@ -409,7 +414,7 @@ long service::call_linux(service_thread& t, const request& q) {
 
 long service::make_allowed(service_thread& t, const request& q, const linux_call& info) {
   const call_record& c = q.call;
-  if (info.has_path) return call_path(c, info);
+  if (info.has_path) return call_path(t, c, info);
   if (is_poll(c.number)) return call_poll(t, q, info);
   if (c.number == SYS_nanosleep || c.number == SYS_clock_nanosleep) return call_sleep(t, q, info);
   const bool waits =

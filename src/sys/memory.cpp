@@ -33,6 +33,12 @@ options service::completed(device d, options o) {
   if (o.blocking_threads == 0 || o.blocking_threads > 4096)
     refuse("blocking_threads", o.blocking_threads, "from 1 to 4096");
   const std::uint32_t warps = resident_warps(d);
+  if (o.calls_in_flight == 0) o.calls_in_flight = warps * simt::warp_size;
+  if (o.calls_in_flight < 32 || o.calls_in_flight > 1u << 23)
+    refuse("calls_in_flight", o.calls_in_flight, "from 32 to 8388608");
+  o.calls_in_flight = (o.calls_in_flight + 31) / 32 * 32;
+  if (o.calls_per_second > 1'000'000'000)
+    refuse("calls_per_second", o.calls_per_second, "at most 1000000000, or 0 for no limit");
   const std::uint32_t usual[] = {std::max(1024u, warps * 2), std::max(256u, warps / 2),
                                  std::max(64u, warps / 8)};
   for (unsigned s = 0; s < chunk_sizes; ++s) {
@@ -50,6 +56,9 @@ service::service(device d, const options& o)
       copies_(d.is_cuda() || options_.use_arena),
       descriptors_(options_.descriptors),
       waiting_(nullptr, [](unsigned char* p) { std::free(p); }),
+      rate_(options_.calls_per_second),
+      printed_(options_.print_to),
+      audit_(options_.audit_to),
       workers_(options_.blocking_threads),
       bell_(d, [this] { serve_rung(); }) {
   if (!options_.policy.folders.empty())
@@ -67,12 +76,13 @@ service::service(device d, const options& o)
   awake_ = options_.threads;
   for (auto& t : threads_)
     t->thread = quiet_thread("grosr sys", [this, own = t.get()] { run(*own); });
+  at_exit_.emplace([this] { leave(); });
 }
 
 void service::make_memory() {
   const auto space_of = simt::space::device;
-  const std::uint32_t warps = resident_warps(device_);
-  slots_ = warps * simt::warp_size;
+  slots_ = options_.calls_in_flight;
+  const std::uint32_t slot_words = slots_ / 32;
   std::vector<queue::egress_ref> refs;
   for (unsigned i = 0; i < options_.shards; ++i) {
     shards_.push_back(std::make_unique<shard>(device_, options_.records));
@@ -82,7 +92,7 @@ void service::make_memory() {
   refs_ = simt::buffer<queue::egress_ref>(device_, space_of, refs.size());
   refs_.copy_from(refs);
 
-  std::uint32_t words = 2 * warps;
+  std::uint32_t words = 2 * slot_words;
   std::size_t bytes = 0;
   for (unsigned s = 0; s < chunk_sizes; ++s) {
     words += options_.chunks[s] / 32;
@@ -100,9 +110,9 @@ void service::make_memory() {
 
   view v{};
   v.shards = refs_.data();
-  v.slots = {words_.data(), warps};
-  v.detached = words_.data() + warps;
-  std::uint32_t* next = words_.data() + 2 * warps;
+  v.slots = {words_.data(), slot_words};
+  v.detached = words_.data() + slot_words;
+  std::uint32_t* next = words_.data() + 2 * slot_words;
   unsigned char* at = arena_.data();
   for (unsigned s = chunk_sizes; s-- > 0;) {  // the largest first, which must be aligned most
     v.chunks[s] = {next, options_.chunks[s] / 32};
@@ -145,7 +155,8 @@ sys::statistics service::statistics() const {
   for (const auto& t : threads_) t->counts.sum(s);
   rung_->counts.sum(s);
   waiting_counts_.sum(s);
-  s.unwritten = unwritten_.load();
+  s.unwritten = printed_.lost();
+  s.unaudited = audit_.lost();
   std::sort(s.calls.begin(), s.calls.end(),
             [](const auto& a, const auto& b) { return a.calls > b.calls; });
   s.device_memory = words_.bytes() + detached_.bytes() + refs_.bytes() + sizeof(sys::view);

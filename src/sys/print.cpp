@@ -1,15 +1,10 @@
-// Text that kernels print: formatted when its record is taken, so that it stays in order, and
-// written afterwards, so that a slow reader does not hold up a shard.
+// Text that kernels print: formatted when its record is taken, so that it stays in order; a thread
+// of its own writes it.
 #include "grosr/sys/print.hpp"
 
-#include <errno.h>
 #include <fmt/args.h>
 #include <fmt/format.h>
-#include <limits.h>
-#include <poll.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -17,8 +12,6 @@
 
 namespace grosr::sys {
 namespace {
-
-constexpr std::size_t most_waiting = 16 << 20;  // bytes that may wait to be written
 
 std::uint64_t word_at(std::uint64_t at, std::uint64_t i) {
   std::uint64_t word = 0;
@@ -74,63 +67,9 @@ std::string formatted(const call_record& c) {
 
 /// Under the lock of the shard.
 void service::print(const call_record& c) {
-  if (!may_use(c.argument[0], 1) || !may_use(c.argument[1], 8) ||
-      !may_use(c.argument[1], 8 + 16 * count_of(c)))
-    return;
-  const std::string text = formatted(c);
-  bool full = false;
-  {
-    std::lock_guard lock(print_lock_);
-    printed_ += text;
-    printed_bytes_ += text.size();
-    full = printed_.size() > most_waiting;
-  }
-  if (full) write_printed(true);
-}
-
-/// How much of it was written: all, unless there is no writing to that descriptor, or its reader
-/// does not read while the server ends.
-std::size_t service::write_out(const std::string& text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    pollfd p{options_.print_to, POLLOUT, 0};
-    if (::poll(&p, 1, 100) == 0) {
-      if (now_ns() > give_up_ns_.load(std::memory_order_relaxed)) break;
-      continue;
-    }
-    // What a pipe that is ready takes without waiting.
-    const ssize_t n = ::write(options_.print_to, text.data() + at,
-                              std::min<std::size_t>(text.size() - at, PIPE_BUF));
-    if (n < 0 && errno != EINTR && errno != EAGAIN) break;
-    if (n > 0) at += static_cast<std::size_t>(n);
-  }
-  return at;
-}
-
-/// Writes what was printed; who finds another thread at it leaves it to that one, unless `all` has
-/// to be written.
-void service::write_printed(bool all) {
-  const no_pipe_signal here;  // may be the destructor's thread
-  for (;;) {
-    std::unique_lock writing(write_lock_, std::defer_lock);
-    if (all)
-      writing.lock();
-    else if (!writing.try_lock())
-      return;
-    std::string text;
-    {
-      std::lock_guard lock(print_lock_);
-      text.swap(printed_);
-    }
-    if (text.empty()) {
-      writing.unlock();
-      std::lock_guard lock(print_lock_);  // somebody may have left text to this thread just now
-      if (printed_.empty()) return;
-      continue;
-    }
-    unwritten_.fetch_add(text.size() - write_out(text));
-    written_bytes_.fetch_add(text.size(), std::memory_order_release);
-  }
+  if (may_use(c.argument[0], 1) && may_use(c.argument[1], 8) &&
+      may_use(c.argument[1], 8 + 16 * count_of(c)))
+    printed_.put(formatted(c));
 }
 
 }  // namespace grosr::sys

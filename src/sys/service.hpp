@@ -2,6 +2,8 @@
 // made.
 #pragma once
 
+#include <limits.h>
+
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -17,15 +19,18 @@
 #include "grosr/simt/bell.hpp"
 #include "grosr/sys/layout.hpp"
 #include "grosr/sys/options.hpp"
+#include "sys/at_exit.hpp"
 #include "sys/descriptors.hpp"
 #include "sys/folders.hpp"
 #include "sys/linux_calls.hpp"
 #include "sys/mapped.hpp"
+#include "sys/rate.hpp"
 #include "sys/reactor.hpp"
 #include "sys/statistics.hpp"
 #include "sys/thread.hpp"
 #include "sys/ticks.hpp"
 #include "sys/workers.hpp"
+#include "sys/writer.hpp"
 
 namespace grosr::sys {
 
@@ -57,7 +62,10 @@ struct alignas(128) service_thread {
   std::vector<request> batch;
   std::atomic<bool> rests{false};
   std::uint32_t looks = 0;
+  bool left = false;                ///< records that must wait: see lets_in()
   std::vector<std::uint64_t> seen;  ///< by shard: records taken from it, at the last look at all
+  std::array<std::array<char, PATH_MAX>, 2>
+      path;  ///< of the call that is made, as the host has them
 };
 
 class service {
@@ -72,6 +80,7 @@ class service {
   void coalesce(unsigned batch, std::chrono::nanoseconds window);
   bool drain(std::chrono::nanoseconds limit);
   void stop();
+  void leave();  ///< drain, for a while, and stop
   sys::statistics statistics() const;
 
  private:
@@ -86,6 +95,7 @@ class service {
   void run(service_thread& t);
   unsigned serve(service_thread& t);
   unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
+  bool lets_in(const queue::record& r);
   void serve_rung();
   bool something_waits() const;
   void rest(service_thread& t);
@@ -107,16 +117,17 @@ class service {
   bool may_use(std::uint64_t at, std::uint64_t bytes);
   bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
   bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
-  long copy_path(std::uint64_t at, char (&path)[4096]);
-  long call_path(const call_record& c, const linux_call& info);
+  long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
+  long call_path(service_thread& t, const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
   long opened(long fd, bool waits = false);
 
   // print.cpp
   void print(const call_record& c);
-  void write_printed(bool all);
-  std::size_t write_out(const std::string& text);
+
+  // audit.cpp
+  void note(service_thread* t, const call_record& c, long result);
 
   // waiting.cpp
   long call_waiting(service_thread& t, const request& q, const linux_call& info);
@@ -171,13 +182,8 @@ class service {
   std::atomic<std::uint32_t> epoch_{0};
   std::atomic<bool> stopping_{false}, ending_{false};
 
-  std::mutex print_lock_;  ///< of printed_
-  std::mutex write_lock_;  ///< held by who writes it
-  std::string printed_;
-  std::uint64_t printed_bytes_ = 0;              ///< since the start; under print_lock_
-  std::atomic<std::uint64_t> written_bytes_{0};  ///< or given up
-  std::atomic<std::uint64_t> unwritten_{0};
-  std::atomic<std::uint64_t> give_up_ns_{~std::uint64_t{0}};  ///< when nobody waits for a reader
+  rate_limit rate_;
+  writer printed_, audit_;
 
   std::mutex rest_lock_;
   std::condition_variable rest_;
@@ -187,6 +193,7 @@ class service {
   reactor reactor_;
   workers workers_;
   simt::bell bell_;
+  std::optional<at_exit> at_exit_;  ///< of the program
 };
 
 }  // namespace grosr::sys

@@ -78,46 +78,56 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   t.batch.clear();
   std::uint64_t until = 0, light = 0;
   unsigned weight = 0, popped = 0;
-  bool printed = false;
+  bool left = false;
   const std::uint32_t shift = static_cast<std::uint32_t>(std::countr_zero(shards_.size()));
   const bool refuses = stopping_.load(std::memory_order_relaxed);
   for (;;) {
     popped += s.ring.pop_while([&](const queue::record& r, std::uint64_t ticket) {
+      if (!refuses && !lets_in(r)) {
+        left = true;
+        return queue::pop_result::left;
+      }
       request q{};
       q.serial = serial_of(ticket, number, shift);
       if (call_record::number_of(r) == call_nothing) {
         q.call.slot = call_record::slot_of(r);
-        if (q.call.slot >= slots_) return true;  // of a caller that found no slot
+        if (q.call.slot >= slots_) return queue::pop_result::more;  // its caller found no slot
         reply(q, refuses ? -ESHUTDOWN : 0);
-        return ++light % 256 != 0;
+        return ++light % 256 != 0 ? queue::pop_result::more : queue::pop_result::last;
       }
       q.call = call_record::unpack(r);
       q.thread = t.number;
       q.epoch = epoch;
-      if (q.call.number == call_print) {  // in the order of records
-        print(q.call);
-        printed = true;
-      }
+      if (q.call.number == call_print) print(q.call);  // in the order of records
       t.batch.push_back(q);
       weight += chosen ? 1 : weight_of(q.call);
-      return weight < most;
+      return weight < most ? queue::pop_result::more : queue::pop_result::last;
     });
-    if (window == 0 || weight >= most || t.batch.empty()) break;
+    if (window == 0 || weight >= most || t.batch.empty() || left) break;
     const std::uint64_t now = now_ns();
     if (until == 0) until = now + static_cast<std::uint64_t>(window);
     if (now >= until) break;
     simt::host::relax();
   }
   if (popped != 0) s.ring.give_credit();
-  const bool more = s.ring.ready();
+  const bool more = !left && s.ring.ready();
+  t.left = t.left || left;
   lock.unlock();
   if (more && resting_.load(std::memory_order_relaxed) != 0) wake_one();
   if (light != 0) t.counts.add(call_nothing, light, refuses ? light : 0, 0, 0);
   if (popped != 0) count(t.counts.batches);
   if (!t.batch.empty()) make_all(t);
-  if (printed) write_printed(false);
   t.under_way[epoch].fetch_sub(1, std::memory_order_acq_rel);
   return popped;
+}
+
+/// Whether the server takes a record now. If not, it stays in its shard, and those behind it too:
+/// what is full in the end are the shards, and then callers wait for room.
+bool service::lets_in(const queue::record& r) {
+  const call_number number = call_record::number_of(r);
+  if (number == call_print && !printed_.has_room()) return false;
+  if (options_.audit_to >= 0 && !audit_.has_room()) return false;
+  return rate_.take();
 }
 
 void service::make_all(service_thread& t) {
@@ -143,6 +153,7 @@ void service::finish(service_thread& t, const request& q, long result, std::uint
           info->arguments[i].kind == argument_kind::output_bytes)
         bytes = static_cast<std::uint64_t>(result);
   }
+  if (options_.audit_to >= 0) note(&t, c, result);
   reply(q, result);
   t.counts.add(c.number, 1, result < 0 ? 1 : 0, bytes, ns);
 }
@@ -170,6 +181,16 @@ void service::serve_rung() {
 
 /// All but one sleep until somebody has too much to do; the last one until the device rings.
 void service::rest(service_thread& t) {
+  if (t.left) {  // somebody reads too slowly, or there are too many calls: nothing will ring
+    t.left = false;
+    if (!printed_.has_room())
+      printed_.await_room();
+    else if (!audit_.has_room())
+      audit_.await_room();
+    else
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return;
+  }
   unsigned awake = awake_.load();
   while (awake > 1)
     if (awake_.compare_exchange_weak(awake, awake - 1)) {
@@ -231,13 +252,8 @@ bool service::drain(std::chrono::nanoseconds limit) {
   if (!until([&] { return ended(1 - old); })) return false;
   epoch_.store(1 - old);
   if (!until([&] { return ended(old); })) return false;
-  // A thread may have left its text to another one, of any epoch, which writes just now.
-  std::uint64_t printed = 0;
-  {
-    std::lock_guard lock(print_lock_);
-    printed = printed_bytes_;
-  }
-  return until([&] { return written_bytes_.load(std::memory_order_acquire) >= printed; });
+  const std::uint64_t printed = printed_.given(), noted = audit_.given();
+  return until([&] { return printed_.written() >= printed && audit_.written() >= noted; });
 }
 
 void service::stop() {
@@ -246,14 +262,21 @@ void service::stop() {
   workers_.stop();
 }
 
-service::~service() {
-  give_up_ns_ = now_ns() + static_cast<std::uint64_t>(
-                               std::chrono::nanoseconds(options_.exit_patience).count());
+void service::leave() {
+  const auto patience =
+      static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.exit_patience).count());
+  printed_.give_up_after(now_ns() + patience);
+  audit_.give_up_after(now_ns() + patience);
   try {
     drain(options_.exit_patience);
   } catch (...) {  // the device is lost: nobody waits for these calls
   }
   stop();
+}
+
+service::~service() {
+  at_exit_.reset();
+  leave();
   // Kernels that still run get refusals, and can end.
   simt::wait_for_kernels(device_);
   ending_ = true;
@@ -263,7 +286,6 @@ service::~service() {
     rest_.notify_all();
   }
   for (auto& t : threads_) t->thread.join();
-  write_printed(true);
 }
 
 }  // namespace grosr::sys

@@ -259,6 +259,7 @@ void service::end_waiting(waiting_call& w, long result) {
     waiting_counts_.add(q.call.number, 1, result < 0 ? 1 : 0,
                         result > 0 ? static_cast<std::uint64_t>(result) : 0, 0);
   }
+  if (options_.audit_to >= 0) note(nullptr, q.call, result);
   reply(q, result);
   under_way(q).fetch_sub(1, std::memory_order_acq_rel);
 }

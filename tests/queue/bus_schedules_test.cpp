@@ -56,7 +56,7 @@ struct send_and_read {
       while (got->size() < 2 * 32 * send.each) {
         const unsigned popped = ring->pop_while([&](const record& r, std::uint64_t) {
           got->push_back(r);
-          return got->size() % 3 != 0;
+          return got->size() % 3 != 0 ? pop_result::more : pop_result::last;
         });
         ring->give_credit();
         if (popped == 0) simt::pause(1, "a record");

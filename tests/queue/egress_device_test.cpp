@@ -28,7 +28,7 @@ void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, std::ui
     ring.pop_while([&](const record& r, std::uint64_t ticket) {
       EXPECT_EQ(ticket, got.size());
       got.push_back(r);
-      return ++popped < most;
+      return ++popped < most ? pop_result::more : pop_result::last;
     });
     if (popped == most || !ring.ready()) ring.give_credit();
   }
@@ -80,7 +80,7 @@ TEST_P(egress_records, go_in_as_a_group_or_not_at_all) {
     popped.clear();
     ring.pop_while([&](const record& r, std::uint64_t) {
       popped.push_back(r);
-      return popped.size() < most;
+      return popped.size() < most ? pop_result::more : pop_result::last;
     });
     return popped.size();
   };
@@ -95,6 +95,8 @@ TEST_P(egress_records, go_in_as_a_group_or_not_at_all) {
     EXPECT_EQ(popped[i].word[1], i);
   }
   EXPECT_FALSE(sent(1, 5)) << "without credit";
+  EXPECT_EQ(ring.pop_while([](const record&, std::uint64_t) { return pop_result::left; }), 0u);
+  EXPECT_TRUE(ring.ready()) << "what was left is there";
   ring.give_credit();
   EXPECT_FALSE(sent(6, 6));
   EXPECT_TRUE(sent(5, 7));

@@ -139,6 +139,87 @@ TEST_P(printing, counts_what_nobody_reads) {
   ::close(ends[1]);
 }
 
+struct print_and_call {
+  server_ref sys;
+  std::uint32_t lines;
+  const char* ten;  // kilobytes
+  std::int64_t* r;
+  GROSR_DEVICE void operator()() const {
+    if (simt::lane_id() != 0) return;
+    if (simt::block_id() == 0)
+      for (std::uint32_t i = 0; i < lines; ++i) r[0] += sys::print(sys, "{}\n", ten);
+    else
+      for (int i = 0; i < 100; ++i) r[1] += sys::syscall(sys, SYS_getppid) > 0;
+  }
+};
+
+// Nobody reads: the server's one thread goes on making calls.
+TEST_P(printing, does_not_hold_up_a_service_thread) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  std::string ten(10000, 't');
+  auto at_ten = make<char>(ten.size() + 1);
+  at_ten.copy_from({ten.c_str(), ten.size() + 1});
+  auto r = make<std::int64_t>(2);
+  options o;
+  o.threads = 1;
+  o.print_to = ends[1];
+  o.exit_patience = std::chrono::milliseconds(200);
+  {
+    server s(where(), o);
+    run(2, 32, print_and_call{s.ref(), 100, at_ten.data(), r.data()});
+    EXPECT_EQ(contents(r), (std::vector<std::int64_t>{0, 100}));
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_P(printing, waits_in_its_shard_when_too_much_is_unread) {
+  // More than waits in host memory; then somebody reads.
+  std::string ten(10000, 't');
+  auto at_ten = make<char>(ten.size() + 1);
+  at_ten.copy_from({ten.c_str(), ten.size() + 1});
+  auto r = make<std::int64_t>(2);
+  constexpr std::uint32_t lines = 2500;
+  options o;
+  o.threads = 1;
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  o.print_to = ends[1];
+  std::uint64_t got = 0;
+  std::thread late;
+  {
+    server s(where(), o);
+    simt::stream stream(where());
+    simt::launch(stream, {1, 32}, print_and_call{s.ref(), lines, at_ten.data(), r.data()});
+    const auto is_stuck = [&] {
+      try {
+        s.drain(std::chrono::milliseconds(300));
+      } catch (const error& e) {
+        return e.code() == errc::timed_out;
+      }
+      return false;
+    };
+    for (int i = 0; !is_stuck(); ++i) {
+      ASSERT_LT(i, 10000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    late = std::thread([&] {
+      std::vector<char> some(1 << 16);
+      for (ssize_t n = 0; (n = ::read(ends[0], some.data(), some.size())) > 0;)
+        got += static_cast<std::uint64_t>(n);
+    });
+    stream.wait();
+    s.drain(std::chrono::seconds(60));
+    EXPECT_EQ(s.statistics().unwritten, 0u);
+  }
+  ::close(ends[1]);
+  late.join();
+  ::close(ends[0]);
+  EXPECT_EQ(got, lines * (ten.size() + 1));
+  EXPECT_EQ(contents(r)[0], 0);
+}
+
 TEST_P(printing, is_complete_in_every_schedule) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
   bool use_arena = false;

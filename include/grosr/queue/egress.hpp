@@ -171,6 +171,10 @@ class egress_ref {
   std::uint32_t shift_ = 0;
 };
 
+/// What pop_while() is told of a record: to take it and go on, to take it as the last one, or to
+/// leave it where it is and end.
+enum class pop_result { more, last, left };
+
 /// Owner of an egress ring, and its consumer side. Not movable.
 class egress {
  public:
@@ -180,14 +184,14 @@ class egress {
   /// What kernels get; valid while this lives.
   egress_ref ref() const;
 
-  /// Calls `take(record, ticket)` for the oldest records that are there, until it returns false or
-  /// there are no more; how many it was called for. One thread at a time. Their places are given
-  /// back by give_credit().
+  /// Calls `take(record, ticket)` for the oldest records that are there, until it returns something
+  /// else than pop_result::more or there are no more; how many were taken. One thread at a time.
+  /// Their places are given back by give_credit().
   template <class Take>
   unsigned pop_while(Take&& take) {
-    unsigned popped = 0;
-    for (bool more = true; more; ++popped) {
-      const std::uint64_t ticket = consumed_ + popped;
+    unsigned count = 0;
+    for (pop_result what = pop_result::more; what == pop_result::more; ++count) {
+      const std::uint64_t ticket = consumed_ + count;
       const simt::bus_word* at = place_of(ticket);
       const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
       __builtin_prefetch(place_of(ticket + 8));
@@ -200,11 +204,12 @@ class egress {
         r.part[i] = v.w[3] >> 8;
       }
       if (!whole) break;
-      more = take(r, ticket);
+      what = take(r, ticket);
+      if (what == pop_result::left) break;
     }
-    if (popped != 0)
-      simt::atomic_ref<std::uint64_t>(consumed_).store(consumed_ + popped, simt::release);
-    return popped;
+    if (count != 0)
+      simt::atomic_ref<std::uint64_t>(consumed_).store(consumed_ + count, simt::release);
+    return count;
   }
 
   /// Whether pop_while() would find a record. Any thread; a hint while another one pops.

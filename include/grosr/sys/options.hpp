@@ -18,7 +18,13 @@ struct options {
   unsigned shards = 0;             ///< rings, a power of two to 256; 0: two a thread, at least 16
   std::uint32_t records = 0;       ///< calls a ring holds, a power of two from 32; 0: 16384, 1024
   unsigned blocking_threads = 64;  ///< threads, at most, for calls that wait for no descriptor
-  /// Chunks of 256 B, 4 KiB and 64 KiB in the arena; 0: by the device's size.
+  /// Calls that may be under way at a time, 32 to 2^23, rounded up to 32s; 0: one for each thread
+  /// that can be resident. Who makes one more waits, at most `patience`.
+  std::uint32_t calls_in_flight = 0;
+  /// Calls that are begun in a second, of all kernels together; more wait. 0: as many as there are.
+  std::uint64_t calls_per_second = 0;
+  /// Chunks of 256 B, 4 KiB and 64 KiB in the arena; 0: by the device's size. They bound the bytes
+  /// that are under way, but for those in shared host memory.
   std::array<std::uint32_t, 3> chunks{0, 0, 0};
   /// A service thread that found nothing for so long goes to sleep.
   std::chrono::microseconds spin{100};
@@ -29,6 +35,7 @@ struct options {
   sys::policy policy;
   std::uint32_t descriptors = 1024;  ///< that kernels may have open at a time
   int print_to = 1;                  ///< descriptor that sys::print writes to
+  int audit_to = -1;  ///< descriptor for a line a call, as strace writes them; -1: none
   /// host:N only: bytes travel through the arena, as on a GPU, not in place.
   bool use_arena = false;
 };
@@ -51,6 +58,7 @@ struct statistics {
   std::uint64_t waited = 0;            ///< calls that waited for a peer or on a blocking thread
   std::uint64_t thrown = 0;            ///< handlers that threw
   std::uint64_t unwritten = 0;         ///< bytes of printed text that could not be written
+  std::uint64_t unaudited = 0;         ///< bytes of the audit log that could not be written
   std::size_t device_memory = 0, host_memory = 0;  ///< bytes held
 };
 
