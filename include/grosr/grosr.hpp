@@ -7,3 +7,4 @@
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/device.hpp"
 #include "grosr/simt/launch.hpp"
+#include "grosr/sys/server.hpp"

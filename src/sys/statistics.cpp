@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "grosr/sys/numbers.hpp"
 #include "sys/linux_calls.hpp"
@@ -70,6 +71,37 @@ void thread_counts::sum(statistics& s) const {
     at->seconds += static_cast<double>(read_count(c->ns)) / 1e9;
     for (std::size_t i = 0; i < c->latency.size(); ++i) at->latency[i] += read_count(c->latency[i]);
   }
+}
+
+double call_statistics::within_ns(double share) const {
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(static_cast<double>(calls) * share));
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < latency.size(); ++i) {
+    seen += latency[i];
+    if (latency[i] != 0 && seen >= wanted) return std::ldexp(1.0, static_cast<int>(i) + 1);
+  }
+  return 0;
+}
+
+std::string to_json(const statistics& s) {
+  std::string text = "{\"calls\": [";
+  for (const call_statistics& c : s.calls) {
+    std::string bins;
+    for (std::size_t i = 0; i < c.latency.size(); ++i)
+      if (c.latency[i] != 0)
+        bins += fmt::format("{}\"{}\": {}", bins.empty() ? "" : ", ", i, c.latency[i]);
+    text += fmt::format(
+        "{}{{\"name\": \"{}\", \"calls\": {}, \"errors\": {}, \"bytes\": {}, \"seconds\": {:.9f}, "
+        "\"p50_ns\": {:.0f}, \"p99_ns\": {:.0f}, \"latency_log2_ns\": {{{}}}}}",
+        &c == s.calls.data() ? "" : ", ", c.name, c.calls, c.errors, c.bytes, c.seconds,
+        c.within_ns(0.5), c.within_ns(0.99), bins);
+  }
+  return text + fmt::format(
+                    "], \"batches\": {}, \"denied\": {}, \"sleeps\": {}, \"waited\": {}, "
+                    "\"thrown\": {}, \"unwritten_bytes\": {}, \"unaudited_bytes\": {}, "
+                    "\"device_memory_bytes\": {}, \"host_memory_bytes\": {}}}",
+                    s.batches, s.denied, s.sleeps, s.waited, s.thrown, s.unwritten, s.unaudited,
+                    s.device_memory, s.host_memory);
 }
 
 }  // namespace grosr::sys

@@ -172,6 +172,8 @@ TEST_P(drain, leaves_statistics_that_add_up_in_many_servers) {
       std::uint64_t by_latency = 0;
       for (std::uint64_t n : c.latency) by_latency += n;
       EXPECT_EQ(by_latency, c.calls) << c.name;
+      EXPECT_LE(c.within_ns(0.5), c.within_ns(0.99));
+      EXPECT_GT(c.within_ns(0.01), 0);
     }
     EXPECT_EQ(nothings, 3 * 64u);
     EXPECT_EQ(prints, 64u);

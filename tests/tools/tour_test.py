@@ -52,6 +52,8 @@ def tour(folder, **options):
     check(code == 0 and document is not None, f"tour {folder}: exit code {code}: {out} {err}")
     check(all(row["valid"] for row in document["rows"]), f"tour: {document['rows']}")
     check(all(f"  {row['name']} " in out for row in document["rows"]), f"tour: a part has no line: {out}")
+    calls = document["system_calls"]["calls"]
+    check(calls and all(sum(c["latency_log2_ns"].values()) == c["calls"] for c in calls), f"tour: {calls}")
     return words_row(document)
 
 

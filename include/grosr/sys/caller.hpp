@@ -35,6 +35,7 @@ class caller {
   static constexpr bool started = Started;
   static constexpr bool attempts = Attempts;
 
+  caller() = default;  ///< of no server: makes no calls
   GROSR_DEVICE explicit caller(const view* v, std::uint32_t mask = simt::full_mask,
                                grid_point* point = nullptr)
       : view_(v), point_(point), mask_(mask) {}
@@ -54,15 +55,16 @@ class caller {
   GROSR_DEVICE grid_point& point() const { return *point_; }
 
  private:
-  const view* view_;
-  grid_point* point_;
-  std::uint32_t mask_;
+  const view* view_ = nullptr;
+  grid_point* point_ = nullptr;
+  std::uint32_t mask_ = 0;
 };
 
 /// The device's view of a server, which must live; passed by value. Calls made with it are each
 /// lane's own.
 class server_ref : public caller<granularity::lane> {
  public:
+  server_ref() = default;
   GROSR_DEVICE explicit server_ref(const view* v) : caller<granularity::lane>(v) {}
 
   GROSR_DEVICE caller<granularity::lane> lane() const { return *this; }

@@ -47,6 +47,10 @@ struct call_statistics {
   double seconds = 0;  ///< on the host, in all
   /// Calls by the nanoseconds they took on the host: at i, those of [2^i, 2^(i+1)).
   std::array<std::uint64_t, 40> latency{};
+
+  /// Nanoseconds within which that share of the calls (0 to 1) ended: the upper end of a bin of the
+  /// histogram. 0 without calls.
+  double within_ns(double share) const;
 };
 
 /// What a server did since it began. Taken while it works, it may miss the newest batches.
@@ -61,5 +65,11 @@ struct statistics {
   std::uint64_t unaudited = 0;         ///< bytes of the audit log that could not be written
   std::size_t device_memory = 0, host_memory = 0;  ///< bytes held
 };
+
+/// The same as a JSON document, of one line: {"calls": [{"name", "calls", "errors", "bytes",
+/// "seconds", "p50_ns", "p99_ns", "latency_log2_ns": {"10": calls of [2^10, 2^11) ns, ...}}, ...],
+/// "batches", "denied", "sleeps", "waited", "thrown", "unwritten_bytes", "unaudited_bytes",
+/// "device_memory_bytes", "host_memory_bytes"}.
+std::string to_json(const statistics& s);
 
 }  // namespace grosr::sys

@@ -8,6 +8,8 @@ const std::vector<tour_part>& tour_parts() {
        tour_words},
       {"spawn", "a binary tree of tasks that start tasks", tour_spawn},
       {"memory", "blocks of mixed sizes that device code gets and frees", tour_memory},
+      {"calls", "system calls that device code makes: a file read and checked, lines printed",
+       tour_calls},
       {"latency", "one task from the host and back", tour_latency},
   };
   return all;

@@ -58,6 +58,10 @@ void report::add(const row& r) {
   print(style_ == style::full ? as_text(r, where_.is_cuda()) : as_line(r));
 }
 
+void report::attach(const std::string& key, const std::string& json) {
+  (*document_)[key] = nlohmann::ordered_json::parse(json);
+}
+
 void report::remark(const std::string& text) { print(fmt::format("  {}\n", text)); }
 
 void report::interrupted() {

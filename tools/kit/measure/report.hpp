@@ -29,6 +29,9 @@ class report {
   /// A finished row. Targets are judged on GPUs only.
   void add(const row& r);
 
+  /// Puts a JSON document into this one, under `key`.
+  void attach(const std::string& key, const std::string& json);
+
   /// A line of text that the reader should know.
   void remark(const std::string& text);
 
