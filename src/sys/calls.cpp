@@ -396,7 +396,7 @@ long service::call_plain(const linux_call& info, const call_record& c) {
 
 long service::call_linux(service_thread& t, const request& q) {
   const call_record& c = q.call;
-  const linux_call* info = find_linux_call(c.number);
+  const linux_call* const info = q.linux;
   if (info == nullptr) return -ENOSYS;
   if (info->useful == usefulness::not_useful) return -EOPNOTSUPP;
   if (info->useful == usefulness::not_today) return -ENOTRECOVERABLE;

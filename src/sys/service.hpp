@@ -39,6 +39,7 @@ using handler_function = std::function<long(const std::uint64_t*)>;
 /// What is known of a call while it is made.
 struct request {
   call_record call;
+  const linux_call* linux;  ///< null: none of Linux's
   std::uint64_t serial;
   std::uint32_t thread;  ///< whose counts it goes to, and which thread took it
   std::uint32_t epoch;   ///< see drain()
@@ -60,7 +61,7 @@ struct alignas(128) service_thread {
   /// Batches and waiting calls under way, by epoch. The thread adds; whoever ends a call subtracts.
   std::array<std::atomic<std::int64_t>, 2> under_way{};
   std::vector<request> batch;
-  std::atomic<bool> rests{false};
+  double light_ns = 0;  ///< what a call takes that takes no time
   std::uint32_t looks = 0;
   bool left = false;                ///< records that must wait: see lets_in()
   std::vector<std::uint64_t> seen;  ///< by shard: records taken from it, at the last look at all
@@ -95,13 +96,14 @@ class service {
   void run(service_thread& t);
   unsigned serve(service_thread& t);
   unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
-  bool lets_in(const queue::record& r);
+  bool lets_in(call_number number);
   void serve_rung();
   bool something_waits() const;
   void rest(service_thread& t);
   void wake_one();
   void make_all(service_thread& t);
-  void reply(const request& r, long result);
+  void reply(std::uint32_t slot, std::uint64_t serial, long result);
+  void reply(const request& q, long result) { reply(q.call.slot, q.serial, result); }
   void finish(service_thread& t, const request& r, long result, std::uint64_t ns);
 
   // calls.cpp
@@ -187,7 +189,11 @@ class service {
 
   std::mutex rest_lock_;
   std::condition_variable rest_;
-  std::atomic<unsigned> awake_{0}, resting_{0};
+  std::atomic<unsigned> awake_{0};
+  /// How many rest, and which: in a line that is read often and written seldom.
+  alignas(128) std::atomic<unsigned> resting_{0};
+  std::array<std::atomic<bool>, 256> rests_{};
+  alignas(128) char after_resting_{};
   std::vector<std::unique_ptr<service_thread>> threads_;
   std::unique_ptr<service_thread> rung_;  ///< has no thread: serve_rung()
   reactor reactor_;

@@ -12,11 +12,14 @@ namespace {
 // Unless the program has chosen: so many calls at once that take no time, or one that may.
 constexpr unsigned usual_batch = 32;
 
-unsigned weight_of(const call_record& c) {
-  if (c.number >= handler_base) return c.number >= own_base ? 1 : usual_batch;
-  const linux_call* info = find_linux_call(c.number);
-  return info == nullptr || info->waits == waiting::never ? 1 : usual_batch;
+/// Whether a call takes no time.
+bool is_light(const request& q) {
+  if (q.call.number >= handler_base) return q.call.number >= own_base;
+  return q.linux == nullptr || q.linux->waits == waiting::never;
 }
+
+// One in so many of them is timed, and stands for the others: reading the clock costs as much.
+constexpr unsigned timed_light = 8;
 
 // Threads that rest look again after so long: the one that is awake may be held up by a disk.
 constexpr std::chrono::milliseconds longest_rest{20};
@@ -48,11 +51,12 @@ void service::run(service_thread& t) {
 unsigned service::serve(service_thread& t) {
   const auto count = static_cast<std::uint32_t>(shards_.size());
   const auto threads = static_cast<std::uint32_t>(threads_.size());
-  const bool all = ++t.looks % 32 == 0 || t.number >= threads;
+  const bool all = ++t.looks % 64 == 0 || t.number >= threads;
+  const bool rest = resting_.load(std::memory_order_relaxed) != 0;
   unsigned made = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     shard& s = *shards_[i];
-    if (s.owner != t.number && !threads_[s.owner]->rests.load(std::memory_order_relaxed)) {
+    if (s.owner != t.number && !(rest && rests_[s.owner].load(std::memory_order_relaxed))) {
       if (!all) continue;
       // Another's, who is awake: helped when nothing was taken from it since the last such look.
       // Else its lock and its lines would wander between processors.
@@ -83,24 +87,26 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   const bool refuses = stopping_.load(std::memory_order_relaxed);
   for (;;) {
     popped += s.ring.pop_while([&](const queue::record& r, std::uint64_t ticket) {
-      if (!refuses && !lets_in(r)) {
+      const call_number kind = call_record::number_of(r);
+      if (!refuses && !lets_in(kind)) {
         left = true;
         return queue::pop_result::left;
       }
-      request q{};
-      q.serial = serial_of(ticket, number, shift);
-      if (call_record::number_of(r) == call_nothing) {
-        q.call.slot = call_record::slot_of(r);
-        if (q.call.slot >= slots_) return queue::pop_result::more;  // its caller found no slot
-        reply(q, refuses ? -ESHUTDOWN : 0);
+      const std::uint64_t serial = serial_of(ticket, number, shift);
+      if (kind == call_nothing) {
+        const std::uint32_t slot = call_record::slot_of(r);
+        if (slot >= slots_) return queue::pop_result::more;  // its caller found no slot
+        reply(slot, serial, refuses ? -ESHUTDOWN : 0);
         return ++light % 256 != 0 ? queue::pop_result::more : queue::pop_result::last;
       }
+      request& q = t.batch.emplace_back();
       q.call = call_record::unpack(r);
+      q.linux = kind < handler_base ? find_linux_call(kind) : nullptr;
+      q.serial = serial;
       q.thread = t.number;
       q.epoch = epoch;
-      if (q.call.number == call_print) print(q.call);  // in the order of records
-      t.batch.push_back(q);
-      weight += chosen ? 1 : weight_of(q.call);
+      if (kind == call_print) print(q.call);  // in the order of records
+      weight += chosen || is_light(q) ? 1 : usual_batch;
       return weight < most ? queue::pop_result::more : queue::pop_result::last;
     });
     if (window == 0 || weight >= most || t.batch.empty() || left) break;
@@ -123,8 +129,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
 
 /// Whether the server takes a record now. If not, it stays in its shard, and those behind it too:
 /// what is full in the end are the shards, and then callers wait for room.
-bool service::lets_in(const queue::record& r) {
-  const call_number number = call_record::number_of(r);
+bool service::lets_in(call_number number) {
   if (number == call_print && !printed_.has_room()) return false;
   if (options_.audit_to >= 0 && !audit_.has_room()) return false;
   return rate_.take();
@@ -132,13 +137,27 @@ bool service::lets_in(const queue::record& r) {
 
 void service::make_all(service_thread& t) {
   std::uint64_t before = now_ticks();
+  const auto ns_since = [&] {
+    const std::uint64_t now = now_ticks();
+    const double ns = static_cast<double>(now - before) * ns_per_tick_;
+    before = now;
+    return ns;
+  };
+  unsigned untimed = 0;
   for (const request& q : t.batch) {
+    const bool light = is_light(q);
+    if (!light && untimed != 0) ns_since();
     const long result = make(t, q);
-    const std::uint64_t after = now_ticks();
+    double ns = t.light_ns;
+    if (!light) {
+      ns = ns_since();
+      untimed = 0;
+    } else if (++untimed == timed_light || t.light_ns == 0) {
+      ns = t.light_ns = ns_since() / untimed;
+      untimed = 0;
+    }
     if (result != parked || q.call.number >= handler_base)
-      finish(t, q, result,
-             static_cast<std::uint64_t>(static_cast<double>(after - before) * ns_per_tick_));
-    before = after;
+      finish(t, q, result, static_cast<std::uint64_t>(ns));
   }
 }
 
@@ -146,7 +165,7 @@ void service::finish(service_thread& t, const request& q, long result, std::uint
   const call_record& c = q.call;
   std::uint64_t bytes = 0;
   if (result > 0 && c.number < handler_base) {
-    const linux_call* info = find_linux_call(c.number);
+    const linux_call* info = q.linux;
     // A result that counts bytes: of calls that are told how many there may be.
     for (unsigned i = 0; info != nullptr && i < info->count; ++i)
       if (info->arguments[i].kind == argument_kind::input_bytes ||
@@ -158,14 +177,14 @@ void service::finish(service_thread& t, const request& q, long result, std::uint
   t.counts.add(c.number, 1, result < 0 ? 1 : 0, bytes, ns);
 }
 
-void service::reply(const request& q, long result) {
-  if (q.call.slot >= slots_) return;  // a record that no caller wrote
+void service::reply(std::uint32_t slot, std::uint64_t serial, long result) {
+  if (slot >= slots_) return;  // a record that no caller wrote
   const auto bits = static_cast<std::uint64_t>(result);
   // R2: pairs with A2 in has_reply().
   simt::bus_store_from_host(
-      &replies_[q.call.slot],
+      &replies_[slot],
       {{static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32),
-        static_cast<std::uint32_t>(q.serial >> 32), static_cast<std::uint32_t>(q.serial)}});
+        static_cast<std::uint32_t>(serial >> 32), static_cast<std::uint32_t>(serial)}});
 }
 
 bool service::something_waits() const {
@@ -194,25 +213,27 @@ void service::rest(service_thread& t) {
   unsigned awake = awake_.load();
   while (awake > 1)
     if (awake_.compare_exchange_weak(awake, awake - 1)) {
+      rests_[t.number] = true;
       resting_.fetch_add(1);
-      t.rests = true;
       {
         std::unique_lock lock(rest_lock_);
         count(t.counts.sleeps);
         while (!ending_ && !something_waits()) rest_.wait_for(lock, longest_rest);
       }
-      t.rests = false;
       resting_.fetch_sub(1);
+      rests_[t.number] = false;
       awake_.fetch_add(1);
       return;
     }
   const auto busy = [this] { return ending_.load() || something_waits(); };
   count(t.counts.sleeps);
-  t.rests = true;  // serve_rung() and who wakes before it look at its shards
+  rests_[t.number] = true;
+  resting_.fetch_add(1);  // serve_rung() and who wakes before it look at its shards
   // What was missed, by a ring just as this fell asleep, is found at the next look.
   while (bell_.arm(busy) && !busy() && !bell_.sleep()) {
   }
-  t.rests = false;
+  resting_.fetch_sub(1);
+  rests_[t.number] = false;
 }
 
 void service::wake_one() {

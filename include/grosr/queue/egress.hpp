@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "grosr/queue/ring.hpp"
 #include "grosr/simt/atomic.hpp"
@@ -196,14 +197,7 @@ class egress {
       const auto lap = static_cast<std::uint8_t>((ticket >> shift_) + 1);
       __builtin_prefetch(place_of(ticket + 8));
       record r;
-      bool whole = true;
-      for (unsigned i = 0; i < record_words; ++i) {
-        const simt::bus_word v = simt::bus_load_from_host(at + i);
-        whole = whole && static_cast<std::uint8_t>(v.w[3]) == lap;
-        for (unsigned k = 0; k < 3; ++k) r.word[3 * i + k] = v.w[k];
-        r.part[i] = v.w[3] >> 8;
-      }
-      if (!whole) break;
+      if (!load(at, lap, r, std::make_index_sequence<record_words>())) break;
       what = take(r, ticket);
       if (what == pop_result::left) break;
     }
@@ -230,6 +224,16 @@ class egress {
  private:
   const simt::bus_word* place_of(std::uint64_t ticket) const {
     return words_.data() + (ticket & (capacity_ - 1)) * record_words;
+  }
+  /// Whether all words carry the lap. Spelled out, so that what `take` does not use costs nothing.
+  template <std::size_t... I>
+  static bool load(const simt::bus_word* at, std::uint8_t lap, record& r,
+                   std::index_sequence<I...>) {
+    const simt::bus_word v[] = {simt::bus_load_from_host(at + I)...};
+    ((r.word[3 * I] = v[I].w[0], r.word[3 * I + 1] = v[I].w[1], r.word[3 * I + 2] = v[I].w[2],
+      r.part[I] = v[I].w[3] >> 8),
+     ...);
+    return (... && (static_cast<std::uint8_t>(v[I].w[3]) == lap));
   }
   bool has_lap(std::uint64_t ticket) const {
     return static_cast<std::uint8_t>(simt::bus_load_from_host(place_of(ticket)).w[3]) ==
