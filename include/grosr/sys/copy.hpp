@@ -1,6 +1,9 @@
 // Copies of a group of threads between their memory and a chunk of the arena.
 #pragma once
 
+#include <sys/uio.h>
+
+#include "grosr/simt/lanes.hpp"
 #include "grosr/sys/layout.hpp"
 
 namespace grosr::sys {
@@ -46,6 +49,45 @@ GROSR_DEVICE inline void copy_part(unsigned rank, unsigned size, unsigned char* 
     }
   }
   for (std::size_t i = pieces * 16 + rank; i < bytes; i += size) to[i] = load_byte(from + i);
+}
+
+/// As copy_part(), between a chunk and the memory of vectors: their first `bytes` bytes. What lies
+/// on the leader's stack, it copies alone.
+template <bool FromChunk>
+GROSR_DEVICE inline void copy_vectors(unsigned rank, unsigned size, unsigned char* chunk,
+                                      const iovec* vectors, std::size_t bytes) {
+  GROSR_NO_UNROLL
+  for (std::size_t at = 0; at < bytes; ++vectors) {
+    auto* const own = static_cast<unsigned char*>(vectors->iov_base);
+    const std::size_t n = vectors->iov_len < bytes - at ? vectors->iov_len : bytes - at;
+    unsigned char* const to = FromChunk ? own : chunk + at;
+    const unsigned char* const from = FromChunk ? chunk + at : own;
+    at += n;
+    const bool alone = n != 0 && simt::is_private(own);
+    if (n == 0 || (alone && rank != 0)) continue;
+    const unsigned first = alone ? 0 : rank, all = alone ? 1 : size;
+    const auto apart =
+        reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
+    if (apart % 16 == 0) {
+      copy_part<FromChunk>(first, all, to, from, n);
+      continue;
+    }
+    if constexpr (FromChunk) {
+      // Whole words cross the bus, though they lie otherwise than where they go.
+      const std::size_t lead = reinterpret_cast<std::uintptr_t>(from) & 15;
+      GROSR_NO_UNROLL
+      for (std::size_t word = first * std::size_t{16}; word < lead + n;
+           word += all * std::size_t{16}) {
+        const simt::bus_word w = simt::bus_load_16(from - lead + word);
+        for (unsigned k = 0; k < 16; ++k)
+          if (const std::size_t i = word + k - lead; i < n)
+            to[i] = static_cast<unsigned char>(w.w[k / 4] >> k % 4 * 8);
+      }
+    } else {
+      GROSR_NO_UNROLL
+      for (std::size_t i = first; i < n; i += all) to[i] = from[i];
+    }
+  }
 }
 
 }  // namespace grosr::sys

@@ -43,7 +43,8 @@ GROSR_DEVICE auto pread(const Caller& c, int file, void* to, std::size_t bytes,
                         std::int64_t offset) {
   return detail::in_pieces<true>(c, to, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_to = static_cast<unsigned char*>(to) + at;
-    auto o = detail::make<1, true>(SYS_pread64, file, part_to, now, detail::further(offset, at));
+    auto o =
+        detail::make<1, bulk::bytes>(SYS_pread64, file, part_to, now, detail::further(offset, at));
     o.part_of[0] = detail::bytes_from(1, part_to, now, travel::by_result);
     return o;
   });
@@ -55,7 +56,8 @@ GROSR_DEVICE auto pwrite(const Caller& c, int file, const void* from, std::size_
                          std::int64_t offset) {
   return detail::in_pieces<false>(c, from, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_from = static_cast<const unsigned char*>(from) + at;
-    auto o = detail::make<1, true>(SYS_pwrite64, file, part_from, now, detail::further(offset, at));
+    auto o = detail::make<1, bulk::bytes>(SYS_pwrite64, file, part_from, now,
+                                          detail::further(offset, at));
     o.part_of[0] = detail::bytes_to(1, part_from, now);
     return o;
   });
@@ -66,7 +68,7 @@ template <class Caller>
 GROSR_DEVICE auto read(const Caller& c, int file, void* to, std::size_t bytes) {
   return detail::in_pieces<false>(c, to, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_to = static_cast<unsigned char*>(to) + at;
-    auto o = detail::make<1, true>(SYS_read, file, part_to, now);
+    auto o = detail::make<1, bulk::bytes>(SYS_read, file, part_to, now);
     o.part_of[0] = detail::bytes_from(1, part_to, now, travel::by_result);
     return o;
   });
@@ -77,7 +79,7 @@ template <class Caller>
 GROSR_DEVICE auto write(const Caller& c, int file, const void* from, std::size_t bytes) {
   return detail::in_pieces<false>(c, from, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_from = static_cast<const unsigned char*>(from) + at;
-    auto o = detail::make<1, true>(SYS_write, file, part_from, now);
+    auto o = detail::make<1, bulk::bytes>(SYS_write, file, part_from, now);
     o.part_of[0] = detail::bytes_to(1, part_from, now);
     return o;
   });
@@ -140,7 +142,7 @@ GROSR_DEVICE auto mkdir(const Caller& c, const char* path, unsigned mode) {
 template <class Caller>
 GROSR_DEVICE auto getdents(const Caller& c, int directory, void* to, std::size_t bytes) {
   const std::uint32_t now = bytes < piece_bytes ? static_cast<std::uint32_t>(bytes) : piece_bytes;
-  auto o = detail::make<1, true>(SYS_getdents64, directory, to, now);
+  auto o = detail::make<1, bulk::bytes>(SYS_getdents64, directory, to, now);
   o.part_of[0] = detail::bytes_from(1, to, now, travel::by_result);
   return invoke(c, o);
 }

@@ -34,7 +34,7 @@ template <class Caller>
 GROSR_DEVICE auto getrandom(const Caller& c, void* to, std::size_t bytes, unsigned flags = 0) {
   return detail::in_pieces<true>(c, to, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_to = static_cast<unsigned char*>(to) + at;
-    auto o = detail::make<1, true>(SYS_getrandom, part_to, now, flags);
+    auto o = detail::make<1, bulk::bytes>(SYS_getrandom, part_to, now, flags);
     o.part_of[0] = detail::bytes_from(0, part_to, now, travel::by_result);
     return o;
   });

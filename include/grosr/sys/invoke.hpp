@@ -11,7 +11,7 @@ namespace grosr::sys {
 
 /// A call that was begun. Belongs to the group that made it: those lanes, warp 0 of the block;
 /// others of the block hold one that only says so.
-template <granularity G, unsigned Parts, bool Bulk>
+template <granularity G, unsigned Parts, bulk Bulk>
 struct token {
   pending call;
   stowage<Parts> where;
@@ -28,24 +28,24 @@ namespace detail {
 
 /// What threads of a block tell each other in a call.
 struct block_stage {
-  unsigned char* to;
-  const unsigned char* from;
+  unsigned char* chunk;
+  void* own;
   std::size_t bytes;
   long result;
 };
 
 /// Lanes of `mask` together; each has a call of its own. Tries once.
-template <class Token, unsigned Parts, bool Bulk>
+template <class Token, unsigned Parts, bulk Bulk>
 GROSR_DEVICE bool try_claim(const view& v, std::uint32_t mask, Token& t,
                             const operation<Parts, Bulk>& o) {
-  const bool fits = t.where.plan(v, o);
-  if (!fits) t.code = -EFAULT;
+  t.code = o.bad != 0 ? o.bad : t.where.plan(v, o) ? 0 : -EFAULT;
+  const bool fits = t.code == 0;
   const std::uint32_t able = simt::ballot(mask, fits);
   return fits && t.where.try_claim(v, able);
 }
 
 /// The record of a call whose bytes are in place.
-template <class Token, unsigned Parts, bool Bulk>
+template <class Token, unsigned Parts, bulk Bulk>
 GROSR_DEVICE call_record addressed(const view& v, Token& t, operation<Parts, Bulk>& o) {
   for_parts<Parts>([&](unsigned i) {
     t.part_of[i] = o.part_of[i];
@@ -63,16 +63,30 @@ GROSR_DEVICE inline bool copies_here(const part& p, unsigned& rank, unsigned& si
   return rank == 0;
 }
 
+/// One thread's part of a copy between a chunk and what a part says.
+template <bulk Bulk, bool FromChunk>
+GROSR_DEVICE void copy_own(unsigned rank, unsigned size, unsigned char* chunk, void* own,
+                           std::size_t bytes) {
+  if constexpr (Bulk == bulk::vectors)
+    copy_vectors<FromChunk>(rank, size, chunk, static_cast<const iovec*>(own), bytes);
+  else if constexpr (FromChunk)
+    copy_part<true>(rank, size, static_cast<unsigned char*>(own), chunk, bytes);
+  else
+    copy_part<false>(rank, size, chunk, static_cast<const unsigned char*>(own), bytes);
+}
+
 /// Copies the bytes of part i into the chunk.
-template <unsigned Parts>
+template <bulk Bulk, unsigned Parts>
 GROSR_DEVICE void stow(const view& v, const stowage<Parts>& s, const part& p, unsigned i,
                        unsigned rank, unsigned size) {
   if (!p.goes() || s.offset[i] == stowage<Parts>::in_place || !copies_here(p, rank, size)) return;
-  copy_part<false>(rank, size, s.base(v) + s.offset[i], static_cast<const unsigned char*>(p.at),
-                   p.bytes);
+  if (i == 0)
+    copy_own<Bulk, false>(rank, size, s.base(v) + s.offset[i], p.at, p.bytes);
+  else
+    copy_own<bulk::bytes, false>(rank, size, s.base(v) + s.offset[i], p.at, p.bytes);
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
                                                           operation<Parts, Bulk> o) {
   const view& v = c.where();
@@ -92,7 +106,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
       goes = (able >> simt::lane_id() & 1) != 0;
     }
     if (goes) {
-      for_parts<Parts>([&](unsigned i) { stow(v, t.where, o.part_of[i], i, 0, 1); });
+      for_parts<Parts>([&](unsigned i) { stow<Bulk>(v, t.where, o.part_of[i], i, 0, 1); });
       call_record r = addressed(v, t, o);
       done = t.waits = try_issue(v, able, Caller::attempts, r, t.call, rest);
     }
@@ -122,24 +136,28 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
 }
 
 /// Copies what came back for part First and on.
-template <unsigned First, class Token, unsigned Parts>
-GROSR_DEVICE void take_parts(const view& v, const Token& t, const stowage<Parts>& s, long result,
+template <unsigned First, granularity G, unsigned Parts, bulk Bulk>
+GROSR_DEVICE void take_parts(const view& v, const token<G, Parts, Bulk>& t, long result,
                              unsigned rank, unsigned size) {
+  const stowage<Parts>& s = t.where;
   for_parts<Parts, First>([&](unsigned i) {
     unsigned mine = rank, all = size;
-    if (s.offset[i] != stowage<Parts>::in_place && copies_here(t.part_of[i], mine, all))
-      copy_part<true>(mine, all, static_cast<unsigned char*>(t.part_of[i].at),
-                      s.base(v) + s.offset[i], bytes_back(t.part_of[i], result));
+    if (s.offset[i] == stowage<Parts>::in_place || !copies_here(t.part_of[i], mine, all)) return;
+    const std::size_t bytes = bytes_back(t.part_of[i], result);
+    if (i == 0)
+      copy_own<Bulk, true>(mine, all, s.base(v) + s.offset[i], t.part_of[i].at, bytes);
+    else
+      copy_own<bulk::bytes, true>(mine, all, s.base(v) + s.offset[i], t.part_of[i].at, bytes);
   });
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::acquire);
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long finish_lane(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.waits) return t.code;
   const view& v = c.where();
   const long result = await_reply(v, t.call);
-  take_parts<0>(v, t, t.where, result, 0, 1);
+  take_parts<0>(v, t, result, 0, 1);
   t.where.free(v);
   free_slot(v, t.call);
   t.waits = false;
@@ -148,7 +166,7 @@ GROSR_DEVICE long finish_lane(const Caller& c, token<Caller::group, Parts, Bulk>
 }
 
 /// Lanes of c.mask() make one call; its lowest lane's. `stow_bulk`, if Bulk: copies part 0.
-template <class Caller, unsigned Parts, bool Bulk, class StowBulk>
+template <class Caller, unsigned Parts, bulk Bulk, class StowBulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, operation<Parts, Bulk> o,
                                                           StowBulk&& stow_bulk) {
   const view& v = c.where();
@@ -173,9 +191,9 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
       for_parts<Parts>(
           [&](unsigned i) { t.where.offset[i] = simt::shuffle(mask, t.where.offset[i], leader); });
       if (claimed) {
-        for_parts<Parts, (Bulk ? 1 : 0)>(
-            [&](unsigned i) { stow(v, t.where, o.part_of[i], i, rank, size); });
-        if constexpr (Bulk) stow_bulk(t, o, rank, size);
+        for_parts<Parts, (Bulk == bulk::none ? 0 : 1)>(
+            [&](unsigned i) { stow<Bulk>(v, t.where, o.part_of[i], i, rank, size); });
+        if constexpr (Bulk != bulk::none) stow_bulk(t, o, rank, size);
       }
       simt::sync_warp(mask);
     }
@@ -205,11 +223,11 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
 }
 
 /// The same, its lanes copying part 0 like the others.
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c,
                                                           const operation<Parts, Bulk>& o) {
   return begin_warp(c, o, [&](auto& mine, auto& op, unsigned rank, unsigned size) {
-    stow(c.where(), mine.where, op.part_of[0], 0, rank, size);
+    stow<Bulk>(c.where(), mine.where, op.part_of[0], 0, rank, size);
   });
 }
 
@@ -235,49 +253,50 @@ GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t, Take&
 template <class Token>
 GROSR_DEVICE long finish_warp(const view& v, std::uint32_t mask, Token& t) {
   return finish_warp(v, mask, t, [&](Token& mine, long result, unsigned rank, unsigned size) {
-    take_parts<0>(v, mine, mine.where, result, rank, size);
+    take_parts<0>(v, mine, result, rank, size);
   });
 }
 
 /// Threads of a block copy what thread 0 has named in the stage.
-template <bool FromChunk>
+template <bulk Bulk, bool FromChunk>
 GROSR_DEVICE void copy_staged(const block_stage& b) {
   simt::sync_block();
   if (b.bytes != 0)
-    copy_part<FromChunk>(simt::thread_id(), simt::block_size(), b.to, b.from, b.bytes);
+    copy_own<Bulk, FromChunk>(simt::thread_id(), simt::block_size(), b.chunk, b.own, b.bytes);
   simt::sync_block();
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_block(const Caller& c,
                                                            operation<Parts, Bulk> o) {
   using call_token = token<Caller::group, Parts, Bulk>;
   block_stage& b = simt::block_shared<block_stage>();
   if constexpr (Caller::order != ordering::consumer) simt::sync_block();
-  const bool all_copy = Bulk && Caller::order != ordering::consumer && o.part_of[0].goes();
+  const bool all_copy =
+      Bulk != bulk::none && Caller::order != ordering::consumer && o.part_of[0].goes();
   call_token t;
   if (simt::warp_id() == 0) {
     bool copied = false;
     t = begin_warp(c, o, [&](call_token& mine, auto& op, unsigned rank, unsigned size) {
       const view& v = c.where();
-      if (!all_copy || copied) return stow(v, mine.where, op.part_of[0], 0, rank, size);
+      if (!all_copy || copied) return stow<Bulk>(v, mine.where, op.part_of[0], 0, rank, size);
       const bool chunked = mine.where.offset[0] != stowage<Parts>::in_place;
       const bool alone = simt::is_private(op.part_of[0].at);
-      if (alone) stow(v, mine.where, op.part_of[0], 0, rank, size);
+      if (alone) stow<Bulk>(v, mine.where, op.part_of[0], 0, rank, size);
       if (rank == 0) {
-        b.to = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);
-        b.from = static_cast<const unsigned char*>(op.part_of[0].at);
+        b.chunk = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);
+        b.own = op.part_of[0].at;
         b.bytes = chunked && !alone ? op.part_of[0].bytes : 0;
       }
       copied = true;
-      copy_staged<false>(b);
+      copy_staged<Bulk, false>(b);
     });
     if (all_copy && !copied) {  // the others wait there
       if (simt::lane_id() == 0) b.bytes = 0;
-      copy_staged<false>(b);
+      copy_staged<Bulk, false>(b);
     }
   } else {
-    if (all_copy) copy_staged<false>(b);
+    if (all_copy) copy_staged<Bulk, false>(b);
     t.code = -EINPROGRESS;
   }
   if constexpr (Caller::attempts) {  // everybody learns whether it was begun
@@ -291,7 +310,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_block(const Caller& c,
   return t;
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long finish_block(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   using call_token = token<Caller::group, Parts, Bulk>;
   const view& v = c.where();
@@ -300,25 +319,25 @@ GROSR_DEVICE long finish_block(const Caller& c, token<Caller::group, Parts, Bulk
     return finish_warp(v, simt::full_mask, t);
   } else {
     block_stage& b = simt::block_shared<block_stage>();
-    const bool all_copy = Bulk && t.part_of[0].comes();
+    const bool all_copy = Bulk != bulk::none && t.part_of[0].comes();
     long result = 0;
     if (simt::warp_id() == 0) {
       bool copied = false;
       result = finish_warp(
           v, simt::full_mask, t, [&](call_token& mine, long got, unsigned rank, unsigned size) {
-            take_parts<(Bulk ? 1 : 0)>(v, mine, mine.where, got, rank, size);
-            if constexpr (Bulk) {
+            take_parts<(Bulk == bulk::none ? 0 : 1)>(v, mine, got, rank, size);
+            if constexpr (Bulk != bulk::none) {
               if (!all_copy || simt::is_private(mine.part_of[0].at))
-                return take_parts<0>(v, mine, mine.where, got, rank, size);
+                return take_parts<0>(v, mine, got, rank, size);
               const bool chunked = mine.where.offset[0] != stowage<Parts>::in_place;
               if (rank == 0) {
-                b.from = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);
-                b.to = static_cast<unsigned char*>(mine.part_of[0].at);
+                b.chunk = mine.where.base(v) + (chunked ? mine.where.offset[0] : 0);
+                b.own = mine.part_of[0].at;
                 b.bytes = chunked ? bytes_back(mine.part_of[0], got) : 0;
                 b.result = got;
               }
               copied = true;
-              copy_staged<true>(b);
+              copy_staged<Bulk, true>(b);
             }
           });
       if (!copied) {
@@ -326,10 +345,10 @@ GROSR_DEVICE long finish_block(const Caller& c, token<Caller::group, Parts, Bulk
           b.bytes = 0;
           b.result = result;
         }
-        copy_staged<true>(b);
+        copy_staged<Bulk, true>(b);
       }
     } else {
-      copy_staged<true>(b);
+      copy_staged<Bulk, true>(b);
     }
     result = b.result;
     simt::sync_block();
@@ -355,7 +374,7 @@ GROSR_DEVICE bool comes_to_call(const Caller& c) {
   return calls;
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_grid(const Caller& c,
                                                           operation<Parts, Bulk> o) {
   token<Caller::group, Parts, Bulk> t;
@@ -394,13 +413,13 @@ GROSR_DEVICE long tell_grid(const Caller& c, bool calls, long code) {
   }
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long finish_grid(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (t.calls) t.code = finish_warp(c.where(), simt::full_mask, t);
   return tell_grid(c, t.calls, t.code);
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE token<Caller::group, Parts, Bulk> begin(const Caller& c,
                                                      const operation<Parts, Bulk>& o) {
   if constexpr (Caller::group == granularity::lane) return begin_lane(c, o);
@@ -409,7 +428,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin(const Caller& c,
   if constexpr (Caller::group == granularity::grid) return begin_grid(c, o);
 }
 
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long finish(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if constexpr (Caller::group == granularity::lane) return finish_lane(c, t);
   if constexpr (Caller::group == granularity::warp) return finish_warp(c.where(), c.mask(), t);
@@ -420,7 +439,7 @@ GROSR_DEVICE long finish(const Caller& c, token<Caller::group, Parts, Bulk>& t) 
 }  // namespace detail
 
 /// Makes a call: its result, or a token if the caller only starts it.
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
   auto t = detail::begin(c, o);
   if constexpr (Caller::started) {
@@ -432,7 +451,7 @@ GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
 }
 
 /// Whether a started call has ended, so that wait() does not wait. Any of the lanes that hold it.
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE bool test(const Caller& c, const token<Caller::group, Parts, Bulk>& t) {
   long result = 0;
   return !t.begun() || has_reply(c.where(), t.call, result);
@@ -440,14 +459,14 @@ GROSR_DEVICE bool test(const Caller& c, const token<Caller::group, Parts, Bulk>&
 
 /// The result of a started call, when it has ended; its bytes are in place then. The group that
 /// started it calls together, once.
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long wait(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   return detail::finish(c, t);
 }
 
 /// Lets a started call go on; its result is lost. The group that started it, once, in place of
 /// wait(). 0, or why it was not begun.
-template <class Caller, unsigned Parts, bool Bulk>
+template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long drop(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.begun()) return t.code;
   if (Caller::group == granularity::lane || simt::lane_id() == simt::lowest_bit(c.mask()))

@@ -28,7 +28,7 @@ GROSR_DEVICE inline part name_to(unsigned argument, const void* name, socklen_t 
 }
 
 /// The two parts of a value that comes back with its length, as arguments `argument` and the next.
-template <unsigned First, unsigned Parts, bool Bulk>
+template <unsigned First, unsigned Parts, bulk Bulk>
 GROSR_DEVICE void value_back(operation<Parts, Bulk>& o, unsigned argument, void* value,
                              socklen_t* bytes, std::uint32_t most) {
   const bool asks = value != nullptr;
@@ -89,7 +89,8 @@ GROSR_DEVICE auto sendto(const Caller& c, int socket, const void* from, std::siz
   name_length = name != nullptr ? detail::length_of_name(name_length) : 0;
   return detail::in_pieces<false>(c, from, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_from = static_cast<const unsigned char*>(from) + at;
-    auto o = detail::make<2, true>(SYS_sendto, socket, part_from, now, flags, name, name_length);
+    auto o =
+        detail::make<2, bulk::bytes>(SYS_sendto, socket, part_from, now, flags, name, name_length);
     o.part_of[0] = detail::bytes_to(1, part_from, now);
     o.part_of[1] = detail::name_to(4, name, name_length);
     return o;
@@ -100,7 +101,7 @@ GROSR_DEVICE auto send(const Caller& c, int socket, const void* from, std::size_
                        int flags = 0) {
   return detail::in_pieces<false>(c, from, bytes, [=](std::size_t at, std::uint32_t now) {
     auto* part_from = static_cast<const unsigned char*>(from) + at;
-    auto o = detail::make<1, true>(SYS_sendto, socket, part_from, now, flags, 0, 0);
+    auto o = detail::make<1, bulk::bytes>(SYS_sendto, socket, part_from, now, flags, 0, 0);
     o.part_of[0] = detail::bytes_to(1, part_from, now);
     return o;
   });
@@ -114,7 +115,7 @@ template <class Caller>
 GROSR_DEVICE auto recvfrom(const Caller& c, int socket, void* to, std::size_t bytes, int flags,
                            void* name, socklen_t* name_length) {
   const std::uint32_t now = detail::at_once(c, to, bytes);
-  auto o = detail::make<3, true>(SYS_recvfrom, socket, to, now, flags, name, name_length);
+  auto o = detail::make<3, bulk::bytes>(SYS_recvfrom, socket, to, now, flags, name, name_length);
   o.part_of[0] = detail::bytes_from(1, to, now, travel::by_result);
   detail::value_back<1>(o, 4, name, name_length, name_bytes);
   return invoke(c, o);
@@ -122,7 +123,7 @@ GROSR_DEVICE auto recvfrom(const Caller& c, int socket, void* to, std::size_t by
 template <class Caller>
 GROSR_DEVICE auto recv(const Caller& c, int socket, void* to, std::size_t bytes, int flags = 0) {
   const std::uint32_t now = detail::at_once(c, to, bytes);
-  auto o = detail::make<1, true>(SYS_recvfrom, socket, to, now, flags, 0, 0);
+  auto o = detail::make<1, bulk::bytes>(SYS_recvfrom, socket, to, now, flags, 0, 0);
   o.part_of[0] = detail::bytes_from(1, to, now, travel::by_result);
   return invoke(c, o);
 }

@@ -23,18 +23,19 @@ struct part {
   GROSR_DEVICE bool comes() const { return how != travel::to_server; }
 };
 
-/// A call before it is made. `Parts`: how many of its arguments are pointers; `Bulk`: whether part
-/// 0 may be long, so that a whole block copies it.
-template <unsigned Parts, bool Bulk = false>
-struct operation {
-  static constexpr unsigned parts = Parts;
-  static constexpr bool bulk = Bulk;
+/// What part 0 is. `bytes`: so many that a whole block copies them. `vectors`: an array of iovecs;
+/// the bytes that travel, its first ones, lie where they say.
+enum class bulk : std::uint8_t { none, bytes, vectors };
 
+/// A call before it is made. `Parts`: how many of its arguments are pointers.
+template <unsigned Parts, bulk Bulk = bulk::none>
+struct operation {
   call_record record{};
   part part_of[Parts == 0 ? 1 : Parts];
   /// Bytes that the host sees stay where they are until the call has ended. Not so if the caller
   /// goes on before: they travel like others.
   bool stays = true;
+  long bad = 0;  ///< what is wrong with it: the result, and no call is made
 
   GROSR_DEVICE explicit operation(call_number number, std::uint8_t flags = flag_wrapped) {
     record.number = number;
@@ -73,7 +74,7 @@ struct stowage {
   std::uint8_t size = 0;
 
   /// False when a pointer is null and there are bytes.
-  template <bool Bulk>
+  template <bulk Bulk>
   GROSR_DEVICE bool plan(const view& v, const operation<Parts, Bulk>& o) {
     bool good = true;
     for_parts<Parts>([&](unsigned i) {

@@ -24,6 +24,7 @@
 #include "grosr/sys/network.hpp"
 #include "grosr/sys/options.hpp"
 #include "grosr/sys/print.hpp"
+#include "grosr/sys/vectors.hpp"
 
 namespace grosr::sys {
 

@@ -24,7 +24,7 @@ GROSR_DEVICE inline std::uint64_t word_of(T value) {
 }
 
 /// An operation whose arguments are these, and no bytes travel yet.
-template <unsigned Parts, bool Bulk = false, class... Arguments>
+template <unsigned Parts, bulk Bulk = bulk::none, class... Arguments>
 GROSR_DEVICE inline operation<Parts, Bulk> make(long number, Arguments... arguments) {
   static_assert(sizeof...(Arguments) <= max_arguments);
   operation<Parts, Bulk> o(static_cast<call_number>(number));
