@@ -1,0 +1,183 @@
+// The kernel that answers.
+#include <stdexcept>
+
+#include "device_table.hpp"
+#include "grosr/alloc/heap.hpp"
+#include "grosr/simt/launch.hpp"
+#include "net/open_sockets.hpp"
+#include "server.hpp"
+
+namespace grosr::store {
+namespace {
+
+struct answer {
+  sys::server_ref sys;
+  const int* listener;
+  device_table table;
+  unsigned char* memory;
+  std::uint32_t longest_value, looks;
+  totals* all;
+
+  GROSR_DEVICE std::uint32_t bytes_a_worker() const {
+    return buffers::in_bytes(longest_value) + buffers::out_bytes(longest_value);
+  }
+
+  /// As recv(); the first looks do not wait.
+  GROSR_DEVICE long receive(int peer, void* to, std::uint32_t bytes) const {
+    const auto c = sys.warp();
+    for (std::uint32_t i = 0; i < looks; ++i) {
+      const long n = sys::recv(c, peer, to, bytes, MSG_DONTWAIT);
+      if (n != -EAGAIN) return n;
+    }
+    return sys::recv(c, peer, to, bytes);
+  }
+
+  /// 0, or why it ended: -ESHUTDOWN when the server stops.
+  GROSR_DEVICE long serve(int peer, const buffers& b) const {
+    using protocol = session<together, device_table>;
+    const together team;
+    protocol s(team, table, b);
+    long ended = 0;
+    for (bool open = true; open && ended == 0;) {
+      const protocol::next next = s.step();
+      team.sync();  // what all lanes wrote
+      if (const std::uint32_t bytes = s.answer_bytes(); bytes != 0) {
+        const long n = sys::send(sys.warp(), peer, s.answer(), bytes);
+        if (n != static_cast<long>(bytes)) ended = n < 0 ? n : -EPIPE;
+        s.sent();
+      }
+      if (next == protocol::next::close) open = false;
+      if (next != protocol::next::receive || ended != 0) continue;
+      const long n = receive(peer, s.room(), s.room_bytes());
+      if (n > 0)
+        s.received(static_cast<std::uint32_t>(n));
+      else if (n == 0)
+        open = false;
+      else
+        ended = n;
+    }
+    if (team.leads()) add(s.counts());
+    team.sync();
+    return ended;
+  }
+
+  GROSR_DEVICE void add(const totals& t) const {
+    const auto to = [](std::uint64_t& sum, std::uint64_t n) {
+      if (n != 0) simt::atomic_ref<std::uint64_t>(sum).fetch_add(n, simt::relaxed);
+    };
+    to(all->connections, 1);
+    to(all->gets, t.gets);
+    to(all->hits, t.hits);
+    to(all->sets, t.sets);
+    to(all->deletes, t.deletes);
+    to(all->refused, t.refused);
+  }
+
+  GROSR_DEVICE void operator()() const {
+    const std::uint32_t worker =
+        (simt::block_id() * simt::block_size() + simt::thread_id()) / simt::warp_size;
+    unsigned char* const mine = memory + std::size_t{worker} * bytes_a_worker();
+    const buffers b{mine, mine + buffers::in_bytes(longest_value), longest_value};
+    for (unsigned turn = 0;;) {
+      const long peer = sys::accept(sys.warp(), *listener);
+      if (peer == -ESHUTDOWN) return;
+      if (peer < 0) {  // the peer went again, or there are too many descriptors
+        simt::pause(turn++, "a connection");
+        continue;
+      }
+      turn = 0;
+      const long ended = serve(static_cast<int>(peer), b);
+      sys::close(sys.warp(), static_cast<int>(peer));
+      if (ended == -ESHUTDOWN) return;
+    }
+  }
+};
+
+sys::options options_of(const server_options& o, unsigned workers) {
+  sys::options s;
+  s.threads = o.threads;
+  s.policy.network = true;
+  s.descriptors = workers + 16;
+  return s;
+}
+
+std::size_t usual_memory(const device& d) {
+  return d.is_cuda() ? std::size_t{1} << 30 : std::size_t{64} << 20;
+}
+
+class on_device : public server {
+ public:
+  on_device(const device& d, const server_options& o, const kernel_options& k)
+      : name_(o.name),
+        workers_(k.workers != 0 ? k.workers : usual_workers(d)),
+        heap_(d, o.memory != 0 ? o.memory : usual_memory(d)),
+        buckets_(d, simt::space::device, d.is_cuda() ? 1u << 20 : 1u << 14),
+        items_(d, simt::space::device, 1),
+        all_(d, simt::space::device, 1),
+        memory_(d, simt::space::device,
+                std::size_t{workers_} * (buffers::in_bytes(o.longest_value) +
+                                         buffers::out_bytes(o.longest_value))),
+        calls_(d, options_of(o, workers_)),
+        listener_(tool::open_sockets_on(d, calls_, SOCK_STREAM, name_, 1)),
+        stream_(d) {
+    if (k.batch != 0) calls_.coalesce(k.batch, {});
+    const device_table table{buckets_.data(), static_cast<std::uint32_t>(buckets_.size() - 1),
+                             items_.data(), heap_.ref()};
+    simt::launch(stream_, {workers_, simt::warp_size},
+                 answer{calls_.ref(), listener_.data(), table, memory_.data(), o.longest_value,
+                        k.looks, all_.data()});
+  }
+
+  ~on_device() override { calls_.stop(); }  // else the kernel would never end
+
+  sockaddr_in name() const override { return name_; }
+  void check() override { stream_.done(); }
+
+  totals stop() override {
+    calls_.stop();
+    stream_.wait();
+    totals t;
+    all_.copy_to({&t, 1});
+    return t;
+  }
+
+  std::uint64_t items() override {
+    std::uint64_t n = 0;
+    items_.copy_to({&n, 1});
+    const heap_report h = heap_.report();
+    if (h.live != n || h.foreign_frees != 0 || h.double_frees != 0)
+      throw std::runtime_error("the table's memory is not in order: " + std::to_string(n) +
+                               " keys, but " + std::to_string(h.live) + " blocks");
+    return n;
+  }
+
+  double waited_share() const override {
+    const sys::statistics s = calls_.statistics();
+    double calls = 0;
+    for (const auto& c : s.calls) calls += static_cast<double>(c.calls);
+    return calls == 0 ? 0 : static_cast<double>(s.waited) / calls;
+  }
+
+ private:
+  sockaddr_in name_;
+  unsigned workers_;
+  heap heap_;
+  simt::buffer<bucket> buckets_;
+  simt::buffer<std::uint64_t> items_;
+  simt::buffer<totals> all_;
+  simt::buffer<unsigned char> memory_;
+  sys::server calls_;
+  simt::buffer<int> listener_;
+  simt::stream stream_;
+};
+
+}  // namespace
+
+unsigned usual_workers(const device& d) { return d.is_cuda() ? 512 : 8; }
+
+std::unique_ptr<server> serve_on(const device& d, const server_options& o,
+                                 const kernel_options& k) {
+  return std::make_unique<on_device>(d, o, k);
+}
+
+}  // namespace grosr::store
