@@ -19,7 +19,7 @@ function(grosr_test_properties name labels timeout)
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
   if(TARGET grosr_cli)
-    list(APPEND environment "GROSR_CLI=$<TARGET_FILE:grosr_cli>")
+    list(APPEND environment "GROSR_CLI=$<TARGET_FILE:grosr_cli>" "GROSR_APPS=${PROJECT_BINARY_DIR}/apps")
   endif()
   set_tests_properties(${name} PROPERTIES
     LABELS "${labels}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")

@@ -32,7 +32,7 @@ int serve(const asked& a) {
   k.who = a.by == "warp" ? sys::granularity::warp : sys::granularity::block;
   const device d = tool::pick_device(a.device);
   k.groups = static_cast<unsigned>(parse_number("--blocks", a.blocks, 0, 4096));
-  if (k.groups == 0) k.groups = usual_groups(d, k.who);
+  if (k.groups == 0) k.groups = usual_groups(d);
   const auto s = serve_on(d, o, k);
   fmt::print("echo: answers on {} (UDP) with {} {}s of {} and {} service threads; Ctrl-C ends\n",
              tool::text_of(s->name()), k.groups, a.by, d.name(), o.threads);

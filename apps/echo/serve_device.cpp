@@ -1,5 +1,8 @@
 // The kernel that answers.
+#include <algorithm>
+
 #include "grosr/simt/launch.hpp"
+#include "grosr/simt/shared.hpp"
 #include "grosr/simt/wait.hpp"
 #include "net/open_sockets.hpp"
 #include "server.hpp"
@@ -17,6 +20,7 @@ struct answer {
   std::uint32_t bytes, stride;
   int flags;
   totals* all;
+  std::uint32_t* arrived;  // blocks that have begun
 
   GROSR_DEVICE auto caller() const {
     if constexpr (Who == sys::granularity::warp)
@@ -25,12 +29,29 @@ struct answer {
       return sys.block();
   }
 
+  /// An SM's calls go to one service thread, so each of these has a socket nearly to itself: the
+  /// same for SMs that differ by the number of sockets, a power of two or not. But each socket has
+  /// somebody.
+  GROSR_DEVICE std::uint32_t choose_socket() const {
+    struct choice {
+      std::uint32_t socket;
+    };
+    choice& mine = simt::block_shared<choice>();
+    if (simt::thread_id() == 0) {
+      const std::uint32_t turn =
+          simt::atomic_ref<std::uint32_t>(*arrived).fetch_add(1, simt::relaxed);
+      mine.socket = (turn < socket_count ? turn : simt::sm_id()) % socket_count;
+    }
+    simt::sync_block();
+    return mine.socket;
+  }
+
   GROSR_DEVICE void operator()() const {
     const auto c = caller();
     const unsigned size = Who == sys::granularity::warp ? simt::warp_size : simt::block_size();
     const unsigned rank = simt::thread_id() % size;
     const std::uint32_t group = (simt::block_id() * simt::block_size() + simt::thread_id()) / size;
-    const int socket = sockets[group % socket_count];
+    const int socket = sockets[choose_socket()];
     unsigned char* const text = buffers + std::size_t{group} * stride;
     totals mine;
     for (unsigned turn = 0;;) {
@@ -85,9 +106,11 @@ class on_device : public server {
         calls_(d, options_of(o)),
         sockets_(tool::open_sockets_on(d, calls_, SOCK_DGRAM, name_, o.sockets)),
         all_(d, simt::space::device, 1),
+        arrived_(d, simt::space::device, 1),
         stream_(d) {
-    if (k.batch != 0) calls_.coalesce(k.batch, {});
-    const unsigned groups = k.groups != 0 ? k.groups : usual_groups(d, k.who);
+    calls_.coalesce(k.batch != 0 ? k.batch : usual_batch, {});
+    const unsigned groups =
+        std::max(k.groups != 0 ? k.groups : usual_groups(d), o.sockets);
     const std::uint32_t stride = (o.bytes + 255) / 256 * 256;
     buffers_ = simt::buffer<unsigned char>(d, simt::space::device, std::size_t{groups} * stride);
     const auto start = [&](auto kernel, unsigned threads) {
@@ -96,11 +119,13 @@ class on_device : public server {
     const int flags = k.polls ? MSG_DONTWAIT : 0;
     if (k.who == sys::granularity::warp)
       start(answer<sys::granularity::warp>{calls_.ref(), sockets_.data(), o.sockets,
-                                           buffers_.data(), o.bytes, stride, flags, all_.data()},
+                                           buffers_.data(), o.bytes, stride, flags, all_.data(),
+                                           arrived_.data()},
             simt::warp_size);
     else
       start(answer<sys::granularity::block>{calls_.ref(), sockets_.data(), o.sockets,
-                                            buffers_.data(), o.bytes, stride, flags, all_.data()},
+                                            buffers_.data(), o.bytes, stride, flags, all_.data(),
+                                           arrived_.data()},
             block_threads);
   }
 
@@ -117,33 +142,30 @@ class on_device : public server {
     return t;
   }
 
-  double waited_share() const override {
-    const sys::statistics s = calls_.statistics();
-    double calls = 0;
-    for (const auto& c : s.calls) calls += static_cast<double>(c.calls);
-    return calls == 0 ? 0 : static_cast<double>(s.waited) / calls;
-  }
+  tool::calls_made calls() const override { return tool::calls_made(calls_.statistics()); }
 
  private:
   static constexpr unsigned block_threads = 128;
+  static constexpr unsigned usual_batch = 32;
 
   sockaddr_in name_;
   simt::buffer<unsigned char> buffers_;
   sys::server calls_;
   simt::buffer<int> sockets_;
   simt::buffer<totals> all_;
+  simt::buffer<std::uint32_t> arrived_;
   simt::stream stream_;
 };
 
 }  // namespace
 
-unsigned usual_groups(const device& d, sys::granularity who) {
-  if (!d.is_cuda()) return 8;
-  return who == sys::granularity::warp ? 256 : 128;
-}
+unsigned usual_groups(const device& d) { return d.is_cuda() ? 128 : 8; }
 
 std::unique_ptr<server> serve_on(const device& d, const server_options& o,
                                  const kernel_options& k) {
+  // Loaded now: later a service that rests would hold it up.
+  simt::fit<1024, 1, answer<sys::granularity::warp>>(d, simt::warp_size);
+  simt::fit<1024, 1, answer<sys::granularity::block>>(d, simt::warp_size);
   return std::make_unique<on_device>(d, o, k);
 }
 

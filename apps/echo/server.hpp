@@ -8,6 +8,7 @@
 
 #include "grosr/simt/device.hpp"
 #include "grosr/sys/caller.hpp"
+#include "net/calls_made.hpp"
 
 namespace grosr::echo {
 
@@ -25,7 +26,7 @@ struct kernel_options {
   sys::granularity who = sys::granularity::warp;  ///< warp or block
   unsigned groups = 0;                            ///< warps or blocks; 0: as many as the device likes
   bool polls = false;   ///< ask again where there is nothing, rather than wait
-  unsigned batch = 0;   ///< calls that a service thread takes at once; 0: the library's choice
+  unsigned batch = 0;   ///< calls that a service thread takes at once; 0: chosen
 };
 
 struct totals {
@@ -44,8 +45,7 @@ class server {
   virtual void check() = 0;
   /// Stops answering: what it did.
   virtual totals stop() = 0;
-  /// Share of the receives and sends so far that had to wait for a datagram or for room.
-  virtual double waited_share() const { return 0; }
+  virtual tool::calls_made calls() const { return {}; }
 };
 
 /// Warps or blocks of one kernel: each receives a datagram, looks at its bytes, sends it back.
@@ -57,6 +57,6 @@ std::unique_ptr<server> serve_on(const device& d, const server_options& o,
 std::unique_ptr<server> serve_on_cpu(const server_options& o, unsigned batch);
 
 /// How many groups serve_on() uses where it may choose.
-unsigned usual_groups(const device& d, sys::granularity who);
+unsigned usual_groups(const device& d);
 
 }  // namespace grosr::echo

@@ -51,7 +51,7 @@ row measured(const bench& b, const std::string& name, unsigned threads, const dr
     misses += runs.back().misses;
     answered += runs.back().answered;
   }
-  const double waited = server->waited_share();
+  const tool::calls_made calls = server->calls();
   const totals t = server->stop();
   const std::uint64_t items = server->items();
   const auto rate = [](const driven& d) { return static_cast<double>(d.answered) / d.seconds; };
@@ -69,7 +69,7 @@ row measured(const bench& b, const std::string& name, unsigned threads, const dr
       .set("p99_us", m.round_trip.quantile(0.99));
   if (m.answered != 0)
     r.set("server_cpu_a_request_us", m.others_cpu_s * 1e6 / static_cast<double>(m.answered));
-  if (waited > 0) r.set("waited_percent", 100 * waited);
+  calls.add_to(r);
   r.check(m.answered != 0, "no request was answered")
       .check(misses == 0, tool::grouped(misses) + " keys that were set were not found")
       .check(t.gets + t.sets >= answered && t.hits == t.gets && t.refused == 0,
@@ -161,7 +161,7 @@ void add_compare_command(CLI::App& program, action& chosen) {
                       "How often a warp looks for a request before it waits for one (0)")
       ->type_name("N");
   command->add_option("--batch", a->batch,
-                      "Calls that a service thread takes at once; 0: the library's choice")
+                      "Calls that a service thread takes at once; 0: chosen")
       ->type_name("N");
   command->add_option("--seconds", a->seconds, "How long to count (0.3)")
       ->check(CLI::Range(0.05, 1e6))

@@ -120,7 +120,7 @@ class on_device : public server {
         calls_(d, options_of(o, workers_)),
         listener_(tool::open_sockets_on(d, calls_, SOCK_STREAM, name_, 1)),
         stream_(d) {
-    if (k.batch != 0) calls_.coalesce(k.batch, {});
+    calls_.coalesce(k.batch != 0 ? k.batch : usual_batch, {});
     const device_table table{buckets_.data(), static_cast<std::uint32_t>(buckets_.size() - 1),
                              items_.data(), heap_.ref()};
     simt::launch(stream_, {workers_, simt::warp_size},
@@ -151,14 +151,11 @@ class on_device : public server {
     return n;
   }
 
-  double waited_share() const override {
-    const sys::statistics s = calls_.statistics();
-    double calls = 0;
-    for (const auto& c : s.calls) calls += static_cast<double>(c.calls);
-    return calls == 0 ? 0 : static_cast<double>(s.waited) / calls;
-  }
+  tool::calls_made calls() const override { return tool::calls_made(calls_.statistics()); }
 
  private:
+  static constexpr unsigned usual_batch = 32;
+
   sockaddr_in name_;
   unsigned workers_;
   heap heap_;
@@ -177,6 +174,8 @@ unsigned usual_workers(const device& d) { return d.is_cuda() ? 512 : 8; }
 
 std::unique_ptr<server> serve_on(const device& d, const server_options& o,
                                  const kernel_options& k) {
+  // Loaded now: later a service that rests would hold it up.
+  simt::fit<1024, 1, answer>(d, simt::warp_size);
   return std::make_unique<on_device>(d, o, k);
 }
 

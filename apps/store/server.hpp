@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "grosr/simt/device.hpp"
+#include "net/calls_made.hpp"
 #include "session.hpp"
 
 namespace grosr::store {
@@ -22,7 +23,7 @@ struct server_options {
 struct kernel_options {
   unsigned workers = 0;  ///< warps, each with one connection at a time; 0: by the device
   unsigned looks = 0;    ///< how often a warp looks for a request before it waits for one
-  unsigned batch = 0;    ///< calls that a service thread takes at once; 0: the library's choice
+  unsigned batch = 0;    ///< calls that a service thread takes at once; 0: chosen
 };
 
 class server {
@@ -35,8 +36,7 @@ class server {
   virtual totals stop() = 0;
   /// After stop(): how many keys there are. Throws std::runtime_error if memory was lost.
   virtual std::uint64_t items() = 0;
-  /// Share of the calls so far that had to wait for a peer.
-  virtual double waited_share() const { return 0; }
+  virtual tool::calls_made calls() const { return {}; }
 };
 
 /// Each warp of a kernel accepts a connection, answers its requests until it ends, and takes the
