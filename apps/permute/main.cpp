@@ -115,15 +115,15 @@ class permuting {
     const auto at_once = static_cast<std::uint32_t>((gpu ? 256u << 20 : 64u << 10) /
                                                     p_.block_bytes / (p_.rounds / 1024 + 1));
     const std::uint64_t blocks = bytes_ / p_.block_bytes;
-    permuter on(where_, server, gpu ? where_.properties().sms * 2 : 4,
-                std::min<std::uint64_t>(at_once, blocks) * p_.block_bytes);
+    const unsigned places = gpu ? where_.properties().sms * 2 : 4;
+    permuter on(where_, server, std::min<std::uint64_t>(at_once, blocks) * p_.block_bytes);
     progress shown("permute", blocks);
     double us = 0;
     for (std::uint64_t first = 0; first < blocks; first += at_once) {
       const auto count =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(at_once, blocks - first));
-      const permuted r =
-          on.run(p_, how_, from_ ? from_->descriptor() : -1, {out_->descriptor()}, first, count);
+      const permuted r = on.run(p_, how_, places, from_ ? from_->descriptor() : -1,
+                                {out_->descriptor()}, first, count);
       us += r.us;
       complain(r, server);
       shown.at(first + count);

@@ -72,7 +72,7 @@ const std::vector<bench>& benches() {
        bench_syscalls},
       {"syscalls-sweep",
        "the same by granularity, ordering, waiting or not, and coalescing",
-       {},
+       {{"PART", "1 granularity, 2 ordering, 3 coalescing; default all", 1, 3}},
        "grosr bench syscalls-sweep --json sweep.json",
        bench_syscalls_sweep},
       {"pair-of-programs",

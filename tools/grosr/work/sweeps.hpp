@@ -1,8 +1,10 @@
 // Reading a file into device memory, every byte once, by callers of different sizes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "work/calls.hpp"
 
@@ -33,5 +35,18 @@ class whole_reader {
   struct state;
   std::unique_ptr<state> state_;
 };
+
+/// A call that waits, as for a disk. The host installs it.
+struct sleeper {
+  static constexpr std::uint16_t number = 1;
+  long operator()(long us) const {
+    std::this_thread::sleep_for(std::chrono::microseconds(us));
+    return us;
+  }
+};
+
+/// Each warp of the grid makes `turns` calls of a sleeper, of 100 us.
+call_traffic call_sleeper(const device& d, const sys::server& s, simt::shape grid,
+                          std::uint32_t turns);
 
 }  // namespace grosr::tool

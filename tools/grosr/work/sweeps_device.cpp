@@ -55,6 +55,17 @@ struct check_words {
   }
 };
 
+struct sleep_calls {
+  sys::server_ref sys;
+  std::uint32_t turns;
+  std::uint64_t* wrong;
+  GROSR_DEVICE void operator()() const {
+    for (std::uint32_t i = 0; i < turns; ++i)
+      if (sys::call<sleeper>(sys.warp(), 100l) != 100)
+        simt::atomic_ref<std::uint64_t>(*wrong).fetch_add(1, simt::relaxed);
+  }
+};
+
 }  // namespace
 
 struct whole_reader::state {
@@ -107,6 +118,16 @@ call_traffic whole_reader::read(const whole_reading& r, bool check) {
   if (check) simt::launch(on, all, check_words{s.to.data(), r.bytes / 8, s.wrong.data()});
   on.wait();
   s.wrong.copy_to({&t.wrong, 1});
+  return t;
+}
+
+call_traffic call_sleeper(const device& d, const sys::server& s, simt::shape grid,
+                          std::uint32_t turns) {
+  simt::buffer<std::uint64_t> wrong(d, simt::space::device, 1);
+  call_traffic t;
+  t.us = timed([&] { simt::run(d, grid, sleep_calls{s.ref(), turns, wrong.data()}); });
+  t.calls = std::uint64_t{grid.blocks} * grid.threads / simt::warp_size * turns;
+  wrong.copy_to({&t.wrong, 1});
   return t;
 }
 

@@ -38,22 +38,21 @@ constexpr std::uint32_t sample_word(std::uint64_t index) {
   return static_cast<std::uint32_t>(index * 0x9e3779b97f4a7c15ull >> 29);
 }
 
-/// Permutes blocks with `places` thread blocks of 1024 that take one block of data after the other.
+/// Permutes blocks with thread blocks of 1024 that take one block of data after the other.
 class permuter {
  public:
   /// At most so many bytes of data in one launch. The server lives longer than this.
-  permuter(const device& d, sys::server& s, unsigned places, std::size_t bytes);
+  permuter(const device& d, sys::server& s, std::size_t bytes);
 
   /// Blocks `first` to `first + count` of the descriptor `from` (-1: sample_word()). Block i goes
   /// to `to[i % to.size()]` at `i / to.size()` times its size; at most 256 of them. Descriptors are
-  /// those that kernels have.
-  permuted run(const permutation& p, const writing& how, int from, const std::vector<int>& to,
-               std::uint64_t first, std::uint32_t count);
+  /// those that kernels have. `places`: so many thread blocks.
+  permuted run(const permutation& p, const writing& how, unsigned places, int from,
+               const std::vector<int>& to, std::uint64_t first, std::uint32_t count);
 
  private:
   device where_;
   sys::server& server_;
-  unsigned places_;
   simt::buffer<std::uint32_t> out_;
   simt::buffer<std::uint64_t> status_;
   simt::buffer<int> files_;

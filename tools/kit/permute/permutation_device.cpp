@@ -97,15 +97,14 @@ struct permute_blocks {
 
 }  // namespace
 
-permuter::permuter(const device& d, sys::server& s, unsigned places, std::size_t bytes)
+permuter::permuter(const device& d, sys::server& s, std::size_t bytes)
     : where_(d),
       server_(s),
-      places_(places),
       out_(d, simt::space::device, bytes / 4),
       status_(d, simt::space::device, 2),
       files_(d, simt::space::device, 256) {}
 
-permuted permuter::run(const permutation& p, const writing& how, int from,
+permuted permuter::run(const permutation& p, const writing& how, unsigned places, int from,
                        const std::vector<int>& to, std::uint64_t first, std::uint32_t count) {
   files_.copy_from(to);
   std::uint64_t told[2] = {};
@@ -114,7 +113,7 @@ permuted permuter::run(const permutation& p, const writing& how, int from,
   permuted result;
   const auto launch = [&](auto kernel) {
     result.us = timed([&] {
-      simt::launch(s, {std::min(places_, count), 1024}, kernel);
+      simt::launch(s, {std::min(places, count), 1024}, kernel);
       s.wait();
       server_.drain();
     });
