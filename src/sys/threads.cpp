@@ -119,7 +119,10 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   const bool more = !left && s.ring.ready();
   t.left = t.left || left;
   lock.unlock();
-  if (more && resting_.load(std::memory_order_relaxed) != 0) wake_one();
+  // What waits may wait in any shard, and this thread has calls to make first.
+  if (!left && resting_.load(std::memory_order_relaxed) != 0 &&
+      (more || (!t.batch.empty() && something_waits())))
+    wake_one();
   if (light != 0) t.counts.add(call_nothing, light, refuses ? light : 0, 0, 0);
   if (popped != 0) count(t.counts.batches);
   if (!t.batch.empty()) make_all(t);
