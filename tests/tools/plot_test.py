@@ -1,0 +1,97 @@
+"""tools/plot.py draws valid SVG of recorded runs, and says in one line what is wrong with others."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+
+from cli import check, finish
+
+PLOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "plot.py")
+HEAD = {"device_description": "a <device>", "date": "2026-01-01T00:00:00Z", "limits": {}}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def row(name, **values):
+    return {"name": name, "valid": True, **values}
+
+
+def sweep():
+    rows = [row(f"pread of {size} by {who}, 64 lanes a block", file_bytes=size, lanes_a_block=64, median_us=size / rate)
+            for size in (65536, 1 << 20) for who, rate in (("lanes", 10), ("blocks", 50), ("the grid", 5))]
+    rows.append(row("pread of x by blocks, 128 lanes a block", file_bytes=1 << 20, lanes_a_block=128, median_us=77))
+    ways = ("strong, blocking", "strong, started", "relaxed, blocking", "relaxed, started")
+    rows += [row(f"pwrite, {way}, {rounds} rounds, {places}", rounds=rounds, places=places, taken_at_once=0, files=3,
+                 block_us=1.5 + i) for i, way in enumerate(ways) for rounds in (1, 4) for places in (16, 264)]
+    rows += [row(f"getppid, {callers}, {batch}, {window}", batch=batch, window_us=window, threads=4, callers=callers,
+                 calls_per_s=1e6 * batch) for callers in (16, 2112) for batch, window in ((1, 0), (8, 0), (8, 50))]
+    return rows
+
+
+def refine():
+    return [row(f"{way} madvise, step {i}", step=i, at_s=i / 10, step_us=1000 + i, rss_bytes=i << 20,
+                refined_bytes=i << 20) for way in ("with", "without") for i in range(20)]
+
+
+def echo():
+    return [row(f"{who}, {size} B, 4 threads", bytes=size, threads=4, packets_per_s=1e5, gb_per_s=size / 1e4)
+            for who in ("CPU, recvfrom and sendto", "kernel, warps") for size in (64, 4096)]
+
+
+def plot(*arguments, cwd=None):
+    done = subprocess.run([sys.executable, PLOT, *arguments], capture_output=True, text=True, timeout=60, cwd=cwd)
+    return done.returncode, done.stdout, done.stderr
+
+
+def write(folder, name, document):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write(document if isinstance(document, str) else json.dumps(document))
+
+
+def refused(named, *arguments):
+    code, out, err = plot(*arguments)
+    check(code == 1 and err.count("\n") == 1 and err.startswith("plot: "), f"{arguments}: {code} {err!r}")
+    check(named in err and out == "", f"{arguments}: does not say {named!r}: {err!r} {out!r}")
+
+
+with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
+    for name, rows in (("syscalls-sweep", sweep()), ("refine", refine()), ("echo", echo())):
+        write(folder, name + ".json", {**HEAD, "bench": name, "rows": rows})
+    out = os.path.join(folder, "figures")
+    code, told, err = plot("--results", folder, "--out", out)
+    check(code == 0 and err == "", f"exit code {code}: {err}")
+    lines = {"granularity": 4, "ordering": 16, "coalescing": 2, "footprint": 5, "echo": 2}
+    check(sorted(os.listdir(out)) == sorted(name + ".svg" for name in lines), f"figures are {os.listdir(out)}")
+    for name, drawn in lines.items():
+        root = ET.parse(os.path.join(out, name + ".svg")).getroot()
+        width, height = float(root.get("width")), float(root.get("height"))
+        check(root.tag == SVG + "svg", f"{name}: {root.tag}")
+        texts = [t.text for t in root.iter(SVG + "text")]
+        check(any("a <device>" in t for t in texts), f"{name}: does not name the device")
+        paths = [p.get("d") for p in root.iter(SVG + "path") if p.get("class").startswith("l") and "L" in p.get("d")]
+        check(len(paths) == drawn, f"{name}: {len(paths)} lines, not {drawn}")
+        for path in paths:
+            at = [float(n) for n in path.replace("M", "").replace("L", "").split()]
+            check(all(0 <= x <= width for x in at[::2]) and all(0 <= y <= height for y in at[1::2]),
+                  f"{name}: a line leaves the picture: {path}")
+    code, told, err = plot("--results", folder, "--out", os.path.join(folder, "one"), "echo")
+    check(code == 0 and os.listdir(os.path.join(folder, "one")) == ["echo.svg"], f"one figure: {code} {err}")
+
+    bad = os.path.join(folder, "bad")
+    os.mkdir(bad)
+    refused("no recorded run", "--results", bad)
+    refused("no such folder", "--results", os.path.join(folder, "none"))
+    refused("nosuch", "nosuch")
+    refused("--out needs", "--out")
+    for text in ("", "{", "[]", '{"rows": 7}', '{"rows": [{"name": "x"}]}'):
+        write(bad, "echo.json", text)
+        refused("echo.json", "--results", bad, "--out", bad)
+    write(bad, "echo.json", {**HEAD, "rows": [row("x", bytes=1, gb_per_s=1)]})  # no threads
+    refused("echo.json", "--results", bad, "--out", bad)
+    write(bad, "echo.json", {**HEAD, "rows": [{**r, "valid": False} for r in echo()]})
+    refused("echo", "--results", bad, "--out", bad)
+    check(not [name for name in os.listdir(bad) if name.endswith(".svg")], "a figure was drawn of a bad run")
+
+finish("plot")

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""Draws the figures of docs/ from recorded runs, as SVG that is readable in light and in dark.
+
+usage: tools/plot.py [--results FOLDER] [--out FOLDER] [NAME...]
+
+Reads FOLDER/*.json as `grosr bench NAME --json FILE` and the programs below apps/ wrote them (default: RESULTS
+below) and writes OUT/NAME.svg (default: docs/figures) for each figure whose runs are there: granularity,
+ordering, coalescing, footprint, echo. Rows that are not valid are left out. Needs nothing but Python.
+"""
+import html
+import json
+import math
+import pathlib
+import sys
+
+RESULTS = "bench/results/h200-2026-11-22"
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, GAP = 340, 230, 78, 22, 34, 46, 10
+# Colour in light, colour in dark, dashes, marker. Dashes and markers tell lines apart without colour.
+LINES = [("#2563c4", "#6ea8ff", "", "circle"), ("#c2410c", "#fb9a5b", "6 3", "square"),
+         ("#0f7b6c", "#4fd1b5", "2 3", "triangle"), ("#8b3fb3", "#d49af2", "8 3 2 3", "diamond"),
+         ("#6b6b00", "#d6d25a", "", "square"), ("#a3134f", "#ff8ab5", "4 4", "circle"),
+         ("#475569", "#a9b7c9", "1 4", "diamond"), ("#0369a1", "#7dd3fc", "10 4", "triangle")]
+
+
+class Trouble(Exception):
+    """What is wrong, in one line."""
+
+
+# ---- numbers as people read them ----------------------------------------------------------------
+
+def scaled(value, units, step=1000):
+    for unit in units[:-1]:
+        if abs(value) < step:
+            return f"{value:.3g} {unit}".rstrip()
+        value /= step
+    return f"{value:.4g} {units[-1]}".rstrip()
+
+
+def time_text(us):
+    return "0" if us == 0 else f"{us * 1e3:.3g} ns" if us < 1 else scaled(us, ["us", "ms", "s"])
+
+
+def bytes_text(n):
+    return "0" if n == 0 else scaled(n, ["B", "KiB", "MiB", "GiB"], 1024)
+
+
+def megabytes_text(n):
+    return "0" if n == 0 else scaled(n / 1e6, ["MB", "GB"])
+
+
+def count_text(n):
+    return f"{n:,.0f}" if n == int(n) else f"{n:.3g}"
+
+
+def rate_text(n):
+    return "0" if n == 0 else scaled(n, ["", "k", "M", "G"])
+
+
+def factor_text(n):
+    return f"{n:.3g}x"
+
+
+# ---- scales -------------------------------------------------------------------------------------
+
+class Linear:
+    def __init__(self, low, high):
+        raw = (high - low or 1) / 4
+        unit = 10 ** math.floor(math.log10(raw))
+        self.step = next(unit * k for k in (1, 2, 2.5, 5, 10) if unit * k >= raw * 0.999)
+        self.low = math.floor(low / self.step) * self.step
+        self.high = math.ceil(high / self.step - 1e-9) * self.step
+        if self.high == self.low:
+            self.high += self.step
+
+    def at(self, value):
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self):
+        return [self.low + i * self.step for i in range(round((self.high - self.low) / self.step) + 1)]
+
+
+class Log:
+    """Ticks at powers of `base`, or where `places` says."""
+
+    def __init__(self, low, high, base=10, places=None):
+        if low <= 0:
+            raise Trouble(f"{low} cannot be drawn on a logarithmic axis")
+        self.base, self.places = base, places
+        around = (lambda v, f: f(round(math.log(v, base), 9))) if not places else None
+        self.low = base ** around(low, math.floor) if around else low
+        self.high = base ** around(high, math.ceil) if around else high
+        if self.low == self.high:
+            self.high *= base
+
+    def at(self, value):
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+    def ticks(self):
+        if self.places:
+            return self.places
+        first, last = (round(math.log(v, self.base)) for v in (self.low, self.high))
+        step = max(1, math.ceil((last - first) / 6))
+        return [self.base ** i for i in range(first, last + 1, step)]
+
+
+# ---- drawing ------------------------------------------------------------------------------------
+
+def marker(kind, x, y, line):
+    shapes = {"square": f"M{x - 3:.1f} {y - 3:.1f}h6v6h-6z", "triangle": f"M{x:.1f} {y - 4:.1f}l4 7h-8z",
+              "diamond": f"M{x:.1f} {y - 4:.1f}l4 4l-4 4l-4 -4z"}
+    if kind == "circle":
+        return f'<circle class="f{line}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
+    return f'<path class="f{line}" d="{shapes[kind]}"/>'
+
+
+def text(x, y, words, anchor="middle", kind="t", turn=False):
+    turned = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turn else ""
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>{html.escape(words)}</text>'
+
+
+class Panel:
+    """One pair of axes. `lines`: {label: [(x, y), ...]}; a label has the same look in all panels of a figure."""
+
+    def __init__(self, title, x_label, y_label, lines, x_text=count_text, y_text=time_text, x_log=2, y_log=10,
+                 x_places=None, bounds=None):
+        self.title, self.x_label, self.y_label = title, x_label, y_label
+        self.lines = {label: sorted(points) for label, points in lines.items() if points}
+        self.x_text, self.y_text = x_text, y_text
+        xs = [x for points in self.lines.values() for x, _ in points]
+        ys = [y for points in self.lines.values() for _, y in points] + list(bounds or [])
+        if not xs:
+            raise Trouble(f"no valid rows for '{title}'")
+        self.x = Log(min(xs), max(xs), x_log, x_places) if x_log else Linear(min(0, *xs), max(xs))
+        self.y = Log(min(ys), max(ys), y_log) if y_log else Linear(min(0, *ys), max(ys))
+
+    def draw(self, left, top, order):
+        right, bottom = left + WIDTH, top + HEIGHT
+        px = lambda v: left + self.x.at(v) * WIDTH
+        py = lambda v: bottom - self.y.at(v) * HEIGHT
+        out = [text(left, top - 10, self.title, "start", "h")]
+        for v in self.y.ticks():
+            out.append(f'<path class="g" d="M{left} {py(v):.1f}H{right}"/>')
+            out.append(text(left - 6, py(v) + 4, self.y_text(v), "end"))
+        for v in self.x.ticks():
+            out.append(f'<path class="a" d="M{px(v):.1f} {bottom}v4"/>')
+            out.append(text(px(v), bottom + 17, self.x_text(v)))
+        out.append(f'<path class="a" d="M{left} {top}V{bottom}H{right}"/>')
+        out.append(text((left + right) / 2, bottom + 36, self.x_label))
+        out.append(text(left - 62, (top + bottom) / 2, self.y_label, turn=True))
+        for label, points in self.lines.items():
+            line = order.index(label) % len(LINES)
+            path = " ".join(f"{'L' if i else 'M'}{px(x):.1f} {py(y):.1f}" for i, (x, y) in enumerate(points))
+            out.append(f'<path class="l{line}" d="{path}"/>')
+            if len(points) <= 16:
+                out += [marker(LINES[line][3], px(x), py(y), line) for x, y in points]
+        return out
+
+
+def figure(title, panels, columns):
+    """All panels, a legend above. The document, as text."""
+    if not panels:
+        raise Trouble(f"no valid rows for '{title}'")
+    order = list(dict.fromkeys(label for p in panels for label in p.lines))
+    cell = LEFT + WIDTH + RIGHT + GAP
+    width = columns * cell
+    entries, x, y = [], 16.0, 50.0
+    for i, label in enumerate(order):
+        needed = 46 + 6.6 * len(label)
+        if x + needed > width and x > 16:
+            x, y = 16.0, y + 20
+        line = i % len(LINES)
+        entries.append(f'<path class="l{line}" d="M{x:.1f} {y - 4:.1f}h26"/>')
+        entries.append(marker(LINES[line][3], x + 13, y - 4, line))
+        entries.append(text(x + 32, y, label, "start"))
+        x += needed
+    rows = math.ceil(len(panels) / columns)
+    begin = y + 14 + TOP
+    height = begin + rows * (HEIGHT + BOTTOM + TOP) - TOP + 8
+    light = [f".l{i}{{stroke:{c};stroke-dasharray:{d or 'none'}}}.f{i}{{fill:{c}}}" for i, (c, _, d, _) in enumerate(LINES)]
+    dark = [f".l{i}{{stroke:{c}}}.f{i}{{fill:{c}}}" for i, (_, c, _, _) in enumerate(LINES)]
+    fills = ",".join(f".l{i}" for i in range(len(LINES)))
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" '
+           f'height="{height:.0f}" role="img">', f"<title>{html.escape(title)}</title>", "<style>",
+           "text{font:12px system-ui,sans-serif;fill:#333}.h{font-weight:600;fill:#111}.b{fill:#fff}",
+           f"{fills}{{fill:none;stroke-width:2}}.g{{stroke:#ddd;fill:none}}.a{{stroke:#666;fill:none}}", *light,
+           "@media(prefers-color-scheme:dark){text{fill:#ccc}.h{fill:#f2f2f2}.b{fill:#15181c}.g{stroke:#333a42}"
+           ".a{stroke:#8a929c}" + "".join(dark) + "}", "</style>",
+           f'<rect class="b" width="{width}" height="{height:.0f}"/>', text(16, 24, title, "start", "h"), *entries]
+    for i, p in enumerate(panels):
+        out += p.draw(i % columns * cell + LEFT, begin + i // columns * (HEIGHT + BOTTOM + TOP), order)
+    return "\n".join(out) + "\n</svg>\n"
+
+
+# ---- the figures --------------------------------------------------------------------------------
+
+def read(path):
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        rows = [row for row in document["rows"] if row["valid"] is True]
+        return document, rows
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise Trouble(f"{path}: it is no recorded run ({type(e).__name__}: {str(e).splitlines()[0]}); record one "
+                      f"with `grosr bench NAME --json {path}`") from None
+
+
+def points(rows, x, y, **wanted):
+    return [(row[x], row[y]) for row in rows
+            if x in row and y in row and all(row.get(key) == value for key, value in wanted.items())]
+
+
+def named(rows, begin, end=""):
+    return [row for row in rows if row["name"].startswith(begin) and end in row["name"]]
+
+
+def on(document):
+    return f"{document['device_description']}, {document['date'][:10]}"
+
+
+def granularity(runs):
+    document, rows = runs["syscalls-sweep"]
+    rows = [row for row in rows if "file_bytes" in row]
+    callers = {"lanes": "each lane", "blocks": "each block", "the grid": "the whole grid"}
+    by = lambda who: [row for row in rows if f" by {who}," in row["name"]]
+    least = min(row["lanes_a_block"] for row in rows)
+    left = {label: points(by(who), "file_bytes", "median_us", lanes_a_block=least) for who, label in callers.items()}
+    sizes = sorted({x for line in left.values() for x, _ in line})
+    varied = [row for row in by("blocks") if row["lanes_a_block"] > least]
+    size = varied[0]["file_bytes"] if varied else sizes[-1]
+    right = {callers["blocks"]: points(by("blocks"), "lanes_a_block", "median_us", file_bytes=size)}
+    return figure(f"Reading a file into device memory: pread called by lanes, blocks or the grid ({on(document)})", [
+        Panel(f"{count_text(least)} lanes a block, 1 KiB a lane", "size of the file", "time", left, bytes_text,
+              x_log=2, x_places=sizes),
+        Panel(f"a file of {bytes_text(size)}", "lanes a block", "time", right, y_log=None)], 2)
+
+
+def ordering(runs):
+    document, rows = runs["syscalls-sweep"]
+    rows = [row for row in rows if "rounds" in row and row["files"] > 1 and row["taken_at_once"] == 0]
+    ways = ["strong, blocking", "strong, started", "relaxed, blocking", "relaxed, started"]
+    lines = lambda x, **wanted: {way: points(named(rows, "pwrite, " + way), x, "block_us", **wanted) for way in ways}
+    work = sorted({row["places"] for row in rows if row["rounds"] > 1})
+
+    def against_first(all_lines):
+        first = dict(all_lines[ways[0]])
+        return {way: [(x, y / first[x]) for x, y in line if x in first] for way, line in all_lines.items()}
+
+    panels = [Panel(f"{count_text(n)} blocks of threads at a time", "rounds of work before each write",
+                    "time for 8 KiB", lines("rounds", places=n), x_log=4) for n in work]
+    relative = {"y_text": factor_text, "x_log": 4, "y_log": None, "bounds": [0, 1]}
+    panels.append(Panel(f"{count_text(work[0])} blocks at a time, against the first", "rounds of work before each write",
+                        "time, strong and blocking = 1x", against_first(lines("rounds", places=work[0])), **relative))
+    panels.append(Panel("1 round, against the first", "blocks of threads at a time", "time, strong and blocking = 1x",
+                        against_first(lines("places", rounds=1)), **relative))
+    return figure(f"Permuting blocks of 8 KiB and writing each by pwrite ({on(document)})", panels, 2)
+
+
+def coalescing(runs):
+    document, rows = runs["syscalls-sweep"]
+    rows = [row for row in rows if "window_us" in row]
+    kinds = list(dict.fromkeys(row["name"].split(",")[0] for row in rows))
+    many = max(row["callers"] for row in rows)
+    panels = []
+    for threads in sorted({row["threads"] for row in rows}):
+        lines = {}
+        for kind in kinds:
+            mine = points(named(rows, kind + ","), "batch", "calls_per_s", threads=threads, callers=many, window_us=0)
+            alone = dict(mine).get(1)
+            if alone and kind != "no-op":
+                lines[kind] = [(x, y / alone) for x, y in mine if x > 0]
+        panels.append(Panel(f"{count_text(threads)} service threads, {count_text(many)} callers",
+                            "calls taken at once, at most", "calls a second, batch 1 = 1x", lines,
+                            y_text=factor_text, y_log=None, bounds=[0, 1]))
+    few = [row for row in rows if row["callers"] < many]
+    lines = {}
+    for kind in kinds:
+        mine = points(named(few, kind + ","), "window_us", "calls_per_s", batch=8)
+        alone = dict(mine).get(0)
+        if alone and kind != "no-op":
+            lines[kind] = [(x, y / alone) for x, y in mine]
+    if few:
+        panels.append(Panel(f"waiting for more: {count_text(few[0]['callers'])} callers, batch 8", "window in us",
+                            "calls a second, no window = 1x", lines, y_text=factor_text, x_log=None, y_log=None,
+                            bounds=[0, 1]))
+    return figure(f"Taking several calls at once ({on(document)})", panels, 2)
+
+
+def footprint(runs):
+    document, rows = runs["refine"]
+    lines = {label: points(named(rows, begin), "at_s", key) for label, begin, key in
+             [("with madvise", "with madvise, step", "rss_bytes"),
+              ("without madvise", "without madvise, step", "rss_bytes"),
+              ("what the mesh needs", "with madvise, step", "refined_bytes")]}
+    times = {label: points(named(rows, label + ", step"), "step", "step_us")
+             for label in ("with madvise", "without madvise")}
+    return figure(f"Memory of a mesh that is refined and coarsened by the GPU ({on(document)})", [
+        Panel("host memory that the program has", "seconds since the begin", "resident memory", lines,
+              y_text=megabytes_text, x_log=None, y_log=None),
+        Panel("time of a step", "step", "time", times, x_log=None, y_log=None)], 2)
+
+
+def echo(runs):
+    document, rows = runs["echo"]
+    rows = [row for row in rows if "gb_per_s" in row and "bytes" in row]
+    sizes = sorted({row["bytes"] for row in rows})
+    panels = []
+    for threads in sorted({row["threads"] for row in rows}):
+        lines = {}
+        for row in rows:
+            if row["threads"] == threads:
+                label = row["name"].split(f", {row['bytes']} B")[0]
+                lines.setdefault(label, []).append((row["bytes"], row["gb_per_s"] * 1e9))
+        panels.append(Panel(f"{count_text(threads)} service thread{'s' if threads > 1 else ''}", "bytes of a datagram",
+                            "bytes a second", lines, bytes_text, rate_text, x_places=sizes))
+    return figure(f"Echo of datagrams: bytes a second ({on(document)})", panels, min(2, len(panels)))
+
+
+FIGURES = {"granularity": (granularity, "syscalls-sweep"), "ordering": (ordering, "syscalls-sweep"),
+           "coalescing": (coalescing, "syscalls-sweep"), "footprint": (footprint, "refine"), "echo": (echo, "echo")}
+
+
+def main(arguments):
+    results, out, wanted = pathlib.Path(RESULTS), pathlib.Path("docs/figures"), []
+    while arguments:
+        a = arguments.pop(0)
+        if a in ("-h", "--help"):
+            print(__doc__)
+            return
+        if a in ("--results", "--out"):
+            if not arguments:
+                raise Trouble(f"{a} needs a folder")
+            folder = pathlib.Path(arguments.pop(0))
+            results, out = (folder, out) if a == "--results" else (results, folder)
+        elif a in FIGURES:
+            wanted.append(a)
+        else:
+            raise Trouble(f"{a} was not understood; there are the figures {', '.join(FIGURES)}; see --help")
+    if not results.is_dir():
+        raise Trouble(f"{results}: there is no such folder of recorded runs")
+    drawn = 0
+    for name, (draw, run) in FIGURES.items():
+        path = results / f"{run}.json"
+        if (wanted and name not in wanted) or not (wanted or path.exists()):
+            continue
+        try:
+            document = draw({run: read(path)})
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as e:
+            raise Trouble(f"{path}: the figure {name} cannot be drawn from it ({type(e).__name__}: {e})") from None
+        out.mkdir(parents=True, exist_ok=True)
+        (out / f"{name}.svg").write_text(document, encoding="utf-8")
+        print(out / f"{name}.svg")
+        drawn += 1
+    if not drawn:
+        raise Trouble(f"{results}: there is no recorded run of {', '.join(sorted({r for _, r in FIGURES.values()}))}")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (Trouble, OSError) as trouble:
+        sys.exit(f"plot: {trouble}")
