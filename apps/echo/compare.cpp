@@ -120,7 +120,8 @@ void compare_at(const bench& b, unsigned threads, std::uint32_t bytes) {
   o.name = tool::name_of("127.0.0.1", 0);
   o.threads = o.sockets = threads;
   o.bytes = bytes;
-  const std::string at = fmt::format(", {} B, {} thread{}", bytes, threads, threads == 1 ? "" : "s");
+  const std::string at =
+      fmt::format(", {} B, {} thread{}", bytes, threads, threads == 1 ? "" : "s");
   const double limit = loopback_limit(threads, bytes);
   row plain = measured(b, "CPU, recvfrom and sendto" + at, o,
                        [](const server_options& s) { return serve_on_cpu(s, 1); });
@@ -195,16 +196,14 @@ void add_compare_command(CLI::App& program, action& chosen) {
   auto a = std::make_shared<asked>();
   command->add_option("--device", a->device, "Where: cuda:N or host:N; the best present by default")
       ->type_name("D");
-  command->add_option("--bytes", a->bytes, "Sizes of datagrams (64 256 1024 4096)")
-      ->type_name("B");
-  command->add_option("--threads", a->threads,
-                      "Service threads, sockets, and the CPU's threads (1 4)")
+  command->add_option("--bytes", a->bytes, "Sizes of datagrams (64 256 1024 4096)")->type_name("B");
+  command
+      ->add_option("--threads", a->threads, "Service threads, sockets, and the CPU's threads (1 4)")
       ->type_name("T");
   command->add_option("--clients", a->clients, "Threads that send; 0: chosen")->type_name("N");
   command->add_option("--blocks", a->blocks, "How many warps or blocks answer; 0: chosen")
       ->type_name("N");
-  command->add_option("--batch", a->batch,
-                      "Calls that a service thread takes at once; 0: chosen")
+  command->add_option("--batch", a->batch, "Calls that a service thread takes at once; 0: chosen")
       ->type_name("N");
   command->add_option("--seconds", a->seconds, "How long to count (0.3)")
       ->check(CLI::Range(0.05, 1e6))

@@ -74,7 +74,8 @@ class client_socket {
       return 0;
     }
     const std::uint64_t now = now_ns();
-    for (int i = 0; i < n; ++i) look_at(takes_[static_cast<std::size_t>(i)], now, counts, round_trips);
+    for (int i = 0; i < n; ++i)
+      look_at(takes_[static_cast<std::size_t>(i)], now, counts, round_trips);
     return static_cast<unsigned>(n);
   }
 
@@ -144,32 +145,32 @@ driven drive(const drive_options& o) {
   std::mutex lock;
   std::vector<double> round_trips;
   {
-    tool::crowd clients(o.clients, [&](unsigned member, const std::atomic<bool>& ends,
-                                       tool::crowd::tally& counts) {
-      std::vector<client_socket> sockets;
-      std::vector<pollfd> waits;
-      for (unsigned i = 0; i < o.sockets; ++i) {
-        sockets.emplace_back(o, member * o.sockets + i);
-        waits.push_back({sockets.back().fd(), POLLIN, 0});
-      }
-      std::vector<double> mine;
-      std::uint64_t lost = 0;
-      for (auto& s : sockets) s.fill(now_ns(), lost);
-      while (!ends.load(std::memory_order_relaxed)) {
-        unsigned got = 0;
-        for (auto& s : sockets) {
-          const unsigned n = s.take(counts, mine);
-          if (n != 0) s.fill(now_ns(), lost);
-          got += n;
-        }
-        if (got != 0) continue;
-        if (::poll(waits.data(), waits.size(), 10) == 0)
+    tool::crowd clients(
+        o.clients, [&](unsigned member, const std::atomic<bool>& ends, tool::crowd::tally& counts) {
+          std::vector<client_socket> sockets;
+          std::vector<pollfd> waits;
+          for (unsigned i = 0; i < o.sockets; ++i) {
+            sockets.emplace_back(o, member * o.sockets + i);
+            waits.push_back({sockets.back().fd(), POLLIN, 0});
+          }
+          std::vector<double> mine;
+          std::uint64_t lost = 0;
           for (auto& s : sockets) s.fill(now_ns(), lost);
-      }
-      const std::lock_guard guard(lock);
-      d.lost += lost;
-      round_trips.insert(round_trips.end(), mine.begin(), mine.end());
-    });
+          while (!ends.load(std::memory_order_relaxed)) {
+            unsigned got = 0;
+            for (auto& s : sockets) {
+              const unsigned n = s.take(counts, mine);
+              if (n != 0) s.fill(now_ns(), lost);
+              got += n;
+            }
+            if (got != 0) continue;
+            if (::poll(waits.data(), waits.size(), 10) == 0)
+              for (auto& s : sockets) s.fill(now_ns(), lost);
+          }
+          const std::lock_guard guard(lock);
+          d.lost += lost;
+          round_trips.insert(round_trips.end(), mine.begin(), mine.end());
+        });
     const auto f = clients.measure(std::min(0.2, o.seconds / 4), o.seconds);
     clients.end();
     d.seconds = f.seconds;

@@ -21,12 +21,12 @@ inline constexpr std::uint32_t least_bytes = 16;
 
 struct driven {
   double seconds = 0;
-  std::uint64_t echoed = 0;   ///< in these seconds
-  std::uint64_t wrong = 0;    ///< since the start: echoes with other bytes than were sent
-  std::uint64_t lost = 0;     ///< since the start: not back after lost_after_ms
+  std::uint64_t echoed = 0;  ///< in these seconds
+  std::uint64_t wrong = 0;   ///< since the start: echoes with other bytes than were sent
+  std::uint64_t lost = 0;    ///< since the start: not back after lost_after_ms
   double client_cpu_s = 0;
-  double others_cpu_s = 0;    ///< of the rest of this process
-  tool::samples round_trip;   ///< of some of them
+  double others_cpu_s = 0;   ///< of the rest of this process
+  tool::samples round_trip;  ///< of some of them
 };
 inline constexpr unsigned lost_after_ms = 50;
 

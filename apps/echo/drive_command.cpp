@@ -30,13 +30,13 @@ int run(const asked& a) {
   o.seconds = a.seconds;
   const driven d = drive(o);
   const double rate = static_cast<double>(d.echoed) / d.seconds;
-  fmt::print("echo: {} datagrams of {} bytes came back in {:.2f} s: {}, {}; round trip p50 {} us, "
-             "p99 {} us; {} lost, {} wrong\n",
-             tool::grouped(d.echoed), o.bytes, d.seconds, tool::only_unit("packets_per_s", rate),
-             tool::only_unit("gb_per_s", rate * o.bytes / 1e9),
-             tool::three_digits(d.round_trip.median()),
-             tool::three_digits(d.round_trip.quantile(0.99)), tool::grouped(d.lost),
-             tool::grouped(d.wrong));
+  fmt::print(
+      "echo: {} datagrams of {} bytes came back in {:.2f} s: {}, {}; round trip p50 {} us, "
+      "p99 {} us; {} lost, {} wrong\n",
+      tool::grouped(d.echoed), o.bytes, d.seconds, tool::only_unit("packets_per_s", rate),
+      tool::only_unit("gb_per_s", rate * o.bytes / 1e9), tool::three_digits(d.round_trip.median()),
+      tool::three_digits(d.round_trip.quantile(0.99)), tool::grouped(d.lost),
+      tool::grouped(d.wrong));
   if (d.wrong != 0 || d.echoed == 0)
     throw std::runtime_error(d.wrong != 0 ? "some echoes held other bytes than were sent"
                                           : "nothing came back; is it an echo server?");

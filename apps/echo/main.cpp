@@ -7,9 +7,10 @@
 
 int main(int argc, char** argv) {
   using namespace grosr;
-  CLI::App program{"A UDP echo server that the GPU answers: warps receive datagrams and send them "
-                   "back, by system calls of their own",
-                   "echo"};
+  CLI::App program{
+      "A UDP echo server that the GPU answers: warps receive datagrams and send them "
+      "back, by system calls of their own",
+      "echo"};
   echo::action chosen;
   program.require_subcommand(0, 1);
   echo::add_serve_command(program, chosen);

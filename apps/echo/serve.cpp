@@ -47,9 +47,10 @@ int serve(const asked& a) {
     interrupted = true;
   }
   const totals t = s->stop();
-  fmt::print("echo: answered {} datagrams of {} bytes in all, whose values sum up to {}; dropped {} "
-             "of more than {} bytes; {} calls failed\n",
-             t.datagrams, t.bytes, t.sum, t.too_long, o.bytes, t.failed);
+  fmt::print(
+      "echo: answered {} datagrams of {} bytes in all, whose values sum up to {}; dropped {} "
+      "of more than {} bytes; {} calls failed\n",
+      t.datagrams, t.bytes, t.sum, t.too_long, o.bytes, t.failed);
   return interrupted ? tool::exit_interrupted : tool::exit_ok;
 }
 
@@ -60,8 +61,10 @@ void add_serve_command(CLI::App& program, action& chosen) {
   auto a = std::make_shared<asked>();
   command->add_option("--device", a->device, "Where: cuda:N or host:N; the best present by default")
       ->type_name("D");
-  command->add_option("--address", a->address, "Of the interface to answer on; 127.0.0.1: only "
-                                               "this machine's programs, 0.0.0.0: everybody")
+  command
+      ->add_option("--address", a->address,
+                   "Of the interface to answer on; 127.0.0.1: only "
+                   "this machine's programs, 0.0.0.0: everybody")
       ->type_name("A");
   command->add_option("--port", a->port, "UDP port (7777); 0: a free one")->type_name("P");
   command->add_option("--blocks", a->blocks, "How many warps or blocks answer; 0: chosen")

@@ -109,8 +109,7 @@ class on_device : public server {
         arrived_(d, simt::space::device, 1),
         stream_(d) {
     calls_.coalesce(k.batch != 0 ? k.batch : usual_batch, {});
-    const unsigned groups =
-        std::max(k.groups != 0 ? k.groups : usual_groups(d), o.sockets);
+    const unsigned groups = std::max(k.groups != 0 ? k.groups : usual_groups(d), o.sockets);
     const std::uint32_t stride = (o.bytes + 255) / 256 * 256;
     buffers_ = simt::buffer<unsigned char>(d, simt::space::device, std::size_t{groups} * stride);
     const auto start = [&](auto kernel, unsigned threads) {
@@ -118,15 +117,15 @@ class on_device : public server {
     };
     const int flags = k.polls ? MSG_DONTWAIT : 0;
     if (k.who == sys::granularity::warp)
-      start(answer<sys::granularity::warp>{calls_.ref(), sockets_.data(), o.sockets,
-                                           buffers_.data(), o.bytes, stride, flags, all_.data(),
-                                           arrived_.data()},
-            simt::warp_size);
+      start(
+          answer<sys::granularity::warp>{calls_.ref(), sockets_.data(), o.sockets, buffers_.data(),
+                                         o.bytes, stride, flags, all_.data(), arrived_.data()},
+          simt::warp_size);
     else
-      start(answer<sys::granularity::block>{calls_.ref(), sockets_.data(), o.sockets,
-                                            buffers_.data(), o.bytes, stride, flags, all_.data(),
-                                           arrived_.data()},
-            block_threads);
+      start(
+          answer<sys::granularity::block>{calls_.ref(), sockets_.data(), o.sockets, buffers_.data(),
+                                          o.bytes, stride, flags, all_.data(), arrived_.data()},
+          block_threads);
   }
 
   ~on_device() override { calls_.stop(); }  // else the kernel would never end

@@ -15,16 +15,16 @@ namespace grosr::echo {
 /// What both kinds are told. A thread of the CPU makes all its calls itself; a kernel's are made by
 /// as many service threads.
 struct server_options {
-  sockaddr_in name{};         ///< the port may be 0: a free one
+  sockaddr_in name{};  ///< the port may be 0: a free one
   unsigned threads = 1;
-  unsigned sockets = 1;       ///< with that name, among which Linux spreads the clients
+  unsigned sockets = 1;        ///< with that name, among which Linux spreads the clients
   std::uint32_t bytes = 4096;  ///< of the longest datagram that is answered
 };
 
 /// How kernels answer.
 struct kernel_options {
   sys::granularity who = sys::granularity::warp;  ///< warp or block
-  unsigned groups = 0;                            ///< warps or blocks; 0: as many as the device likes
+  unsigned groups = 0;  ///< warps or blocks; 0: as many as the device likes
   bool polls = false;   ///< ask again where there is nothing, rather than wait
   unsigned batch = 0;   ///< calls that a service thread takes at once; 0: chosen
 };
@@ -49,8 +49,7 @@ class server {
 };
 
 /// Warps or blocks of one kernel: each receives a datagram, looks at its bytes, sends it back.
-std::unique_ptr<server> serve_on(const device& d, const server_options& o,
-                                 const kernel_options& k);
+std::unique_ptr<server> serve_on(const device& d, const server_options& o, const kernel_options& k);
 
 /// Threads that do the same. `batch`: datagrams a call, by recvmmsg and sendmmsg; 1: by recvfrom
 /// and sendto.

@@ -27,10 +27,10 @@ struct word {
 
 struct command {
   asked what = asked::unknown;
-  word key;                   ///< of get: the first one
-  std::uint32_t flags = 0;    ///< of set: kept with the value
-  bool expires = false;       ///< of set
-  std::uint32_t bytes = 0;    ///< of set: of the value, which follows
+  word key;                 ///< of get: the first one
+  std::uint32_t flags = 0;  ///< of set: kept with the value
+  bool expires = false;     ///< of set
+  std::uint32_t bytes = 0;  ///< of set: of the value, which follows
   bool no_reply = false;
 };
 

@@ -74,8 +74,8 @@ row measured(const bench& b, const std::string& name, unsigned threads, const dr
       .check(misses == 0, tool::grouped(misses) + " keys that were set were not found")
       .check(t.gets + t.sets >= answered && t.hits == t.gets && t.refused == 0,
              "the server counts other requests than its clients made")
-      .check(items == how.keys, tool::grouped(items) + " keys are there in the end, not " +
-                                    tool::grouped(how.keys));
+      .check(items == how.keys,
+             tool::grouped(items) + " keys are there in the end, not " + tool::grouped(how.keys));
   return r;
 }
 
@@ -92,9 +92,8 @@ void compare_at(const bench& b, unsigned threads, unsigned pipeline, unsigned by
   row cpu = measured(b, "CPU, epoll" + at, threads, how,
                      [](const server_options& o) { return serve_on_cpu(o); });
   b.s.out.add(cpu);
-  row r = measured(b, "kernel, warps" + at, threads, how, [&](const server_options& o) {
-    return serve_on(b.s.where, o, b.kernel);
-  });
+  row r = measured(b, "kernel, warps" + at, threads, how,
+                   [&](const server_options& o) { return serve_on(b.s.where, o, b.kernel); });
   const double one = cpu.value("requests_per_s");
   r.baseline("CPU, epoll", "requests_per_s", one);
   b.s.out.add(r);
@@ -153,15 +152,14 @@ void add_compare_command(CLI::App& program, action& chosen) {
   command->add_option("--bytes", a->bytes, "Sizes of values (100 1024)")->type_name("B");
   command->add_option("--threads", a->threads, "Service threads, and the CPU's threads (1 4)")
       ->type_name("T");
-  command->add_option("--pipeline", a->pipelines,
-                      "Requests that a connection has under way (1 16)")
+  command->add_option("--pipeline", a->pipelines, "Requests that a connection has under way (1 16)")
       ->type_name("P");
   command->add_option("--clients", a->clients, "Threads that ask; 0: chosen")->type_name("N");
-  command->add_option("--looks", a->looks,
-                      "How often a warp looks for a request before it waits for one (0)")
+  command
+      ->add_option("--looks", a->looks,
+                   "How often a warp looks for a request before it waits for one (0)")
       ->type_name("N");
-  command->add_option("--batch", a->batch,
-                      "Calls that a service thread takes at once; 0: chosen")
+  command->add_option("--batch", a->batch, "Calls that a service thread takes at once; 0: chosen")
       ->type_name("N");
   command->add_option("--seconds", a->seconds, "How long to count (0.3)")
       ->check(CLI::Range(0.05, 1e6))

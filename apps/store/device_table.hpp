@@ -44,8 +44,8 @@ struct device_table {
   GROSR_DEVICE stored set(together team, const word& key, std::uint32_t flags,
                           const unsigned char* value, std::uint32_t bytes) const {
     const std::uint32_t hash = hash_of(key);
-    auto* made = static_cast<item*>(
-        heap.allocate_group<group::warp>(sizeof(item) + key.bytes + bytes));
+    auto* made =
+        static_cast<item*>(heap.allocate_group<group::warp>(sizeof(item) + key.bytes + bytes));
     if (made != nullptr) {
       if (team.leads()) *made = {nullptr, hash, flags, bytes, key.bytes};
       team.copy(made->text(), key.at, key.bytes);
@@ -58,8 +58,7 @@ struct device_table {
     team.sync();
     if (team.leads()) {  // who finds no memory keeps no old value either
       if (made != nullptr) made->next = old != nullptr ? old->next : nullptr;
-      if (made != nullptr || old != nullptr)
-        *place = made != nullptr ? made : old->next;
+      if (made != nullptr || old != nullptr) *place = made != nullptr ? made : old->next;
     }
     unlock(team, b);
     change(team, made, old);

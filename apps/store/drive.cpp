@@ -82,8 +82,7 @@ class client {
     const ssize_t n = ::recv(fd(), in_.data() + had, room, waits ? 0 : MSG_DONTWAIT);
     in_.resize(had + static_cast<std::size_t>(n > 0 ? n : 0));
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
-    if (n <= 0)
-      throw std::runtime_error("the server ended a connection with requests under way");
+    if (n <= 0) throw std::runtime_error("the server ended a connection with requests under way");
     unsigned done = 0;
     std::string_view rest = in_;
     while (first_ < expected_.size()) {
@@ -134,8 +133,9 @@ void set_all(const drive_options& o, const texts& t) {
   }
 }
 
-void be_client(const drive_options& o, const texts& t, unsigned member, const std::atomic<bool>& ends,
-               tool::crowd::tally& counts, std::vector<double>& round_trips) {
+void be_client(const drive_options& o, const texts& t, unsigned member,
+               const std::atomic<bool>& ends, tool::crowd::tally& counts,
+               std::vector<double>& round_trips) {
   std::vector<client> clients;
   std::vector<pollfd> waits;
   for (unsigned i = 0; i < o.connections; ++i) {
@@ -184,8 +184,7 @@ driven drive(const drive_options& o) {
   std::vector<double> round_trips;
   {
     tool::crowd clients(
-        o.clients,
-        [&](unsigned member, const std::atomic<bool>& ends, tool::crowd::tally& counts) {
+        o.clients, [&](unsigned member, const std::atomic<bool>& ends, tool::crowd::tally& counts) {
           std::vector<double> mine;
           be_client(o, t, member, ends, counts, mine);
           const std::lock_guard guard(lock);

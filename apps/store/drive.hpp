@@ -25,8 +25,8 @@ struct driven {
   std::uint64_t answered = 0;  ///< in these seconds
   std::uint64_t misses = 0;    ///< since the start: gets of keys that are not there
   double client_cpu_s = 0;
-  double others_cpu_s = 0;     ///< of the rest of this process
-  tool::samples round_trip;    ///< of a pipeline's worth of requests
+  double others_cpu_s = 0;   ///< of the rest of this process
+  tool::samples round_trip;  ///< of a pipeline's worth of requests
 };
 
 /// Every byte of every answer is checked. Throws std::runtime_error where one is wrong, or the

@@ -34,12 +34,13 @@ int run(const options& a) {
         "{} keys of {} bytes are more than clients hold (1 GiB); ask for fewer or smaller ones",
         o.keys, o.bytes));
   const driven d = drive(o);
-  fmt::print("store: {} requests of {} B values were answered in {:.2f} s: {}; {} of them p50 {} "
-             "us, p99 {} us; {} misses\n",
-             tool::grouped(d.answered), o.bytes, d.seconds,
-             tool::only_unit("requests_per_s", static_cast<double>(d.answered) / d.seconds),
-             o.pipeline, tool::three_digits(d.round_trip.median()),
-             tool::three_digits(d.round_trip.quantile(0.99)), tool::grouped(d.misses));
+  fmt::print(
+      "store: {} requests of {} B values were answered in {:.2f} s: {}; {} of them p50 {} "
+      "us, p99 {} us; {} misses\n",
+      tool::grouped(d.answered), o.bytes, d.seconds,
+      tool::only_unit("requests_per_s", static_cast<double>(d.answered) / d.seconds), o.pipeline,
+      tool::three_digits(d.round_trip.median()), tool::three_digits(d.round_trip.quantile(0.99)),
+      tool::grouped(d.misses));
   if (d.answered == 0) throw std::runtime_error("no request was answered");
   return tool::exit_ok;
 }

@@ -7,10 +7,11 @@
 
 int main(int argc, char** argv) {
   using namespace grosr;
-  CLI::App program{"A key-value server that the GPU answers: warps accept connections, and keep and "
-                   "find values in the GPU's memory (memcached's text protocol: get, set, delete, "
-                   "quit)",
-                   "store"};
+  CLI::App program{
+      "A key-value server that the GPU answers: warps accept connections, and keep and "
+      "find values in the GPU's memory (memcached's text protocol: get, set, delete, "
+      "quit)",
+      "store"};
   store::action chosen;
   program.require_subcommand(0, 1);
   store::add_serve_command(program, chosen);

@@ -47,9 +47,10 @@ int serve(const options& a) {
     interrupted = true;
   }
   const totals t = s->stop();
-  fmt::print("store: {} connections; {} gets, of which {} found a value; {} sets, {} deletes, {} "
-             "requests refused; {} keys at the end\n",
-             t.connections, t.gets, t.hits, t.sets, t.deletes, t.refused, s->items());
+  fmt::print(
+      "store: {} connections; {} gets, of which {} found a value; {} sets, {} deletes, {} "
+      "requests refused; {} keys at the end\n",
+      t.connections, t.gets, t.hits, t.sets, t.deletes, t.refused, s->items());
   return interrupted ? tool::exit_interrupted : tool::exit_ok;
 }
 
@@ -60,12 +61,15 @@ void add_serve_command(CLI::App& program, action& chosen) {
   auto a = std::make_shared<options>();
   command->add_option("--device", a->device, "Where: cuda:N or host:N; the best present by default")
       ->type_name("D");
-  command->add_option("--address", a->address, "Of the interface to answer on; 127.0.0.1: only "
-                                               "this machine's programs, 0.0.0.0: everybody")
+  command
+      ->add_option("--address", a->address,
+                   "Of the interface to answer on; 127.0.0.1: only "
+                   "this machine's programs, 0.0.0.0: everybody")
       ->type_name("A");
   command->add_option("--port", a->port, "TCP port (11211); 0: a free one")->type_name("P");
-  command->add_option("--workers", a->workers,
-                      "Warps that answer, each one connection at a time; 0: chosen")
+  command
+      ->add_option("--workers", a->workers,
+                   "Warps that answer, each one connection at a time; 0: chosen")
       ->type_name("N");
   command->add_option("--threads", a->threads, "Service threads (2)")->type_name("T");
   command->add_option("--largest", a->largest, "Bytes of the largest value that is kept (8192)")

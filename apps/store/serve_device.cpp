@@ -115,8 +115,8 @@ class on_device : public server {
         items_(d, simt::space::device, 1),
         all_(d, simt::space::device, 1),
         memory_(d, simt::space::device,
-                std::size_t{workers_} * (buffers::in_bytes(o.longest_value) +
-                                         buffers::out_bytes(o.longest_value))),
+                std::size_t{workers_} *
+                    (buffers::in_bytes(o.longest_value) + buffers::out_bytes(o.longest_value))),
         calls_(d, options_of(o, workers_)),
         listener_(tool::open_sockets_on(d, calls_, SOCK_STREAM, name_, 1)),
         stream_(d) {

@@ -13,10 +13,10 @@
 namespace grosr::store {
 
 struct server_options {
-  sockaddr_in name{};        ///< the port may be 0: a free one
-  unsigned threads = 2;      ///< service threads, or threads of the CPU
+  sockaddr_in name{};    ///< the port may be 0: a free one
+  unsigned threads = 2;  ///< service threads, or threads of the CPU
   std::uint32_t longest_value = 8192;
-  std::size_t memory = 0;    ///< for keys and values, of a kernel; 0: by the device
+  std::size_t memory = 0;  ///< for keys and values, of a kernel; 0: by the device
 };
 
 /// How kernels answer.

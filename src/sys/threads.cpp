@@ -121,7 +121,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   lock.unlock();
   // What waits may wait in any shard, and this thread has calls to make first.
   if (!left && resting_.load(std::memory_order_relaxed) != 0 &&
-      (more || (!t.batch.empty() && something_waits())))
+      (more || (weight >= usual_batch && something_waits())))
     wake_one();
   if (light != 0) t.counts.add(call_nothing, light, refuses ? light : 0, 0, 0);
   if (popped != 0) count(t.counts.batches);

@@ -31,9 +31,9 @@ class crowd {
   struct figures {
     double seconds = 0;
     std::uint64_t done = 0;
-    std::uint64_t failed = 0;   ///< since the start
-    double own_cpu_s = 0;       ///< CPU time of these threads
-    double others_cpu_s = 0;    ///< of the other threads of the process
+    std::uint64_t failed = 0;  ///< since the start
+    double own_cpu_s = 0;      ///< CPU time of these threads
+    double others_cpu_s = 0;   ///< of the other threads of the process
   };
 
   /// Lets `warm_up` seconds pass, then counts for `seconds`. Throws what a member threw, and

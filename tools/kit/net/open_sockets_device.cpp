@@ -27,8 +27,7 @@ struct open_all {
     if (made < 0) return made;
     const int s = static_cast<int>(made), on = 1;
     const int option = shared ? SO_REUSEPORT : SO_REUSEADDR;
-    if (shared || type == SOCK_STREAM)
-      sys::setsockopt(c, s, SOL_SOCKET, option, &on, sizeof on);
+    if (shared || type == SOCK_STREAM) sys::setsockopt(c, s, SOL_SOCKET, option, &on, sizeof on);
     if (type == SOCK_STREAM) sys::setsockopt(c, s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     socklen_t bytes = sizeof name;
     long bad = sys::bind(c, s, &name, bytes);

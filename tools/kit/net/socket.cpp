@@ -23,9 +23,10 @@ const sockaddr* generic(const sockaddr_in& name) {
 descriptor make_socket(int type) {
   const int fd = ::socket(AF_INET, type | SOCK_CLOEXEC, 0);
   if (fd < 0)
-    throw std::runtime_error(fmt::format("a {} socket cannot be made ({}); raise the limit of open "
-                                         "files (ulimit -n) or ask for fewer clients",
-                                         kind_of(type), std::strerror(errno)));
+    throw std::runtime_error(
+        fmt::format("a {} socket cannot be made ({}); raise the limit of open "
+                    "files (ulimit -n) or ask for fewer clients",
+                    kind_of(type), std::strerror(errno)));
   return descriptor(fd);
 }
 
@@ -33,8 +34,7 @@ descriptor open_socket(int type, sockaddr_in& name, bool shared) {
   descriptor s = make_socket(type);
   const int on = 1;
   const int option = shared ? SO_REUSEPORT : SO_REUSEADDR;
-  if (shared || type == SOCK_STREAM)
-    ::setsockopt(s.fd(), SOL_SOCKET, option, &on, sizeof on);
+  if (shared || type == SOCK_STREAM) ::setsockopt(s.fd(), SOL_SOCKET, option, &on, sizeof on);
   if (type == SOCK_STREAM) ::setsockopt(s.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   socklen_t bytes = sizeof name;
   if (::bind(s.fd(), generic(name), bytes) < 0) refuse_name(type, name, errno);
@@ -63,10 +63,10 @@ std::string text_of(const sockaddr_in& name) {
 }
 
 void refuse_name(int type, const sockaddr_in& name, int problem) {
-  const char* advice = problem == EADDRINUSE
-                           ? "another program has it: give another --port, or 0 for a free one"
-                       : problem == EACCES ? "ports below 1024 need privileges: give a higher --port"
-                                           : "give the --address of an interface of this machine";
+  const char* advice =
+      problem == EADDRINUSE ? "another program has it: give another --port, or 0 for a free one"
+      : problem == EACCES   ? "ports below 1024 need privileges: give a higher --port"
+                            : "give the --address of an interface of this machine";
   throw usage_error(fmt::format("{} {} cannot be served ({}); {}", kind_of(type), text_of(name),
                                 std::strerror(problem), advice));
 }
