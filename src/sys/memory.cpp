@@ -86,7 +86,6 @@ void service::make_memory() {
   std::vector<queue::egress_ref> refs;
   for (unsigned i = 0; i < options_.shards; ++i) {
     shards_.push_back(std::make_unique<shard>(device_, options_.records));
-    shards_.back()->owner = i % options_.threads;
     refs.push_back(shards_.back()->ring.ref());
   }
   refs_ = simt::buffer<queue::egress_ref>(device_, space_of, refs.size());

@@ -46,10 +46,9 @@ struct request {
 };
 
 /// A ring, and the lock of who takes records from it.
-struct shard {
+struct alignas(128) shard {
   shard(device d, std::uint32_t records) : ring(d, records) {}
   queue::egress ring;
-  std::uint32_t owner = 0;  ///< the thread that looks at it always
   std::mutex lock;
 };
 
@@ -95,6 +94,7 @@ class service {
   // threads.cpp
   void run(service_thread& t);
   unsigned serve(service_thread& t);
+  unsigned help(service_thread& t, bool all);
   unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
   bool lets_in(call_number number);
   void serve_rung();

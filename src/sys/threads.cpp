@@ -46,26 +46,37 @@ void service::run(service_thread& t) {
   }
 }
 
-/// Looks once at the thread's own shards and those whose thread rests; now and then at all. How
-/// many calls it made.
+/// Looks once at the thread's own shards (every so manieth) and those whose thread rests; now and
+/// then at all. How many calls it made.
 unsigned service::serve(service_thread& t) {
   const auto count = static_cast<std::uint32_t>(shards_.size());
   const auto threads = static_cast<std::uint32_t>(threads_.size());
-  const bool all = ++t.looks % 64 == 0 || t.number >= threads;
-  const bool rest = resting_.load(std::memory_order_relaxed) != 0;
+  const bool owns = t.number < threads;
   unsigned made = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    shard& s = *shards_[i];
-    if (s.owner != t.number && !(rest && rests_[s.owner].load(std::memory_order_relaxed))) {
+  for (std::uint32_t i = t.number; owns && i < count; i += threads)
+    if (shards_[i]->ring.ready()) made += take_batch(t, *shards_[i], i);
+  const bool all = ++t.looks % 64 == 0 || !owns;
+  if (all || resting_.load(std::memory_order_relaxed) != 0) made += help(t, all);
+  return made;
+}
+
+/// Looks at the shards of threads that rest, and if `all` at those of others: they are helped when
+/// nothing was taken since the last such look. Else locks and lines would wander between
+/// processors.
+unsigned service::help(service_thread& t, bool all) {
+  const auto threads = static_cast<std::uint32_t>(threads_.size());
+  unsigned made = 0;
+  for (std::uint32_t i = 0; i < shards_.size(); ++i) {
+    const std::uint32_t owner = i % threads;
+    if (owner == t.number) continue;
+    if (!rests_[owner].load(std::memory_order_relaxed)) {
       if (!all) continue;
-      // Another's, who is awake: helped when nothing was taken from it since the last such look.
-      // Else its lock and its lines would wander between processors.
-      const std::uint64_t consumed = s.ring.consumed();
+      const std::uint64_t consumed = shards_[i]->ring.consumed();
       const bool stands = t.seen[i] == consumed;
       t.seen[i] = consumed;
       if (!stands) continue;
     }
-    if (s.ring.ready()) made += take_batch(t, s, i);
+    if (shards_[i]->ring.ready()) made += take_batch(t, *shards_[i], i);
   }
   return made;
 }
