@@ -265,7 +265,7 @@ def coalescing(runs):
         for kind in kinds:
             mine = points(named(rows, kind + ","), "batch", "calls_per_s", threads=threads, callers=many, window_us=0)
             alone = dict(mine).get(1)
-            if alone and kind != "no-op":
+            if alone:
                 lines[kind] = [(x, y / alone) for x, y in mine if x > 0]
         panels.append(Panel(f"{count_text(threads)} service threads, {count_text(many)} callers",
                             "calls taken at once, at most", "calls a second, batch 1 = 1x", lines,
@@ -275,7 +275,7 @@ def coalescing(runs):
     for kind in kinds:
         mine = points(named(few, kind + ","), "window_us", "calls_per_s", batch=8)
         alone = dict(mine).get(0)
-        if alone and kind != "no-op":
+        if alone:
             lines[kind] = [(x, y / alone) for x, y in mine]
     if few:
         panels.append(Panel(f"waiting for more: {count_text(few[0]['callers'])} callers, batch 8", "window in us",

@@ -91,7 +91,7 @@ with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
     write(bad, "echo.json", {**HEAD, "rows": [row("x", bytes=1, gb_per_s=1)]})  # no threads
     refused("echo.json", "--results", bad, "--out", bad)
     write(bad, "echo.json", {**HEAD, "rows": [{**r, "valid": False} for r in echo()]})
-    refused("echo", "--results", bad, "--out", bad)
+    refused("no valid rows", "--results", bad, "--out", bad)
     check(not [name for name in os.listdir(bad) if name.endswith(".svg")], "a figure was drawn of a bad run")
 
 finish("plot")

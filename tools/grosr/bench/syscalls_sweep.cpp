@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "bench/benches.hpp"
@@ -36,7 +37,7 @@ row read_row(session& s, whole_reader& reader, const whole_reading& r, double bu
                            ", " + grouped(r.threads) + " lanes a block";
   std::uint64_t wrong = 0, calls = 0;
   bool check = true;
-  const samples us = s.repeat(name, {1, s.sized(5u, 1u), 2.0}, [&] {
+  const samples us = s.repeat(name, {1, s.sized(5u, 1u), 0.5}, [&] {
     const call_traffic t = reader.read(r, check);
     check = false;
     wrong += t.wrong;
@@ -56,9 +57,8 @@ row read_row(session& s, whole_reader& reader, const whole_reading& r, double bu
 void granularity_rows(session& s) {
   const double bus = limits::copy_to_device(s.where, s.sized(256 * mib, 2 * mib)).number;
   s.out.limit("bus_copy_to_device_gb_per_s", bus);
-  const auto sizes = s.gpu()
-                         ? std::vector<std::uint64_t>{mib, 8 * mib, 64 * mib, 512 * mib, 2048 * mib}
-                         : std::vector<std::uint64_t>{64 * kib, 256 * kib};
+  const auto sizes = s.gpu() ? std::vector<std::uint64_t>{mib, 8 * mib, 64 * mib, 512 * mib}
+                             : std::vector<std::uint64_t>{64 * kib, 256 * kib};
   const sample_file f(sizes.back());
   sys::server server(s.where, with_threads(s.sized(12u, 2u)));
   server.grant(f.descriptor());
@@ -106,18 +106,30 @@ class memory_files {
   std::vector<int> files_;
 };
 
+// Calls f(i) for i below n, on all processors.
+template <class F>
+void on_all_processors(unsigned n, F&& f) {
+  std::atomic<unsigned> next{0};
+  std::vector<std::thread> all;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t)
+    all.emplace_back([&] {
+      for (unsigned i = next++; i < n; i = next++) f(i);
+    });
+  for (auto& t : all) t.join();
+}
+
 // Blocks that are not what the host makes of them.
 std::uint64_t wrong_blocks(const permutation& p, const std::vector<int>& files, unsigned count) {
   const std::uint32_t words = p.block_bytes / 4;
-  std::vector<std::uint32_t> from(words), expected(words), got(words);
-  std::uint64_t wrong = 0;
-  for (unsigned b = 0; b < count; ++b) {
+  std::atomic<std::uint64_t> wrong{0};
+  on_all_processors(count, [&](unsigned b) {
+    std::vector<std::uint32_t> from(words), expected(words), got(words);
     for (std::uint32_t i = 0; i < words; ++i) from[i] = sample_word(std::uint64_t{b} * words + i);
     permute_on_host(p, b, from.data(), expected.data());
     const auto at = static_cast<off_t>(b / files.size() * p.block_bytes);
     const ssize_t n = ::pread(files[b % files.size()], got.data(), p.block_bytes, at);
     wrong += n != static_cast<ssize_t>(p.block_bytes) || got != expected ? 1 : 0;
-  }
+  });
   return wrong;
 }
 
@@ -164,7 +176,7 @@ struct write_bench {
                                " rounds, " + grouped(places) + " blocks at a time" +
                                (batch == 0 ? "" : ", batch " + grouped(batch)) +
                                (to.size() == 1 ? ", one file" : "");
-      const samples us = s.repeat(name, {1, s.sized(9u, 1u), 0.3}, [&] {
+      const samples us = s.repeat(name, {1, s.sized(5u, 1u), 0.2}, [&] {
         p.key = ++key;  // so that what an earlier launch wrote is wrong
         const permuted r = on.run(p, c.how, places, -1, to, 0, count);
         failed += r.failed;
@@ -196,7 +208,7 @@ void ordering_rows(session& s) {
   sys::server server(s.where, with_threads(threads));
   for (const int f : files.descriptors()) server.grant(f);
   const unsigned all = s.gpu() ? s.where.properties().sms * 2 : 4, few = s.sized(16u, 2u);
-  permuter on(s.where, server, s.sized(128 * mib, 256 * kib));
+  permuter on(s.where, server, s.sized(64 * mib, 256 * kib));
   const unsigned each = s.sized(10'000u, 4u);
   cpu_writes(files, threads, 8192, each);
   write_bench b{s, server, on, cpu_writes(files, threads, 8192, each)};
@@ -204,7 +216,7 @@ void ordering_rows(session& s) {
   // By work, with as many blocks at a time as a small GPU has, and with as many as there are.
   for (const unsigned places : {few, all})
     for (unsigned rounds = 1; rounds <= s.sized(1024u, 2u); rounds *= s.sized(4u, 2u)) {
-      const unsigned count = s.sized(rounds < 64 || places == all ? 16'384u : 4096u, 8u);
+      const unsigned count = s.sized(rounds < 64 || places == all ? 8192u : 2048u, 8u);
       const double faster = b.rows(places, rounds, count, 0, to);
       if (places == all || rounds > 16) continue;
       row r("relaxed, started against strong, blocking: " + grouped(rounds) + " rounds, " +
@@ -213,10 +225,8 @@ void ordering_rows(session& s) {
       s.out.add(r);
     }
   // By blocks at a time, with little work.
-  for (const unsigned batch : {0u, 8u})
-    for (unsigned places = s.sized(2u, 1u); places < all; places *= 2)
-      if (batch != 0 || places != few)
-        b.rows(places, 1, s.sized(places < few ? 4096u : 16'384u, 8u), batch, to);
+  for (unsigned places = s.sized(2u, 1u); places < all; places *= 2)
+    if (places != few) b.rows(places, 1, s.sized(places < few ? 4096u : 8192u, 8u), 0, to);
   b.rows(all, 1, s.sized(4096u, 8u), 0, {to[0]});
 }
 
@@ -231,15 +241,14 @@ struct traffic_kind {
   const char* name;
   std::uint32_t bytes;  // of a pread, or one of these
 };
-constexpr std::uint32_t getppid_calls = 0, no_op = ~0u, sleeps = ~1u;
+constexpr std::uint32_t getppid_calls = 0, sleeps = ~0u;
 constexpr bool reads(const traffic_kind& k) { return k.bytes != 0 && k.bytes < sleeps; }
 
 void coalescing_case(session& s, sys::server& server, file_reader& reader, const sample_file& f,
                      simt::shape grid, unsigned threads, const traffic_kind& kind, bool few) {
-  const auto takings =
-      s.gpu() ? std::vector<taking>{{0, 0},  {1, 0},  {2, 0},  {4, 0},   {8, 0},  {16, 0},
-                                    {32, 0}, {8, 10}, {8, 50}, {32, 10}, {32, 50}}
-              : std::vector<taking>{{0, 0}, {1, 0}, {8, 0}, {8, 10}};
+  const auto takings = s.gpu() ? std::vector<taking>{{0, 0},  {1, 0},  {2, 0},  {4, 0}, {8, 0},
+                                                     {16, 0}, {32, 0}, {8, 10}, {8, 50}}
+                               : std::vector<taking>{{0, 0}, {1, 0}, {8, 0}, {8, 10}};
   double usual = 0;
   for (const taking& t : takings) {
     server.coalesce(t.batch, std::chrono::microseconds(t.window_us));
@@ -255,11 +264,9 @@ void coalescing_case(session& s, sys::server& server, file_reader& reader, const
                                : kind.bytes == sleeps ? (few ? 20 : 1)
                                                       : 200;
     const auto turns =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(s.sized(few ? 200u : 50u, 4u), most));
-    const samples us = s.repeat(name, {1, s.sized(5u, 1u), 0.2}, [&] {
-      if (kind.bytes == no_op)
-        last = call_nothing(s.where, server, grid, called_by::warp, turns);
-      else if (kind.bytes == getppid_calls)
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(s.sized(few ? 200u : 20u, 4u), most));
+    const samples us = s.repeat(name, {1, s.sized(5u, 1u), 0.1}, [&] {
+      if (kind.bytes == getppid_calls)
         last = call_getppid(s.where, server, grid, turns);
       else if (kind.bytes == sleeps)
         last = call_sleeper(s.where, server, grid, turns);
@@ -291,10 +298,9 @@ void coalescing_rows(session& s) {
   const unsigned sms = s.gpu() ? s.where.properties().sms : 1;
   const simt::shape many = s.sized(simt::shape{sms * 2, 256}, simt::shape{2, 64});
   const simt::shape few = s.sized(simt::shape{8, 64}, simt::shape{1, 64});
-  const traffic_kind kinds[] = {{"no-op", no_op},        {"getppid", getppid_calls},
-                                {"pread 64 B", 64},      {"pread 1 KiB", 1024},
-                                {"pread 4 KiB", 4096},   {"pread 16 KiB", 16384},
-                                {"pread 64 KiB", 65536}, {"a wait of 100 us", sleeps}};
+  const traffic_kind kinds[] = {{"getppid", getppid_calls}, {"pread 64 B", 64},
+                                {"pread 4 KiB", 4096},      {"pread 16 KiB", 16384},
+                                {"pread 64 KiB", 65536},    {"a wait of 100 us", sleeps}};
   const sample_file f(s.sized(1024 * mib, mib));
   for (const unsigned threads : {1u, 4u, 12u}) {
     if (!s.gpu() && threads != 1) continue;
@@ -303,8 +309,9 @@ void coalescing_rows(session& s) {
     server.install(sleeper{});
     file_reader reader(s.where, server, many), few_reader(s.where, server, few);
     for (const traffic_kind& k : kinds) {
-      if (s.gpu() ? k.bytes == sleeps && threads == 1 : reads(k) && k.bytes > 64) continue;
-      coalescing_case(s, server, reader, f, many, threads, k, false);
+      if (!s.gpu() && reads(k) && k.bytes > 64) continue;
+      if (!s.gpu() || k.bytes != sleeps)
+        coalescing_case(s, server, reader, f, many, threads, k, false);
       if (threads == 4) coalescing_case(s, server, few_reader, f, few, threads, k, true);
     }
   }
