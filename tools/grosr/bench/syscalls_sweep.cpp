@@ -263,8 +263,8 @@ void coalescing_case(session& s, sys::server& server, file_reader& reader, const
     const std::uint64_t most = reads(kind)            ? f.bytes() / warps / kind.bytes
                                : kind.bytes == sleeps ? (few ? 20 : 1)
                                                       : 200;
-    const auto turns =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(s.sized(few ? 200u : 20u, 4u), most));
+    const auto turns = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(s.sized(few ? 200u : std::min(4 * threads, 20u), 4u), most));
     const samples us = s.repeat(name, {1, s.sized(5u, 1u), 0.1}, [&] {
       if (kind.bytes == getppid_calls)
         last = call_getppid(s.where, server, grid, turns);
@@ -301,7 +301,7 @@ void coalescing_rows(session& s) {
   const traffic_kind kinds[] = {{"getppid", getppid_calls}, {"pread 64 B", 64},
                                 {"pread 4 KiB", 4096},      {"pread 16 KiB", 16384},
                                 {"pread 64 KiB", 65536},    {"a wait of 100 us", sleeps}};
-  const sample_file f(s.sized(1024 * mib, mib));
+  const sample_file f(s.sized(192 * mib, mib));
   for (const unsigned threads : {1u, 4u, 12u}) {
     if (!s.gpu() && threads != 1) continue;
     sys::server server(s.where, with_threads(threads));
