@@ -267,7 +267,7 @@ def coalescing(runs):
             alone = dict(mine).get(1)
             if alone:
                 lines[kind] = [(x, y / alone) for x, y in mine if x > 0]
-        panels.append(Panel(f"{count_text(threads)} service threads, {count_text(many)} callers",
+        panels.append(Panel(f"{count_text(threads)} service thread{'s' if threads > 1 else ''}, {count_text(many)} callers",
                             "calls taken at once, at most", "calls a second, batch 1 = 1x", lines,
                             y_text=factor_text, y_log=None, bounds=[0, 1]))
     few = [row for row in rows if row["callers"] < many]

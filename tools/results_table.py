@@ -17,11 +17,11 @@ ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "sp
 RESULTS = pathlib.Path("bench/results")
 PAGES = {"README.md": ("h100-2026-11-21", lambda bench: not bench.startswith("exp-d")),
          "docs/memory.md": ("h100-2026-11-21", lambda bench: bench.startswith("exp-d")),
-         "docs/system-calls.md": ("h200-2026-11-22", lambda bench: bench == "syscalls")}
+         "docs/system-calls.md": ("h200-2026-11-22", lambda bench: bench.startswith("syscalls"))}
 
 
 # What a key names, where its unit does not say it.
-QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cpu_percent": "CPU",
+QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cpu_percent": "CPU", "faster_percent": "faster by",
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
             "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
             "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
@@ -87,7 +87,7 @@ def table(folder, belongs):
     if not documents:
         sys.exit(f"results_table: no recorded runs in {folder}; record them with "
                  f"`grosr bench NAME --json {folder}/NAME.json`")
-    first = next(iter(documents.values()))
+    first = documents[min(documents)]
     lines = [f"Recorded on {first['device_description']} ({first['date'][:10]}, driver "
              f"{first['driver']}, {first['compiler']}, commit {first['commit']}); files in "
              f"`{folder.as_posix()}/`.", "",
