@@ -77,7 +77,6 @@ row measured(const bench& b, const std::string& name, const server_options& o, a
   d.server = server->name();
   d.bytes = o.bytes;
   d.clients = b.clients;
-  d.window = std::clamp(8192u / o.bytes, 1u, 4u);
   d.seconds = 0.05;
   drive(d);  // both are awake from now on
   d.seconds = b.seconds;

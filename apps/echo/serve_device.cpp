@@ -145,7 +145,7 @@ class on_device : public server {
 
  private:
   static constexpr unsigned block_threads = 128;
-  static constexpr unsigned usual_batch = 32;
+  static constexpr unsigned usual_batch = 8;
 
   sockaddr_in name_;
   simt::buffer<unsigned char> buffers_;

@@ -154,7 +154,7 @@ class on_device : public server {
   tool::calls_made calls() const override { return tool::calls_made(calls_.statistics()); }
 
  private:
-  static constexpr unsigned usual_batch = 32;
+  static constexpr unsigned usual_batch = 8;
 
   sockaddr_in name_;
   unsigned workers_;

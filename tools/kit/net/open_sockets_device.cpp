@@ -25,10 +25,13 @@ struct open_all {
     const auto c = sys.warp();
     const long made = sys::socket(c, AF_INET, type);
     if (made < 0) return made;
-    const int s = static_cast<int>(made), on = 1;
+    const int s = static_cast<int>(made), on = 1, room = datagram_room;
     const int option = shared ? SO_REUSEPORT : SO_REUSEADDR;
     if (shared || type == SOCK_STREAM) sys::setsockopt(c, s, SOL_SOCKET, option, &on, sizeof on);
-    if (type == SOCK_STREAM) sys::setsockopt(c, s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (type == SOCK_STREAM)
+      sys::setsockopt(c, s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    else
+      sys::setsockopt(c, s, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     socklen_t bytes = sizeof name;
     long bad = sys::bind(c, s, &name, bytes);
     if (bad == 0) bad = sys::getsockname(c, s, &name, &bytes);

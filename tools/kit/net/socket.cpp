@@ -30,12 +30,20 @@ descriptor make_socket(int type) {
   return descriptor(fd);
 }
 
+void set_up(int fd, int type) {
+  const int on = 1, room = datagram_room;
+  if (type == SOCK_STREAM)
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  else
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+}
+
 descriptor open_socket(int type, sockaddr_in& name, bool shared) {
   descriptor s = make_socket(type);
   const int on = 1;
   const int option = shared ? SO_REUSEPORT : SO_REUSEADDR;
   if (shared || type == SOCK_STREAM) ::setsockopt(s.fd(), SOL_SOCKET, option, &on, sizeof on);
-  if (type == SOCK_STREAM) ::setsockopt(s.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  set_up(s.fd(), type);
   socklen_t bytes = sizeof name;
   if (::bind(s.fd(), generic(name), bytes) < 0) refuse_name(type, name, errno);
   ::getsockname(s.fd(), reinterpret_cast<sockaddr*>(&name), &bytes);
@@ -86,10 +94,7 @@ descriptor connect_to(int type, const sockaddr_in& name) {
   if (::connect(s.fd(), generic(name), sizeof name) < 0)
     throw std::runtime_error(fmt::format("{} {} does not answer ({}); is the server running?",
                                          kind_of(type), text_of(name), std::strerror(errno)));
-  if (type == SOCK_STREAM) {
-    const int on = 1;
-    ::setsockopt(s.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
+  set_up(s.fd(), type);
   return s;
 }
 

@@ -35,6 +35,9 @@ sockaddr_in name_of(const std::string& address, unsigned port);
 std::string text_of(const sockaddr_in& name);
 inline unsigned port_of(const sockaddr_in& name) { return ntohs(name.sin_port); }
 
+/// What is asked for, for datagrams that came and were not received; Linux gives what it allows.
+inline constexpr int datagram_room = 1 << 20;
+
 /// `count` sockets with one name, among which Linux spreads what comes; those of streams listen.
 /// `name` gets the port where that is 0. Throws usage_error when another program has the name.
 std::vector<descriptor> open_sockets(int type, sockaddr_in& name, unsigned count);
