@@ -45,9 +45,12 @@ class bell_ref {
 
  private:
   GROSR_DEVICE GROSR_NOINLINE void ring(std::uint32_t round) const {
+#if !GROSR_ON_GPU
+    // One lane rings a round: another, held up here, would disarm the next one.
+    if (!atomic_ref<std::uint32_t>(*armed_).compare_exchange(round, 0, relaxed)) return;
+#endif
     atomic_ref<std::uint32_t, scope::system>(*bell_).store(round, release);
 #if !GROSR_ON_GPU
-    atomic_ref<std::uint32_t>(*armed_).store(0, relaxed);
     host::wake_sleepers(bell_);
 #endif
   }
