@@ -250,5 +250,30 @@ TEST_P(full, patience_ends) {
   }
 }
 
+// Somebody's slot lies among those that are the warp's first choice.
+struct attempt_all {
+  server_ref sys;
+  std::uint32_t* refused;
+  GROSR_DEVICE void operator()() const {
+    const bool holds = simt::thread_id() == 32;
+    using token = decltype(nothing(sys.start()));
+    token held;
+    if (holds) held = nothing(sys.start());
+    simt::sync_block();
+    if (simt::warp_id() == 0 && nothing(sys.attempt()) != 0)
+      simt::atomic_ref<std::uint32_t>(*refused).fetch_add(1, simt::relaxed);
+    simt::sync_block();
+    if (holds) wait(sys.start(), held);
+  }
+};
+
+TEST_P(full, attempts_find_room_where_it_is) {
+  own_folder f;
+  server s(where(), options_for(f));
+  auto refused = make<std::uint32_t>(1);
+  run(1, 64, attempt_all{s.ref(), refused.data()});
+  EXPECT_EQ(contents(refused)[0], 0u);
+}
+
 }  // namespace
 }  // namespace grosr::sys

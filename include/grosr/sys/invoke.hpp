@@ -114,13 +114,14 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
     if (!all) [[unlikely]]
       rest = simt::ballot(mask, !done && t.code == 0);
     if (done || t.code != 0) return t;
-    // The rest stays together, and tries again.
+    // The rest stays together, and tries again. When some got through, there may be room elsewhere.
+    const bool fewer = rest != mask;
     mask = rest;
     const unsigned leader = simt::lowest_bit(mask);
     enum : std::uint32_t { waits, tries, gives_up } next = waits;
     if (turn == 0) deadline = simt::clock_ns() + v.patience_ns;
     if (simt::lane_id() == leader) {
-      if (reclaim_any(v))
+      if (fewer || reclaim_any(v))
         next = tries;
       else if (Caller::attempts || (turn != 0 && simt::clock_ns() > deadline))
         next = gives_up;
