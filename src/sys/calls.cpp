@@ -139,15 +139,20 @@ bool service::allows(const linux_call& info, const call_record& c) const {
   return false;
 }
 
-bool service::may_use(std::uint64_t at, std::uint64_t bytes) {
+/// Whether a call may use this memory, and nothing else can lie there before its reply: what
+/// kernels map they also unmap.
+bool service::may_keep(std::uint64_t at, std::uint64_t bytes) {
   if (options_.policy.raw || !copies_) return true;
   const auto begin = reinterpret_cast<std::uint64_t>(arena_.data());
   if (at >= begin && at - begin < arena_.bytes()) return bytes <= begin + arena_.bytes() - at;
-  if (mapped_.holds(at, bytes)) return true;
   std::shared_lock lock(shared_lock_);
   return std::any_of(shared_host_.at, shared_host_.at + shared_host_.count, [&](const auto& r) {
     return at >= r.begin && at < r.end && bytes <= r.end - at;
   });
+}
+
+bool service::may_use(std::uint64_t at, std::uint64_t bytes) {
+  return may_keep(at, bytes) || mapped_.holds(at, bytes);
 }
 
 /// Copies what a kernel passed a pointer to. False where there is nothing: a kernel names any
@@ -415,6 +420,7 @@ long service::call_linux(service_thread& t, const request& q) {
 long service::make_allowed(service_thread& t, const request& q, const linux_call& info) {
   const call_record& c = q.call;
   if (info.has_path) return call_path(t, c, info);
+  if (waits_for_disk(c)) return call_disk(t, q, info);
   if (is_poll(c.number)) return call_poll(t, q, info);
   if (c.number == SYS_nanosleep || c.number == SYS_clock_nanosleep) return call_sleep(t, q, info);
   const bool waits =

@@ -1,5 +1,6 @@
 #include "sys/descriptors.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +27,10 @@ descriptors::~descriptors() {
 
 std::uint32_t descriptors::kind_of(int fd) {
   struct stat s {};
-  return ::fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? regular : 0;
+  if (::fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) return 0;
+  const int flags = ::fcntl(fd, F_GETFL);
+  return regular | ((flags & O_DIRECT) != 0 ? direct : 0u) |
+         ((flags & (O_SYNC | O_DSYNC)) != 0 ? synced : 0u);
 }
 
 long descriptors::add(int fd, bool waits) {

@@ -67,6 +67,23 @@ class descriptors {
     return (words_[fd].load(std::memory_order_relaxed) & regular) != 0;
   }
 
+  /// Whether it goes around the page cache: all that is read and written waits for the disk.
+  bool is_direct(int fd) const {
+    return (words_[fd].load(std::memory_order_relaxed) & direct) != 0;
+  }
+
+  /// Whether what is written to it waits for the disk.
+  bool is_synced(int fd) const {
+    return (words_[fd].load(std::memory_order_relaxed) & synced) != 0;
+  }
+
+  /// Whether its file system reads what is in the page cache without waiting for the rest, as far
+  /// as is known. A call uses it.
+  bool tells_cached(int fd) const {
+    return (words_[fd].load(std::memory_order_relaxed) & mute) == 0;
+  }
+  void tells_no_cached(int fd) { words_[fd].fetch_or(mute, std::memory_order_relaxed); }
+
   /// Whether a call on it is to wait where it says that it would block.
   bool waits(int fd) const;
 
@@ -92,7 +109,8 @@ class descriptors {
  private:
   // Word: uses (24 bits) and what it is.
   static constexpr std::uint32_t known = 1u << 31, granted = 1u << 30, waiting = 1u << 29,
-                                 closing = 1u << 28, regular = 1u << 27, uses = (1u << 24) - 1;
+                                 closing = 1u << 28, regular = 1u << 27, direct = 1u << 26,
+                                 synced = 1u << 25, mute = 1u << 24, uses = (1u << 24) - 1;
   struct alignas(64) short_use {
     std::atomic<int> fd[at_a_time]{-1, -1};
   };

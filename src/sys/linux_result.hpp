@@ -10,20 +10,25 @@
 namespace grosr::sys {
 
 /// Called before each call with its number and its six arguments, which it may change. Not 0: the
-/// result, and the call is not made.
+/// result, and the call is not made. A read that is first tried without waiting for the disk is
+/// told of twice: as what it is, then as SYS_preadv2.
 using fault = long (*)(long number, std::uint64_t* arguments);
 
 /// For tests; null.
 inline std::atomic<fault> injected_fault{nullptr};
+
+/// What a test makes of a call. 0: it is to be made, with these arguments.
+inline long injected_result(long number, std::uint64_t* arguments) {
+  const fault f = injected_fault.load(std::memory_order_relaxed);
+  return f != nullptr ? f(number, arguments) : 0;
+}
 
 /// What the call returns, or -errno. `again`: not -EINTR, it is made again.
 inline long linux_result(long number, const std::uint64_t* arguments, bool again = true) {
   for (;;) {
     std::uint64_t a[6];
     for (unsigned i = 0; i < 6; ++i) a[i] = arguments[i];
-    long result = 0;
-    if (const fault f = injected_fault.load(std::memory_order_relaxed); f != nullptr) [[unlikely]]
-      result = f(number, a);
+    long result = injected_result(number, a);
     if (result == 0) {
       result = ::syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
       if (result < 0) result = -errno;

@@ -60,6 +60,7 @@ service::service(device d, const options& o)
       printed_(options_.print_to),
       audit_(options_.audit_to),
       workers_(options_.blocking_threads),
+      ring_(options_.io_uring),
       bell_(d, [this] { serve_rung(); }) {
   if (!options_.policy.folders.empty())
     folders_ = std::make_unique<folders>(options_.policy.folders);

@@ -21,6 +21,7 @@
 #include "grosr/sys/options.hpp"
 #include "sys/at_exit.hpp"
 #include "sys/descriptors.hpp"
+#include "sys/disk_ring.hpp"
 #include "sys/folders.hpp"
 #include "sys/linux_calls.hpp"
 #include "sys/mapped.hpp"
@@ -43,6 +44,7 @@ struct request {
   std::uint64_t serial;
   std::uint32_t thread;  ///< whose counts it goes to, and which thread took it
   std::uint32_t epoch;   ///< see drain()
+  std::uint64_t taken;   ///< when its turn came, in ticks
 };
 
 /// A ring, and the lock of who takes records from it.
@@ -116,6 +118,7 @@ class service {
   long check(const linux_call& info, const call_record& c, unsigned thread);
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
   bool allows(const linux_call& info, const call_record& c) const;
+  bool may_keep(std::uint64_t at, std::uint64_t bytes);
   bool may_use(std::uint64_t at, std::uint64_t bytes);
   bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
   bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
@@ -142,7 +145,14 @@ class service {
   long close(int fd);
   long wait_for_peer(waiting_call& w);
   long wait_on_thread(waiting_call& w);
-  void end_waiting(waiting_call& w, long result);
+  void end_waiting(waiting_call& w, long result, std::uint64_t ns = 0);
+
+  // disk.cpp
+  bool waits_for_disk(const call_record& c);
+  long call_disk(service_thread& t, const request& q, const linux_call& info);
+  long wait_for_disk(service_thread& t, waiting_call& w);
+  long make_on_thread(waiting_call& w);
+  void end_disk(waiting_call& w, long result);
 
   // polls.cpp
   long call_poll(service_thread& t, const request& q, const linux_call& info);
@@ -198,6 +208,7 @@ class service {
   std::unique_ptr<service_thread> rung_;  ///< has no thread: serve_rung()
   reactor reactor_;
   workers workers_;
+  disk_ring ring_;
   simt::bell bell_;
   std::optional<at_exit> at_exit_;  ///< of the program
 };

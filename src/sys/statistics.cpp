@@ -53,6 +53,7 @@ void thread_counts::sum(statistics& s) const {
   s.denied += read_count(denied);
   s.sleeps += read_count(sleeps);
   s.waited += read_count(waited);
+  s.by_ring += read_count(ring);
   s.thrown += read_count(thrown);
   for (unsigned kind = 0; kind < kinds; ++kind) {
     const call_counts* c = __atomic_load_n(&seen_[kind], __ATOMIC_ACQUIRE);

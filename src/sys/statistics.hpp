@@ -27,7 +27,7 @@ class thread_counts {
   /// Adds what this thread counted. Any thread.
   void sum(statistics& s) const;
 
-  std::uint64_t batches = 0, denied = 0, sleeps = 0, waited = 0, thrown = 0;
+  std::uint64_t batches = 0, denied = 0, sleeps = 0, waited = 0, ring = 0, thrown = 0;
 
  private:
   static constexpr unsigned kinds = linux_calls + handlers + own;

@@ -158,9 +158,10 @@ void service::make_all(service_thread& t) {
     return ns;
   };
   unsigned untimed = 0;
-  for (const request& q : t.batch) {
+  for (request& q : t.batch) {
     const bool light = is_light(q);
     if (!light && untimed != 0) ns_since();
+    q.taken = before;
     const long result = make(t, q);
     double ns = t.light_ns;
     if (!light) {
@@ -295,6 +296,7 @@ void service::stop() {
   stopping_ = true;
   reactor_.stop();
   workers_.stop();
+  ring_.stop();
 }
 
 void service::leave() {

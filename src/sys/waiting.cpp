@@ -251,13 +251,13 @@ long service::wait_on_thread(waiting_call& w) {
   return workers_.submit(w);
 }
 
-void service::end_waiting(waiting_call& w, long result) {
+void service::end_waiting(waiting_call& w, long result, std::uint64_t ns) {
   const request q = w.made;
   w.~waiting_call();
   {
     std::lock_guard lock(waiting_lock_);
     waiting_counts_.add(q.call.number, 1, result < 0 ? 1 : 0,
-                        result > 0 ? static_cast<std::uint64_t>(result) : 0, 0);
+                        result > 0 ? static_cast<std::uint64_t>(result) : 0, ns);
   }
   if (options_.audit_to >= 0) note(nullptr, q.call, result);
   reply(q, result);

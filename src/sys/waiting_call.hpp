@@ -1,4 +1,4 @@
-// A call that waits for a peer, or on a thread of its own.
+// A call that waits for a peer or the disk, or on a thread of its own.
 #pragma once
 
 #include <poll.h>
@@ -34,7 +34,7 @@ struct service::polled {
 };
 
 /// Lies in the place of the call's slot, which nobody has again until the reply.
-struct service::waiting_call : waiter, job {
+struct service::waiting_call : waiter, job, disk_call {
   waiting_call(service& s, const request& q, const linux_call& i, descriptors::use f)
       : owner(&s), made(q), info(&i), file(std::move(f)) {}
 

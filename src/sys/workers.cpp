@@ -25,7 +25,10 @@ workers::workers(unsigned most, std::chrono::milliseconds idle)
 
 workers::~workers() { stop(); }
 
-long workers::submit(job& j) {
+long workers::submit(job& j) { return submit(j, false); }
+long workers::submit_now(job& j) { return submit(j, true); }
+
+long workers::submit(job& j, bool now) {
   guard lock(lock_);
   if (stopping_) return -ESHUTDOWN;
   // A thread that is called or new, but has not come yet, finds the job that it was meant for, or
@@ -34,8 +37,8 @@ long workers::submit(job& j) {
     sleepers_ = s->next;
     s->is_called = true;
     s->called.notify_one();
-  } else if (threads_.size() < most_ && !add_thread() && threads_.empty()) {
-    return -EAGAIN;
+  } else if (threads_.size() >= most_ || !add_thread()) {
+    if (now || threads_.empty()) return -EAGAIN;
   }
   j.next_ = nullptr;
   j.number_ = next_number_++;

@@ -47,6 +47,10 @@ class workers {
   /// (stopped), -EAGAIN (there is no thread and none can be made).
   long submit(job& j);
 
+  /// The same for a job that no other may hold up: -EAGAIN also when there are `most` threads and
+  /// none is idle.
+  long submit_now(job& j);
+
   /// Returns when all jobs submitted before have ended.
   void drain();
 
@@ -62,6 +66,7 @@ class workers {
   struct sleeper;
   using guard = std::unique_lock<std::mutex>;
 
+  long submit(job& j, bool now);
   bool add_thread();
   void work(std::list<std::thread>::iterator self);
   bool sleep(guard& lock);

@@ -36,6 +36,12 @@ struct options {
   std::uint32_t descriptors = 1024;  ///< that kernels may have open at a time
   int print_to = 1;                  ///< descriptor that sys::print writes to
   int audit_to = -1;  ///< descriptor for a line a call, as strace writes them; -1: none
+  /// Calls that wait for the disk do so in an io_uring, where there is one; else, or if false, on
+  /// threads.
+  bool io_uring = true;
+  /// Threads run on the processors near the device, as far as the process may; else where Linux
+  /// has them.
+  bool pin = true;
   /// host:N only: bytes travel through the arena, as on a GPU, not in place.
   bool use_arena = false;
 };
@@ -59,7 +65,8 @@ struct statistics {
   std::uint64_t batches = 0;           ///< how often a thread took records
   std::uint64_t denied = 0;            ///< calls that the policy refused
   std::uint64_t sleeps = 0;            ///< how often a thread fell asleep
-  std::uint64_t waited = 0;            ///< calls that waited for a peer or on a blocking thread
+  std::uint64_t waited = 0;            ///< calls that waited for a peer, the disk, or on a blocking thread
+  std::uint64_t by_ring = 0;           ///< of them, those that waited in an io_uring
   std::uint64_t thrown = 0;            ///< handlers that threw
   std::uint64_t unwritten = 0;         ///< bytes of printed text that could not be written
   std::uint64_t unaudited = 0;         ///< bytes of the audit log that could not be written
