@@ -39,8 +39,9 @@ struct disk_ring::ring {
     if (injected_result(SYS_io_uring_setup, asked) != 0) return false;
     event = ::eventfd(0, EFD_CLOEXEC);
     if (event < 0) return false;
-    io_uring_params p{};  // a power of two, and one more than calls: for the event
-    if (io_uring_queue_init_params(2 * entries, &uring, &p) < 0) return close_event();
+    io_uring_params p{};
+    // One more than calls, for the event.
+    if (io_uring_queue_init_params(entries + 1, &uring, &p) < 0) return close_event();
     // Before 5.12 threads that Linux made for a ring were not the program's.
     if ((p.features & IORING_FEAT_NATIVE_WORKERS) != 0) return true;
     io_uring_queue_exit(&uring);

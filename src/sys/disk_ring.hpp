@@ -39,7 +39,7 @@ struct disk_call {
 /// thread are made at the first call. Any thread may call all of it.
 class disk_ring {
  public:
-  /// `entries`: a power of two. `allowed`: false: there is never a ring.
+  /// `allowed`: false: there is never a ring. `entries`: at least 1.
   explicit disk_ring(bool allowed = true, unsigned entries = 256);
   disk_ring(const disk_ring&) = delete;
   disk_ring& operator=(const disk_ring&) = delete;
