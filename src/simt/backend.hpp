@@ -43,6 +43,7 @@ void sleep_while(std::uint32_t* word, std::uint32_t is, std::chrono::nanoseconds
 namespace cuda_backend {
 int device_count(std::string& why_none);  ///< `why_none` is set when there are none
 device_properties properties(int index);
+std::string pci_address(int index);  ///< empty: not known
 void* allocate(device d, space s, std::size_t bytes);
 void release(device d, space s, void* p) noexcept;
 void copy(device d, void* to, const void* from, std::size_t bytes);

@@ -17,6 +17,7 @@ int device_count(std::string& why_none) {
   return 0;
 }
 device_properties properties(int) { absent(); }
+std::string pci_address(int) { return {}; }
 void* allocate(device, space, std::size_t) { absent(); }
 void release(device, space, void*) noexcept {}
 void copy(device, void*, const void*, std::size_t) { absent(); }

@@ -44,6 +44,13 @@ device_properties properties(int index) {
   return p;
 }
 
+std::string pci_address(int index) {
+  char text[32] = {};
+  if (cudaDeviceGetPCIBusId(text, sizeof text, index) == cudaSuccess) return text;
+  cudaGetLastError();
+  return {};
+}
+
 on_device::on_device(int index) {
   check(cudaGetDevice(&before_), "ask for the current GPU");
   if (before_ == index) return;

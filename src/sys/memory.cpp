@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdlib>
 
+#include "simt/nearby.hpp"
 #include "sys/service.hpp"
 #include "sys/waiting_call.hpp"
 
@@ -75,8 +76,14 @@ service::service(device d, const options& o)
   for (auto& t : threads_) t->seen.resize(shards_.size());
   rung_->seen.resize(shards_.size());
   awake_ = options_.threads;
+  // Fewer processors than threads that spin would not do, however near.
+  if (options_.pin) near_ = simt::processors_near(device_);
+  if (near_.size() < options_.threads) near_.clear();
   for (auto& t : threads_)
-    t->thread = quiet_thread("grosr sys", [this, own = t.get()] { run(*own); });
+    t->thread = quiet_thread("grosr sys", [this, own = t.get()] {
+      if (!near_.empty()) simt::run_on(near_);
+      run(*own);
+    });
   at_exit_.emplace([this] { leave(); });
 }
 

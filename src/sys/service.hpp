@@ -204,6 +204,7 @@ class service {
   alignas(128) std::atomic<unsigned> resting_{0};
   std::array<std::atomic<bool>, 256> rests_{};
   alignas(128) char after_resting_{};
+  std::vector<unsigned> near_;  ///< processors that threads run on; none: any
   std::vector<std::unique_ptr<service_thread>> threads_;
   std::unique_ptr<service_thread> rung_;  ///< has no thread: serve_rung()
   reactor reactor_;

@@ -39,8 +39,9 @@ struct options {
   /// Calls that wait for the disk do so in an io_uring, where there is one; else, or if false, on
   /// threads.
   bool io_uring = true;
-  /// Threads run on the processors near the device, as far as the process may; else where Linux
-  /// has them.
+  /// Service threads, and those that they start, run on the processors of the NUMA node near the
+  /// device, where there are several nodes and the process may use as many processors of that one
+  /// as there are service threads.
   bool pin = true;
   /// host:N only: bytes travel through the arena, as on a GPU, not in place.
   bool use_arena = false;
