@@ -12,17 +12,24 @@
 namespace grosr::sys {
 namespace {
 
-disk_call::what made_by(long number) {
-  switch (number) {
-    case SYS_pwrite64:
-      return disk_call::what::write;
-    case SYS_fsync:
-      return disk_call::what::sync;
-    case SYS_fdatasync:
-      return disk_call::what::sync_data;
-    default:
-      return disk_call::what::read;
-  }
+/// What Linux is asked for, with these arguments of the system call.
+void set(disk_call& c, long number, const std::uint64_t* a) {
+  using what = disk_call::what;
+  const bool moves = number == SYS_pread64 || number == SYS_pwrite64;
+  c.makes = number == SYS_pread64    ? what::read
+            : number == SYS_pwrite64 ? what::write
+            : number == SYS_fsync    ? what::sync
+                                     : what::sync_data;
+  c.fd = static_cast<int>(a[0]);
+  c.memory = moves ? a[1] : 0;
+  c.bytes = moves ? static_cast<std::uint32_t>(a[2]) : 0;
+  c.offset = moves ? a[3] : 0;
+}
+
+/// Makes it here.
+long make_here(const disk_call& c, long number) {
+  const std::uint64_t a[6] = {static_cast<std::uint64_t>(c.fd), c.memory, c.bytes, c.offset};
+  return linux_result(number, a);
 }
 
 constexpr std::uint64_t most_at_once = 0x7ffff000;  // Linux never moves more in one call
@@ -68,8 +75,7 @@ bool service::waits_for_disk(const call_record& c) {
 }
 
 long service::call_disk(service_thread& t, const request& q, const linux_call& info) {
-  request r = q;
-  std::uint64_t* a = r.call.argument;
+  std::uint64_t a[max_arguments];
   long result = 0;
   do {
     std::copy_n(q.call.argument, max_arguments, a);
@@ -92,8 +98,9 @@ long service::call_disk(service_thread& t, const request& q, const linux_call& i
   }
   auto file = descriptors_.acquire(fd);
   if (!file) return in_all(progress, -EBADF);
-  waiting_call& w = begin_waiting(t, r, info, std::move(*file));
+  waiting_call& w = begin_waiting(t, q, info, std::move(*file));
   w.progress = progress;
+  set(w, info.number, a);
   result = waits_or(w, wait_for_disk(t, w));
   if (result == -EAGAIN) result = linux_result(info.number, a);  // no thread is free
   return result == parked ? parked : in_all(progress, result);
@@ -101,21 +108,13 @@ long service::call_disk(service_thread& t, const request& q, const linux_call& i
 
 /// Hands a call to the ring, or to a thread. 0, or why it cannot wait.
 long service::wait_for_disk(service_thread& t, waiting_call& w) {
-  const std::uint64_t* a = w.made.call.argument;
-  w.makes = made_by(w.info->number);
-  w.fd = static_cast<int>(a[0]);
-  if (w.makes == disk_call::what::read || w.makes == disk_call::what::write) {
-    w.memory = a[1];
-    w.bytes = static_cast<std::uint32_t>(a[2]);
-    w.offset = a[3];
-  }
   w.done = [](disk_call& self, long result) {
     auto& c = static_cast<waiting_call&>(self);
     service& s = *c.owner;
     if (result == -EINTR && (result = s.ring_.submit(c)) == 0) return;
     if (result == -EAGAIN) {  // not this way, or not now
       if (s.make_on_thread(c) == 0) return;
-      result = linux_result(c.info->number, c.made.call.argument);
+      result = make_here(c, c.info->number);
     }
     s.end_disk(c, result);
   };
@@ -127,9 +126,7 @@ long service::wait_for_disk(service_thread& t, waiting_call& w) {
 long service::make_on_thread(waiting_call& w) {
   w.act = [](job& self, turn how) {
     auto& c = static_cast<waiting_call&>(self);
-    c.owner->end_disk(c, how == turn::stopped
-                             ? -ESHUTDOWN
-                             : linux_result(c.info->number, c.made.call.argument));
+    c.owner->end_disk(c, how == turn::stopped ? -ESHUTDOWN : make_here(c, c.info->number));
   };
   return workers_.submit_now(w);
 }

@@ -99,9 +99,9 @@ std::string to_json(const statistics& s) {
   }
   return text + fmt::format(
                     "], \"batches\": {}, \"denied\": {}, \"sleeps\": {}, \"waited\": {}, "
-                    "\"thrown\": {}, \"unwritten_bytes\": {}, \"unaudited_bytes\": {}, "
+                    "\"by_ring\": {}, \"thrown\": {}, \"unwritten_bytes\": {}, \"unaudited_bytes\": {}, "
                     "\"device_memory_bytes\": {}, \"host_memory_bytes\": {}}}",
-                    s.batches, s.denied, s.sleeps, s.waited, s.thrown, s.unwritten, s.unaudited,
+                    s.batches, s.denied, s.sleeps, s.waited, s.by_ring, s.thrown, s.unwritten, s.unaudited,
                     s.device_memory, s.host_memory);
 }
 

@@ -66,7 +66,7 @@ struct statistics {
   std::uint64_t batches = 0;           ///< how often a thread took records
   std::uint64_t denied = 0;            ///< calls that the policy refused
   std::uint64_t sleeps = 0;            ///< how often a thread fell asleep
-  std::uint64_t waited = 0;            ///< calls that waited for a peer, the disk, or on a blocking thread
+  std::uint64_t waited = 0;            ///< calls that waited for a peer, the disk, or on a thread
   std::uint64_t by_ring = 0;           ///< of them, those that waited in an io_uring
   std::uint64_t thrown = 0;            ///< handlers that threw
   std::uint64_t unwritten = 0;         ///< bytes of printed text that could not be written

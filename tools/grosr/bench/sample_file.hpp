@@ -42,6 +42,12 @@ class sample_file {
   ~sample_file() { ::close(file_); }
   sample_file(const sample_file&) = delete;
 
+  /// Has what is read next come from the disk.
+  void forget() const {
+    ::fdatasync(file_);
+    ::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);
+  }
+
   int descriptor() const { return file_; }
   std::uint64_t bytes() const { return bytes_; }
 

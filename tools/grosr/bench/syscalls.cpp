@@ -166,12 +166,63 @@ void read_rows(session& s) {
   }
 }
 
+// What threads of the CPU alone read of the disk. Like the GPU's blocks they take pieces in turn.
+double cpu_disk_reads(const sample_file& f, std::uint32_t piece, unsigned threads) {
+  f.forget();
+  return cpu_reads(f, piece, threads);
+}
+
+// Calls that wait for the disk, many under way: how many service threads there are makes no
+// difference then.
+void disk_rows(session& s) {
+  const sample_file f(s.sized(std::uint64_t{1} << 28, std::uint64_t{1} << 20));
+  const simt::shape grid =
+      s.gpu() ? simt::shape{s.where.properties().sms * 2, 256} : simt::shape{2, 64};
+  for (std::uint32_t piece : {4096u, 65536u}) {
+    const double disk = cpu_disk_reads(f, piece, 64), alone = cpu_disk_reads(f, piece, 1);
+    for (unsigned threads : {1u, 12u})
+      for (bool io_uring : {true, false}) {
+        if (!s.gpu() && threads != 1) continue;
+        sys::options o = with_threads(threads);
+        o.io_uring = io_uring;
+        sys::server server(s.where, o);
+        server.grant(f.descriptor());
+        file_reader reader(s.where, server, grid);
+        const std::string name = "pread " + grouped(piece) + " B of the disk, " +
+                                 grouped(threads) + " threads, io_uring " +
+                                 (io_uring ? "on" : "off");
+        call_traffic last;
+        std::uint64_t wrong = 0;
+        const called_by who = piece < 65536 ? called_by::warp : called_by::block;
+        const samples us = s.repeat(name, {1, s.sized(5u, 3u), 4.0}, [&] {
+          f.forget();
+          last = reader.read({f.descriptor(), f.bytes(), piece, who}, true);
+          wrong += last.wrong;
+          return last.us;
+        });
+        const sys::statistics told = server.statistics();
+        row r(name);
+        r.rate(us, "calls", static_cast<double>(last.calls))
+            .set("gb_per_s", static_cast<double>(f.bytes()) / us.median() / 1e3)
+            .set("waited_percent", told.calls.empty() ? 0
+                                                      : 100 * static_cast<double>(told.waited) /
+                                                            static_cast<double>(told.calls[0].calls))
+            .check(wrong == 0, grouped(wrong) + " calls were short or brought other bytes")
+            .limit("64 threads of the CPU", "gb_per_s", disk)
+            .baseline("one thread of the CPU", "gb_per_s", alone);
+        if (told.by_ring == 0 && io_uring) r.note("there is no io_uring here");
+        s.out.add(r);
+      }
+  }
+}
+
 }  // namespace
 
 void bench_syscalls(session& s) {
   latency_rows(s);
   rate_rows(s);
   read_rows(s);
+  disk_rows(s);
 }
 
 }  // namespace grosr::tool
