@@ -97,12 +97,13 @@ std::string to_json(const statistics& s) {
         &c == s.calls.data() ? "" : ", ", c.name, c.calls, c.errors, c.bytes, c.seconds,
         c.within_ns(0.5), c.within_ns(0.99), bins);
   }
-  return text + fmt::format(
-                    "], \"batches\": {}, \"denied\": {}, \"sleeps\": {}, \"waited\": {}, "
-                    "\"by_ring\": {}, \"thrown\": {}, \"unwritten_bytes\": {}, \"unaudited_bytes\": {}, "
-                    "\"device_memory_bytes\": {}, \"host_memory_bytes\": {}}}",
-                    s.batches, s.denied, s.sleeps, s.waited, s.by_ring, s.thrown, s.unwritten, s.unaudited,
-                    s.device_memory, s.host_memory);
+  return text +
+         fmt::format(
+             "], \"batches\": {}, \"denied\": {}, \"sleeps\": {}, \"waited\": {}, "
+             "\"by_ring\": {}, \"thrown\": {}, \"unwritten_bytes\": {}, \"unaudited_bytes\": {}, "
+             "\"device_memory_bytes\": {}, \"host_memory_bytes\": {}}}",
+             s.batches, s.denied, s.sleeps, s.waited, s.by_ring, s.thrown, s.unwritten, s.unaudited,
+             s.device_memory, s.host_memory);
 }
 
 }  // namespace grosr::sys

@@ -57,8 +57,7 @@ class machine {
       f << "<object type=\"" << type << "\" os_index=\"" << os << "\" gp_index=\"" << index++;
       f << "\" cpuset=\"" << c << "\" complete_cpuset=\"" << c << "\" nodeset=\"" << n
         << "\" complete_nodeset=\"" << n << "\"";
-      if (type == "Machine")
-        f << " allowed_cpuset=\"" << c << "\" allowed_nodeset=\"" << n << "\"";
+      if (type == "Machine") f << " allowed_cpuset=\"" << c << "\" allowed_nodeset=\"" << n << "\"";
       if (type == "NUMANode") f << " local_memory=\"1000000000\"";
       f << ">\n";
     };
@@ -76,7 +75,8 @@ class machine {
       }
       const std::string bus = std::to_string(17 + i);
       f << "<object type=\"Bridge\" gp_index=\"" << index++
-        << "\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[" << bus << "-" << bus << "]\">\n";
+        << "\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[" << bus << "-" << bus
+        << "]\">\n";
       f << "<object type=\"PCIDev\" gp_index=\"" << index++ << "\" pci_busid=\"0000:" << bus
         << ":00.0\" pci_type=\"0302 [10de:2335] [10de:18be] a1\" pci_link_speed=\"0.0\"/>\n"
            "</object>\n</object>\n";

@@ -1,4 +1,5 @@
-// What tests of calls that wait for a disk share: such calls, and a file and a pipe to make them on.
+// What tests of calls that wait for a disk share: such calls, and a file and a pipe to make them
+// on.
 #pragma once
 
 #include <fcntl.h>

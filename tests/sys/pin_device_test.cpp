@@ -62,7 +62,8 @@ TEST_P(pin, never_leaves_what_the_process_may_use) {
         }
         const cpu_set_t now = may_run_on(0);
         EXPECT_TRUE(CPU_EQUAL(&now, &may));
-      }).join();
+      })
+          .join();
     }
   const cpu_set_t after = may_run_on(0);
   EXPECT_TRUE(CPU_EQUAL(&after, &before));

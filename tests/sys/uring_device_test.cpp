@@ -83,8 +83,7 @@ outcome copied(device d, std::uint32_t bytes, bool io_uring, fault f) {
     s.grant(from);
     s.grant(to);
     const while_faulty here(f);
-    simt::run(d, {1, lanes},
-              copy_parts{s.ref(), from, to, held.data(), bytes, results.data()});
+    simt::run(d, {1, lanes}, copy_parts{s.ref(), from, to, held.data(), bytes, results.data()});
     s.drain(std::chrono::seconds(60));
     o.waited = s.statistics().waited;
     o.by_ring = s.statistics().by_ring;

@@ -42,10 +42,11 @@ class sample_file {
   ~sample_file() { ::close(file_); }
   sample_file(const sample_file&) = delete;
 
-  /// Has what is read next come from the disk.
+  /// Has what is read next come from the disk, and no more of it than is asked for.
   void forget() const {
     ::fdatasync(file_);
     ::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);
+    ::posix_fadvise(file_, 0, 0, POSIX_FADV_RANDOM);
   }
 
   int descriptor() const { return file_; }

@@ -172,8 +172,7 @@ double cpu_disk_reads(const sample_file& f, std::uint32_t piece, unsigned thread
   return cpu_reads(f, piece, threads);
 }
 
-// Calls that wait for the disk, many under way: how many service threads there are makes no
-// difference then.
+// Calls that wait for the disk, as many under way as there are warps or blocks.
 void disk_rows(session& s) {
   const sample_file f(s.sized(std::uint64_t{1} << 28, std::uint64_t{1} << 20));
   const simt::shape grid =
@@ -188,9 +187,8 @@ void disk_rows(session& s) {
         sys::server server(s.where, o);
         server.grant(f.descriptor());
         file_reader reader(s.where, server, grid);
-        const std::string name = "pread " + grouped(piece) + " B of the disk, " +
-                                 grouped(threads) + " threads, io_uring " +
-                                 (io_uring ? "on" : "off");
+        const std::string name = "pread " + grouped(piece) + " B of the disk, " + grouped(threads) +
+                                 " threads, io_uring " + (io_uring ? "on" : "off");
         call_traffic last;
         std::uint64_t wrong = 0;
         const called_by who = piece < 65536 ? called_by::warp : called_by::block;
@@ -204,9 +202,10 @@ void disk_rows(session& s) {
         row r(name);
         r.rate(us, "calls", static_cast<double>(last.calls))
             .set("gb_per_s", static_cast<double>(f.bytes()) / us.median() / 1e3)
-            .set("waited_percent", told.calls.empty() ? 0
-                                                      : 100 * static_cast<double>(told.waited) /
-                                                            static_cast<double>(told.calls[0].calls))
+            .set("waited_percent", told.calls.empty()
+                                       ? 0
+                                       : 100 * static_cast<double>(told.waited) /
+                                             static_cast<double>(told.calls[0].calls))
             .check(wrong == 0, grouped(wrong) + " calls were short or brought other bytes")
             .limit("64 threads of the CPU", "gb_per_s", disk)
             .baseline("one thread of the CPU", "gb_per_s", alone);
