@@ -1,9 +1,11 @@
 #include "sys/descriptors.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <thread>
@@ -12,17 +14,37 @@ namespace grosr::sys {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == 4);
 
+namespace {
+
+// Linux grows a program's table of descriptors as they are opened, doubling it, and each time all
+// threads that open wait until no processor looks at the old one: 10 ms and more.
+void grow_table(std::uint32_t most) {
+  rlimit limit{};
+  const int any = ::open("/", O_PATH | O_CLOEXEC);
+  if (any < 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 64) {
+    const int last = ::fcntl(
+        any, F_DUPFD_CLOEXEC, static_cast<int>(std::min<rlim_t>({most, limit.rlim_cur - 64, 16384})));
+    if (last >= 0) ::close(last);
+  }
+  ::close(any);
+}
+
+}  // namespace
+
 // calloc, because pages that are never touched are never there.
-descriptors::descriptors(std::uint32_t most)
+descriptors::descriptors(std::uint32_t most, unsigned threads)
     : most_(most),
-      words_(static_cast<std::atomic<std::uint32_t>*>(std::calloc(end, 4)),
+      threads_(threads),
+      words_(static_cast<std::atomic<std::uint32_t>*>(std::calloc(end, 4 * apart)),
              [](std::atomic<std::uint32_t>* p) { std::free(p); }) {
   if (!words_) throw std::bad_alloc();
+  grow_table(most);
 }
 
 descriptors::~descriptors() {
   for (int fd = 0; fd < end && open() != 0; ++fd)
-    if ((words_[fd].load() & (known | granted)) == known) end_of(fd);
+    if ((word(fd).load() & (known | granted)) == known) end_of(fd);
 }
 
 std::uint32_t descriptors::kind_of(int fd) {
@@ -39,56 +61,56 @@ long descriptors::add(int fd, bool waits) {
     open_.fetch_sub(1);
     return -EMFILE;
   }
-  words_[fd].store(known | kind_of(fd) | (waits ? waiting : 0u), std::memory_order_release);
+  word(fd).store(known | kind_of(fd) | (waits ? waiting : 0u), std::memory_order_release);
   return fd;
 }
 
 void descriptors::grant(int fd) {
   if (fd >= 0 && fd < end)
-    words_[fd].store(known | granted | kind_of(fd), std::memory_order_release);
+    word(fd).store(known | granted | kind_of(fd), std::memory_order_release);
 }
 
 std::optional<descriptors::use> descriptors::acquire(int fd) {
   if (fd < 0 || fd >= end) return std::nullopt;
-  std::uint32_t w = words_[fd].load(std::memory_order_acquire);
+  std::uint32_t w = word(fd).load(std::memory_order_acquire);
   do {
     if ((w & known) == 0 || (w & closing) != 0) return std::nullopt;
-  } while (!words_[fd].compare_exchange_weak(w, w + 1, std::memory_order_acquire));
+  } while (!word(fd).compare_exchange_weak(w, w + 1, std::memory_order_acquire));
   return use(*this, fd);
 }
 
 bool descriptors::waits(int fd) const {
-  return (words_[fd].load(std::memory_order_relaxed) & waiting) != 0;
+  return (word(fd).load(std::memory_order_relaxed) & waiting) != 0;
 }
 
 bool descriptors::is_closing(int fd) const {
-  return (words_[fd].load(std::memory_order_acquire) & closing) != 0;
+  return (word(fd).load(std::memory_order_acquire) & closing) != 0;
 }
 
 bool descriptors::begin_close(int fd) {
   if (fd < 0 || fd >= end) return false;
-  std::uint32_t w = words_[fd].load(std::memory_order_acquire);
+  std::uint32_t w = word(fd).load(std::memory_order_acquire);
   do {
     if ((w & known) == 0 || (w & closing) != 0) return false;
-  } while (!words_[fd].compare_exchange_weak(w, (w | closing) + 1, std::memory_order_acq_rel));
+  } while (!word(fd).compare_exchange_weak(w, (w | closing) + 1, std::memory_order_acq_rel));
   return true;
 }
 
 void descriptors::await_shorts(int fd) const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (unsigned i = 0; i < max_threads; ++i)
+  for (unsigned i = 0; i < threads_; ++i)
     for (const auto& held : shorts_[i].fd)
       while (held.load(std::memory_order_seq_cst) == fd) std::this_thread::yield();
 }
 
 void descriptors::release(int fd) {
-  const std::uint32_t after = words_[fd].fetch_sub(1, std::memory_order_acq_rel) - 1;
+  const std::uint32_t after = word(fd).fetch_sub(1, std::memory_order_acq_rel) - 1;
   if ((after & (uses | closing)) == closing) end_of(fd);
 }
 
 void descriptors::end_of(int fd) {
-  const bool own = (words_[fd].load(std::memory_order_relaxed) & granted) == 0;
-  words_[fd].store(0, std::memory_order_release);
+  const bool own = (word(fd).load(std::memory_order_relaxed) & granted) == 0;
+  word(fd).store(0, std::memory_order_release);
   if (!own) return;
   open_.fetch_sub(1);
   ::close(fd);

@@ -15,9 +15,10 @@ namespace grosr::sys {
 class descriptors {
  public:
   static constexpr int end = 1 << 20;  // Linux's own limit, by default
+  static constexpr unsigned max_threads = 257;
 
-  /// `most`: that kernels may have open at a time.
-  explicit descriptors(std::uint32_t most);
+  /// `most`: that kernels may have open at a time. `threads`: how many use them for a short while.
+  explicit descriptors(std::uint32_t most, unsigned threads = max_threads);
 
   /// What a call opened; `waits`: the kernel asked for one that blocks, and got one that does not.
   /// -EMFILE when there are too many: then the caller closes it.
@@ -51,12 +52,12 @@ class descriptors {
 
   /// The same for a short while on one service thread, at no cost to the others: until
   /// end_short() it stays open, and close() waits. A thread holds up to two.
-  static constexpr unsigned max_threads = 257, at_a_time = 2;
+  static constexpr unsigned at_a_time = 2;
   bool begin_short(unsigned thread, unsigned which, int fd) {
     if (fd < 0 || fd >= end) return false;
     // A hazard pointer (Michael, "Hazard pointers", 2004): said first, looked at afterwards.
     shorts_[thread].fd[which].store(fd, std::memory_order_seq_cst);
-    return (words_[fd].load(std::memory_order_seq_cst) & (known | closing)) == known;
+    return (word(fd).load(std::memory_order_seq_cst) & (known | closing)) == known;
   }
   void end_short(unsigned thread) {
     for (auto& fd : shorts_[thread].fd) fd.store(-1, std::memory_order_release);
@@ -64,25 +65,25 @@ class descriptors {
 
   /// Whether it is a file that never makes a call wait for a peer.
   bool is_regular(int fd) const {
-    return (words_[fd].load(std::memory_order_relaxed) & regular) != 0;
+    return (word(fd).load(std::memory_order_relaxed) & regular) != 0;
   }
 
   /// Whether it goes around the page cache: all that is read and written waits for the disk.
   bool is_direct(int fd) const {
-    return (words_[fd].load(std::memory_order_relaxed) & direct) != 0;
+    return (word(fd).load(std::memory_order_relaxed) & direct) != 0;
   }
 
   /// Whether what is written to it waits for the disk.
   bool is_synced(int fd) const {
-    return (words_[fd].load(std::memory_order_relaxed) & synced) != 0;
+    return (word(fd).load(std::memory_order_relaxed) & synced) != 0;
   }
 
   /// Whether its file system reads what is in the page cache without waiting for the rest, as far
   /// as is known. A call uses it.
   bool tells_cached(int fd) const {
-    return (words_[fd].load(std::memory_order_relaxed) & mute) == 0;
+    return (word(fd).load(std::memory_order_relaxed) & mute) == 0;
   }
-  void tells_no_cached(int fd) { words_[fd].fetch_or(mute, std::memory_order_relaxed); }
+  void tells_no_cached(int fd) { word(fd).fetch_or(mute, std::memory_order_relaxed); }
 
   /// Whether a call on it is to wait where it says that it would block.
   bool waits(int fd) const;
@@ -120,9 +121,16 @@ class descriptors {
   void release(int fd);
   void end_of(int fd);
 
+  // Words lie a line apart: threads that use neighbours would wait for each other.
+  static constexpr std::size_t apart = 16;
+  std::atomic<std::uint32_t>& word(int fd) const {
+    return words_[static_cast<std::size_t>(fd) * apart];
+  }
+
   const std::uint32_t most_;
+  const unsigned threads_;
   std::atomic<std::uint32_t> open_{0};
-  std::unique_ptr<short_use[]> shorts_{new short_use[max_threads]};
+  std::unique_ptr<short_use[]> shorts_{new short_use[threads_]};
   std::unique_ptr<std::atomic<std::uint32_t>[], void (*)(std::atomic<std::uint32_t>*)> words_;
 };
 

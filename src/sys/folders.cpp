@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string_view>
 
 #include "grosr/simt/error.hpp"
+#include "sys/descriptors.hpp"
 
 namespace grosr::sys {
 namespace {
@@ -62,7 +64,11 @@ bool same(const struct ::stat& a, const struct ::stat& b) {
 
 }  // namespace
 
-folders::folders(const std::vector<folder>& allowed, resolver how) : how_(how) {
+// calloc, because pages that are never touched are never there.
+folders::folders(const std::vector<folder>& allowed, resolver how)
+    : how_(how),
+      opened_(static_cast<unsigned char*>(std::calloc(descriptors::end, apart)), std::free) {
+  if (!opened_) throw std::bad_alloc();
   for (const folder& f : allowed) {
     if (f.path.find('\0') != f.path.npos) refuse(f, "its path has a zero byte", make_it);
     const std::unique_ptr<char, void (*)(void*)> path(::realpath(f.path.c_str(), nullptr), ::free);
@@ -121,12 +127,13 @@ folders::place folders::lookup(int directory) const {
     if (roots_.empty()) return {-EPERM};
     return {roots_.front().fd.get(), roots_.front().allowed};
   }
-  const auto i = static_cast<std::size_t>(directory);
-  std::shared_lock guard(lock_);
-  if (directory < 0 || i >= opened_.size() || opened_[i] == unknown) return {-EBADF};
+  if (directory < 0 || directory >= descriptors::end) return {-EBADF};
+  std::shared_lock guard(stripe_of(directory).lock);
+  const unsigned char is = known_of(directory);
+  if (is == unknown) return {-EBADF};
   const int copy = ::fcntl(directory, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return {-errno};
-  return holding(copy, opened_[i] == writable ? sys::access::write : sys::access::read, "");
+  return holding(copy, is == writable ? sys::access::write : sys::access::read, "");
 }
 
 // The directory that a path begins in; `rest` is not empty.
@@ -231,17 +238,16 @@ long folders::openat(int directory, const char* path, int flags, unsigned mode) 
   const int fd =
       writes && mixed_ ? open_to_write(start, what) : open_below(how_, start.fd, start.rest, what);
   if (fd < 0) return fd;
-  std::unique_lock guard(lock_);
-  const auto i = static_cast<std::size_t>(fd);
-  if (i >= opened_.size()) opened_.resize(i + i / 2 + 16, unknown);
-  opened_[i] = start.allowed == sys::access::write ? writable : readable;
+  if (fd >= descriptors::end) return fd;  // no kernel gets it
+  std::unique_lock guard(stripe_of(fd).lock);
+  known_of(fd) = start.allowed == sys::access::write ? writable : readable;
   return fd;
 }
 
 void folders::forget(int fd) const {
-  std::unique_lock guard(lock_);
-  const auto i = static_cast<std::size_t>(fd);
-  if (fd >= 0 && i < opened_.size()) opened_[i] = unknown;
+  if (fd < 0 || fd >= descriptors::end) return;
+  std::unique_lock guard(stripe_of(fd).lock);
+  known_of(fd) = unknown;
 }
 
 }  // namespace grosr::sys

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <ctime>
+#include <memory>
 #include <shared_mutex>
 #include <string>
 #include <vector>
@@ -119,8 +120,16 @@ class folders {
   // Folders with different access lie in each other: then `allowed` of where a path begins says
   // nothing, and allowed_at is asked.
   bool mixed_ = false;
-  mutable std::shared_mutex lock_;
-  mutable std::vector<known> opened_;  // by descriptor
+  // What is known of a descriptor, and a lock for those that leave the same remainder: threads open
+  // and close millions a second, and would wait for one lock. All of it lies a line apart.
+  struct alignas(64) stripe {
+    std::shared_mutex lock;
+  };
+  static constexpr std::size_t stripes = 256, apart = 64;
+  stripe& stripe_of(int fd) const { return stripes_[static_cast<std::size_t>(fd) % stripes]; }
+  unsigned char& known_of(int fd) const { return opened_[static_cast<std::size_t>(fd) * apart]; }
+  std::unique_ptr<stripe[]> stripes_{new stripe[stripes]};
+  std::unique_ptr<unsigned char[], void (*)(void*)> opened_;
 };
 
 }  // namespace grosr::sys

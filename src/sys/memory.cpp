@@ -55,7 +55,7 @@ service::service(device d, const options& o)
       options_(completed(d, o)),
       batch_(0),
       copies_(d.is_cuda() || options_.use_arena),
-      descriptors_(options_.descriptors),
+      descriptors_(options_.descriptors, options_.threads + 1),
       waiting_(nullptr, [](unsigned char* p) { std::free(p); }),
       rate_(options_.calls_per_second),
       printed_(options_.print_to),
