@@ -1,0 +1,17 @@
+# OpenMP and Vectorscan (or Hyperscan, whose interface it has) are there to be compared with.
+# ThreadSanitizer does not know how GCC's OpenMP synchronizes.
+if(NOT GROSR_SANITIZE MATCHES "thread")
+  find_package(OpenMP QUIET COMPONENTS CXX)
+endif()
+if(OpenMP_CXX_FOUND)
+  target_compile_definitions(app_wordcount PRIVATE GROSR_HAS_OPENMP=1)
+  target_compile_options(app_wordcount PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>")
+  target_link_libraries(app_wordcount PRIVATE ${OpenMP_CXX_LIBRARIES})
+  if(PkgConfig_FOUND)
+    pkg_check_modules(VECTORSCAN QUIET IMPORTED_TARGET libhs)
+  endif()
+  if(VECTORSCAN_FOUND)
+    target_compile_definitions(app_wordcount PRIVATE GROSR_HAS_VECTORSCAN=1)
+    target_link_libraries(app_wordcount PRIVATE PkgConfig::VECTORSCAN)
+  endif()
+endif()
