@@ -16,6 +16,7 @@ SHORT = {
     "spawn": (["6", "--repeats", "2"], 3),
     "syscalls": (["--repeats", "1"], 9),
     "syscalls-sweep": (["--repeats", "1"], 30),
+    "syscalls-fuzz": (["1", "1"], 1),
     "priority": (["20", "--repeats", "10"], 4),
     "soak": (["1"], 1),
     "pair-of-programs": (["6"], 1),

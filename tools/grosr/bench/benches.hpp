@@ -40,6 +40,7 @@ void bench_priority(session& s);
 void bench_soak(session& s);
 void bench_syscalls(session& s);
 void bench_syscalls_sweep(session& s);
+void bench_syscalls_fuzz(session& s);
 void bench_pair(session& s);
 void bench_pair_child(session& s);
 
