@@ -37,6 +37,27 @@ bool goes_around(long number) {
     case SYS_process_madvise:
     case SYS_ioctl:
     case SYS_fcntl:
+    // Of the whole process, or of the machine, whoever made it.
+    case SYS_shmget:
+    case SYS_shmat:
+    case SYS_shmctl:
+    case SYS_shmdt:
+    case SYS_mlockall:
+    case SYS_munlockall:
+    case SYS_migrate_pages:
+    case SYS_move_pages:
+    case SYS_pkey_alloc:
+    case SYS_pkey_free:
+#ifdef SYS_mseal
+    case SYS_mseal:
+#endif
+    case SYS_io_setup:
+    case SYS_io_destroy:
+    case SYS_io_submit:
+    case SYS_io_getevents:
+    case SYS_io_pgetevents:
+    case SYS_io_cancel:
+    case SYS_fanotify_init:  // its events open files
       return true;
     default:
       return false;
@@ -65,10 +86,39 @@ std::uint32_t most_of_value(long number) {
   return number == SYS_getsockopt ? option_bytes : name_bytes;
 }
 
+bool is_pipe(long number) {
+#ifdef SYS_pipe
+  if (number == SYS_pipe) return true;
+#endif
+  return number == SYS_pipe2;
+}
+
+bool is_select(long number) {
+#ifdef SYS_select
+  if (number == SYS_select) return true;
+#endif
+  return number == SYS_pselect6;
+}
+
 bool is_memory_of_host(long number) {
   return number == SYS_munmap || number == SYS_madvise || number == SYS_mprotect ||
          number == SYS_msync || number == SYS_mincore || number == SYS_mlock ||
-         number == SYS_munlock || number == SYS_mlock2;
+         number == SYS_munlock || number == SYS_mlock2 || number == SYS_pkey_mprotect ||
+#ifdef SYS_set_mempolicy_home_node
+         number == SYS_set_mempolicy_home_node ||
+#endif
+         number == SYS_mbind;
+}
+
+/// Calls that change what a file is by a descriptor, however that was opened.
+bool changes_file(long number) {
+  return number == SYS_fchmod || number == SYS_fchown || number == SYS_fsetxattr ||
+         number == SYS_fremovexattr;
+}
+
+bool is_open_for_writing(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
 }  // namespace
@@ -120,7 +170,8 @@ bool service::allows(const linux_call& info, const call_record& c) const {
       return true;
     case group::network:
       if (!p.network) return false;
-      if (c.number == SYS_socket) return is_socket_for_kernels(c.argument[0], c.argument[1]);
+      if (c.number == SYS_socket || c.number == SYS_socketpair)
+        return is_socket_for_kernels(c.argument[0], c.argument[1]);
       if (c.number == SYS_setsockopt || c.number == SYS_getsockopt)
         return !is_option_of_host(static_cast<int>(c.argument[1]), static_cast<int>(c.argument[2]));
       return true;
@@ -128,6 +179,9 @@ bool service::allows(const linux_call& info, const call_record& c) const {
       if (c.number == SYS_mmap)
         return (c.argument[2] & PROT_EXEC) == 0 &&
                (c.argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0;
+      if ((c.number == SYS_mprotect || c.number == SYS_pkey_mprotect) &&
+          (c.argument[2] & ~std::uint64_t{PROT_READ | PROT_WRITE}) != 0)
+        return false;
       return !is_memory_of_host(c.number) || mapped_.holds(c.argument[0], c.argument[1]);
     case group::process:
       return p.process;
@@ -275,6 +329,14 @@ long service::opened(long fd, bool waits) {
   return added;
 }
 
+/// Opens without waiting: a FIFO's other end may never come. Reads and writes of it wait as those
+/// of sockets do.
+long service::open_below(int directory, const char* path, int flags, std::uint64_t mode) {
+  const int made = (flags & O_PATH) != 0 ? flags : flags | O_NONBLOCK;
+  return opened(folders_->openat(directory, path, made, static_cast<unsigned>(mode)),
+                (flags & O_NONBLOCK) == 0);
+}
+
 /// Calls that take a path: below the policy's folders, or not at all.
 long service::call_path(service_thread& t, const call_record& c, const linux_call& info) {
   if (options_.policy.raw) return call_plain(info, c);
@@ -288,9 +350,7 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
   long bad = 0;
   switch (c.number) {
     case SYS_openat:
-      return (bad = text(1))
-                 ? bad
-                 : opened(f.openat(number(0), path, number(2), static_cast<unsigned>(a[3])));
+      return (bad = text(1)) ? bad : open_below(number(0), path, number(2), a[3]);
     case SYS_unlinkat:
       return (bad = text(1)) ? bad : f.unlinkat(number(0), path, number(2));
     case SYS_mkdirat:
@@ -318,11 +378,10 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
       return (bad = text(0)) ? bad : f.truncate(path, static_cast<off_t>(a[1]));
 #ifdef SYS_open
     case SYS_open:
-      return (bad = text(0)) ? bad : opened(f.open(path, number(1), static_cast<unsigned>(a[2])));
+      return (bad = text(0)) ? bad : open_below(AT_FDCWD, path, number(1), a[2]);
     case SYS_creat:
-      return (bad = text(0))
-                 ? bad
-                 : opened(f.open(path, O_CREAT | O_WRONLY | O_TRUNC, static_cast<unsigned>(a[1])));
+      return (bad = text(0)) ? bad
+                             : open_below(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, a[1]);
     case SYS_unlink:
       return (bad = text(0)) ? bad : f.unlink(path);
     case SYS_rmdir:
@@ -388,6 +447,13 @@ long service::call_plain(const linux_call& info, const call_record& c) {
     case SYS_eventfd2:
     case SYS_timerfd_create:
     case SYS_epoll_create1:
+    case SYS_inotify_init1:
+#ifdef SYS_memfd_secret
+    case SYS_memfd_secret:
+#endif
+#ifdef SYS_inotify_init
+    case SYS_inotify_init:
+#endif
 #ifdef SYS_eventfd
     case SYS_eventfd:
     case SYS_epoll_create:
@@ -396,6 +462,22 @@ long service::call_plain(const linux_call& info, const call_record& c) {
     default:
       break;
   }
+  return result;
+}
+
+/// A pipe, whose ends never block on the host's side: who would wait does so in the reactor.
+long service::call_pipe(const call_record& c) {
+  const int flags = c.number == SYS_pipe2 ? static_cast<int>(c.argument[1]) : 0;
+  if ((flags & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT)) != 0) return -EINVAL;
+  int ends[2];
+  if (::pipe2(ends, flags | O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
+  const bool waits = (flags & O_NONBLOCK) == 0;
+  const long first = opened(ends[0], waits), second = opened(ends[1], waits);
+  const long result = first < 0                                          ? first
+                      : second < 0                                       ? second
+                      : copy_out(c.argument[0], ends, sizeof ends) ? 0 : -EFAULT;
+  if (result < 0 && first >= 0) close(ends[0]);
+  if (result < 0 && second >= 0) close(ends[1]);
   return result;
 }
 
@@ -410,6 +492,9 @@ long service::call_linux(service_thread& t, const request& q) {
     result = close(static_cast<int>(c.argument[0]));
   } else if (allows(*info, c)) {
     result = check(*info, c, t.number);
+    if (result == 0 && changes_file(c.number) && !options_.policy.raw &&
+        !is_open_for_writing(static_cast<int>(c.argument[0])))
+      result = -EPERM;
     if (result == 0) result = make_allowed(t, q, *info);
     descriptors_.end_short(t.number);
   }
@@ -422,7 +507,10 @@ long service::make_allowed(service_thread& t, const request& q, const linux_call
   if (info.has_path) return call_path(t, c, info);
   if (waits_for_disk(c)) return call_disk(t, q, info);
   if (is_poll(c.number)) return call_poll(t, q, info);
+  if (is_pipe(c.number)) return call_pipe(c);
   if (c.number == SYS_nanosleep || c.number == SYS_clock_nanosleep) return call_sleep(t, q, info);
+  if (is_select(c.number) && c.argument[1] == 0 && c.argument[2] == 0 && c.argument[3] == 0)
+    return call_select(t, q, info);
   const bool waits =
       info.waits == waiting::other || c.number == SYS_socket ||
       (info.waits == waiting::peer && !(info.arguments[0].kind == argument_kind::descriptor &&

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,17 @@ void grow_table(std::uint32_t most) {
     if (last >= 0) ::close(last);
   }
   ::close(any);
+}
+
+/// Closing waits for nobody: what a socket still has to send is sent afterwards. (A time of 0, which
+/// resets the connection, does not wait.)
+void forget_linger(int fd) {
+  linger l{};
+  socklen_t bytes = sizeof l;
+  if (::getsockopt(fd, SOL_SOCKET, SO_LINGER, &l, &bytes) != 0 || l.l_onoff == 0 || l.l_linger == 0)
+    return;
+  l.l_onoff = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof l);
 }
 
 }  // namespace
@@ -109,10 +121,11 @@ void descriptors::release(int fd) {
 }
 
 void descriptors::end_of(int fd) {
-  const bool own = (word(fd).load(std::memory_order_relaxed) & granted) == 0;
+  const std::uint32_t w = word(fd).load(std::memory_order_relaxed);
   word(fd).store(0, std::memory_order_release);
-  if (!own) return;
+  if ((w & granted) != 0) return;
   open_.fetch_sub(1);
+  if ((w & regular) == 0) forget_linger(fd);
   ::close(fd);
 }
 

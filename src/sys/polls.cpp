@@ -157,7 +157,34 @@ long service::wait_for_any(waiting_call& w, std::optional<clock::time_point> unt
   return refused;
 }
 
-/// A sleep: a reply that comes when its time has come.
+/// A sleep: a reply that comes when its time has come, or at the end.
+long service::sleep_until(service_thread& t, const request& q, const linux_call& info,
+                          std::optional<clock::time_point> until) {
+  waiting_call& w = begin_waiting(t, q, info, {});
+  w.resume = [](waiter& self, wake why) {
+    auto& c = static_cast<waiting_call&>(self);
+    c.owner->end_waiting(c, why == wake::timed_out ? 0 : -ESHUTDOWN);
+    return true;
+  };
+  return waits_or(w, reactor_.wait(w, -1, 0, until));
+}
+
+/// select() of no descriptors sleeps.
+long service::call_select(service_thread& t, const request& q, const linux_call& info) {
+  const std::uint64_t at = q.call.argument[4];
+  if (at == 0) return sleep_until(t, q, info, {});
+  timespec span{};
+  if (!copy_in(&span, at, sizeof span)) return -EFAULT;
+  if (info.number != SYS_pselect6) {
+    if (span.tv_sec < 0 || span.tv_nsec < 0) return -EINVAL;
+    span.tv_sec += std::min(span.tv_nsec / 1'000'000, std::numeric_limits<long>::max() - span.tv_sec);
+    span.tv_nsec = span.tv_nsec % 1'000'000 * 1000;
+  }
+  if (!is_time(span)) return -EINVAL;
+  if (span_of(span).count() == 0) return 0;
+  return sleep_until(t, q, info, clock::now() + span_of(span));
+}
+
 long service::call_sleep(service_thread& t, const request& q, const linux_call& info) {
   const std::uint64_t* a = q.call.argument;
   const bool names_clock = info.number == SYS_clock_nanosleep;
@@ -167,10 +194,9 @@ long service::call_sleep(service_thread& t, const request& q, const linux_call& 
   auto span = span_of(given);
   if (names_clock) {
     const auto id = static_cast<clockid_t>(a[0]);
-    if (id != CLOCK_REALTIME && id != CLOCK_MONOTONIC && id != CLOCK_BOOTTIME && id != CLOCK_TAI) {
-      waiting_call& w = begin_waiting(t, q, info, {});
-      return waits_or(w, wait_on_thread(w));
-    }
+    // Those that stand while the program does nothing would hold a thread for ever.
+    if (id != CLOCK_REALTIME && id != CLOCK_MONOTONIC && id != CLOCK_BOOTTIME && id != CLOCK_TAI)
+      return -EOPNOTSUPP;
     timespec now{};
     if ((a[1] & TIMER_ABSTIME) != 0) {
       if (::clock_gettime(id, &now) != 0) return -errno;
@@ -178,13 +204,7 @@ long service::call_sleep(service_thread& t, const request& q, const linux_call& 
     }
   }
   if (span.count() <= 0) return 0;
-  waiting_call& w = begin_waiting(t, q, info, {});
-  w.resume = [](waiter& self, wake why) {
-    auto& c = static_cast<waiting_call&>(self);
-    c.owner->end_waiting(c, why == wake::timed_out ? 0 : -ESHUTDOWN);
-    return true;
-  };
-  return waits_or(w, reactor_.wait(w, -1, 0, clock::now() + span));
+  return sleep_until(t, q, info, clock::now() + span);
 }
 
 }  // namespace grosr::sys

@@ -125,8 +125,10 @@ class service {
   long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
+  long call_pipe(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
   long opened(long fd, bool waits = false);
+  long open_below(int directory, const char* path, int flags, std::uint64_t mode);
 
   // print.cpp
   void print(const call_record& c);
@@ -145,6 +147,7 @@ class service {
   long close(int fd);
   long wait_for_peer(waiting_call& w);
   long wait_on_thread(waiting_call& w);
+  long await_lock(const call_record& c);
   void end_waiting(waiting_call& w, long result, std::uint64_t ns = 0);
 
   // disk.cpp
@@ -159,6 +162,9 @@ class service {
   long look(polled& p);
   long tell(const polled& p, long ready);
   long wait_for_any(waiting_call& w, std::optional<reactor::clock::time_point> until);
+  long sleep_until(service_thread& t, const request& q, const linux_call& info,
+                   std::optional<reactor::clock::time_point> until);
+  long call_select(service_thread& t, const request& q, const linux_call& info);
   long call_sleep(service_thread& t, const request& q, const linux_call& info);
 
   const tick_length since_start_;

@@ -316,6 +316,10 @@ service::~service() {
   leave();
   // Kernels that still run get refusals, and can end.
   simt::wait_for_kernels(device_);
+  try {
+    drain(options_.exit_patience);  // what they wrote last without waiting for it
+  } catch (...) {
+  }
   ending_ = true;
   bell_.wake();
   {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 
 namespace grosr::sys {
 namespace {
+
+constexpr std::chrono::microseconds longest_pause{20000};
 
 long errno_or(long result) { return result < 0 ? -errno : result; }
 
@@ -245,10 +248,25 @@ long service::wait_for_peer(waiting_call& w) {
 long service::wait_on_thread(waiting_call& w) {
   w.act = [](job& self, turn how) {
     auto& c = static_cast<waiting_call&>(self);
-    c.owner->end_waiting(
-        c, how == turn::stopped ? -ESHUTDOWN : c.owner->call_plain(*c.info, c.made.call));
+    const long result = how == turn::stopped             ? -ESHUTDOWN
+                        : c.info->number == SYS_flock ? c.owner->await_lock(c.made.call)
+                                                      : c.owner->call_plain(*c.info, c.made.call);
+    c.owner->end_waiting(c, result);
   };
   return workers_.submit(w);
+}
+
+/// flock() of a thread that looks again and again: who has the lock may never give it back.
+long service::await_lock(const call_record& c) {
+  const int fd = static_cast<int>(c.argument[0]);
+  const std::uint64_t tried[] = {c.argument[0], c.argument[1] | LOCK_NB, 0, 0, 0, 0};
+  for (auto pause = std::chrono::microseconds(50);; pause = std::min(2 * pause, longest_pause)) {
+    const long result = linux_result(SYS_flock, tried);
+    if (result != -EWOULDBLOCK || (c.argument[1] & LOCK_NB) != 0) return result;
+    if (stopping_.load(std::memory_order_relaxed)) return -ESHUTDOWN;
+    if (descriptors_.is_closing(fd)) return -EBADF;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 void service::end_waiting(waiting_call& w, long result, std::uint64_t ns) {
