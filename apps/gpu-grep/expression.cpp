@@ -20,7 +20,6 @@ expression_ptr make(expression::kind what, std::vector<expression_ptr> parts = {
   return e;
 }
 
-
 symbol_set set_of(int (*is)(int)) {
   symbol_set s;
   for (unsigned c = 0; c < 128; ++c) s[c] = is(static_cast<int>(c)) != 0;

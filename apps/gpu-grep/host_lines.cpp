@@ -18,8 +18,7 @@ constexpr std::size_t block = 256 * 1024;
 
 int open_file(const tool::file_list& list, std::uint32_t file) {
   const tool::source_file& f = list.files[file];
-  const int folder =
-      ::open(list.trees[f.tree].folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const int folder = ::open(list.trees[f.tree].folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return -1;
   const int fd = ::openat(folder, f.below.c_str(), tool::open_flags);
   const int error = errno;
@@ -37,9 +36,11 @@ bool read_line(int file, std::uint64_t offset, const line_automaton_ref& lines, 
     const ssize_t n = ::pread(file, buffer.data(), block, static_cast<off_t>(offset));
     if (n <= 0) return lines.accepts(state);
     const char* begin = buffer.data();
-    const auto* newline = static_cast<const char*>(std::memchr(begin, '\n', static_cast<std::size_t>(n)));
+    const auto* newline =
+        static_cast<const char*>(std::memchr(begin, '\n', static_cast<std::size_t>(n)));
     const char* end = newline != nullptr ? newline : begin + n;
-    for (const char* c = begin; c < end; ++c) state = lines.step(state, static_cast<unsigned char>(*c));
+    for (const char* c = begin; c < end; ++c)
+      state = lines.step(state, static_cast<unsigned char>(*c));
     text.append(begin, end);
     if (newline != nullptr) return lines.accepts(state);
     offset += static_cast<std::uint64_t>(n);

@@ -184,8 +184,7 @@ line_automaton::line_automaton(const expression& e) : column(256, 0) {
   const auto number_of = [&](places s) -> std::uint32_t {
     if (sets.matches(s)) return 0;
     shorten(s);
-    const auto [known, fresh] =
-        number.try_emplace(s, static_cast<std::uint32_t>(states.size()));
+    const auto [known, fresh] = number.try_emplace(s, static_cast<std::uint32_t>(states.size()));
     if (fresh) {
       if (states.size() == most_states)
         throw tool::usage_error(

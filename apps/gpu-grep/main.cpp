@@ -38,8 +38,7 @@ class printer {
     if (r.error != 0) complain(name, r.error);
     found_ |= r.matches != 0;
     const tool::source_tree& tree = list_.trees[list_.files[file].tree];
-    const bool named =
-        !o_.without_names && (o_.with_names || many_ || !tree.is_file);
+    const bool named = !o_.without_names && (o_.with_names || many_ || !tree.is_file);
     if (o_.names_only) {
       if (r.matches != 0) write(name + "\n");
     } else if (o_.count) {
@@ -90,7 +89,8 @@ int run(options& o) {
     return o.include.empty();
   };
   const bool here = o.words.empty();
-  const tool::file_list list = tool::list_files(here ? std::vector<std::string>{""} : o.words, included);
+  const tool::file_list list =
+      tool::list_files(here ? std::vector<std::string>{""} : o.words, included);
   printer out(o, list);
   out.several_operands(o.words.size() > 1);
   for (const tool::unreadable& f : list.failures) out.complain(f.path, f.error);
@@ -117,8 +117,9 @@ int main(int argc, char** argv) {
       "gpu-grep"};
   options o;
   program.set_help_flag("--help", "Print this");
-  program.add_option("PATTERN PATH...", o.words,
-                     "What to search for, and where; without a path here, without a pattern with -e")
+  program
+      .add_option("PATTERN PATH...", o.words,
+                  "What to search for, and where; without a path here, without a pattern with -e")
       ->type_name("");
   program.add_option("-e", o.patterns, "A pattern; may be given several times")
       ->type_name("PATTERN")

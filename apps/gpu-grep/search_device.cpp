@@ -78,10 +78,11 @@ struct searcher::state {
     search_files::usage u{};
     used.copy_from({&u, 1});
     const line_automaton_ref a{next.data(), column.data(), lines.start, lines.accepting};
-    simt::launch<most_threads, 1>(stream, grid,
-                 search_files{server.ref(), work.ref(), a, windows.data(), place_bytes,
-                              what == wanted::lines, numbers, states.data(), records.data(),
-                              texts.data(), records.size(), texts.size(), used.data()});
+    simt::launch<most_threads, 1>(
+        stream, grid,
+        search_files{server.ref(), work.ref(), a, windows.data(), place_bytes,
+                     what == wanted::lines, numbers, states.data(), records.data(), texts.data(),
+                     records.size(), texts.size(), used.data()});
     tool::wait_asleep(stream, work);
     states.copy_to(h.states);
     used.copy_to({&u, 1});
@@ -165,8 +166,7 @@ std::vector<file_result> searcher::search(std::span<const std::uint32_t> files, 
     }
     if (again.size() == pending.size()) {  // no run will do
       for (const std::uint32_t i : again)
-        results[i] =
-            search_on_host(state_->list, files[i], state_->lines.ref(), what, numbers);
+        results[i] = search_on_host(state_->list, files[i], state_->lines.ref(), what, numbers);
       again.clear();
     }
     pending = std::move(again);

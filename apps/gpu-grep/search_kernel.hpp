@@ -19,7 +19,7 @@ struct search_files {
   std::uint64_t record_room, text_room;
   struct usage {
     std::uint64_t records, text;
-  }* used;
+  } * used;
 
   GROSR_DEVICE void operator()() const {
     const std::uint32_t warps = simt::block_size() / simt::warp_size;
@@ -86,8 +86,8 @@ struct search_files {
     const std::uint32_t own = number == 0 ? 0 : 1;
     const std::uint32_t own_end = bytes < own + stride ? bytes : own + stride;
     const std::uint32_t each = own_end <= own ? 0 : (own_end - own + 31) / 32;
-    window_part part{text, bytes, own + lane * each, own + (lane + 1) * each, number == 0,
-                     bytes < window_bytes};
+    window_part part{
+        text, bytes, own + lane * each, own + (lane + 1) * each, number == 0, bytes < window_bytes};
     if (part.own_end > own_end) part.own_end = own_end;
     part_result r;
     r.zero = each_line(part, lines, [&](std::uint32_t, std::uint32_t b, std::uint32_t e, bool hit) {
@@ -104,8 +104,7 @@ struct search_files {
     const std::uint32_t zero = simt::ballot(simt::full_mask, r.zero);
     const std::uint32_t busy = simt::ballot(simt::full_mask, r.matches != 0 || r.reported != 0);
     const bool counts_lines = wants_numbers && (number != 0 || bytes == window_bytes);
-    if (lane == 0 && zero != 0)
-      word(state[file].flags).fetch_or(file_state::binary, simt::relaxed);
+    if (lane == 0 && zero != 0) word(state[file].flags).fetch_or(file_state::binary, simt::relaxed);
     if (busy != 0 || counts_lines) report(file, number, at, part, r, counts_lines);
     simt::sync_warp();
   }
@@ -115,7 +114,8 @@ struct search_files {
     const unsigned lane = simt::lane_id();
     std::uint32_t sum = mine;
     for (unsigned step = 1; step < simt::warp_size; step *= 2) {
-      const std::uint32_t other = simt::shuffle(simt::full_mask, sum, lane >= step ? lane - step : 0);
+      const std::uint32_t other =
+          simt::shuffle(simt::full_mask, sum, lane >= step ? lane - step : 0);
       if (lane >= step) sum += other;
     }
     all = simt::shuffle(simt::full_mask, sum, simt::warp_size - 1);
@@ -166,7 +166,8 @@ struct search_files {
         const std::uint64_t text = text_at == record::no_text ? text_at : text_at + first_byte;
         *to++ = {file, number, first_line + line, e - b, at + b, text};
         if (text != record::no_text)
-          for (std::uint32_t i = b; i < e; ++i) texts[text + i - b] = static_cast<char>(part.text[i]);
+          for (std::uint32_t i = b; i < e; ++i)
+            texts[text + i - b] = static_cast<char>(part.text[i]);
         first_byte += e - b;
       }
     });

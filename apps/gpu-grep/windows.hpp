@@ -1,7 +1,8 @@
 // How lanes search a window of a file, and what they tell the host.
 //
-//   file      │ window 0      │ window 1      │ ...      stride bytes each: the lines that begin there
-//   reads     │ window 0 ··········│                     window_bytes: a line may go on so far
+//   file      │ window 0      │ window 1      │ ...      stride bytes each: the lines that begin
+//   there reads     │ window 0 ··········│                     window_bytes: a line may go on so
+//   far
 //                            │ window 1 ··········│      from the byte before: does a line begin?
 //
 // A lane takes the lines that begin in its part of the window. A line that goes on behind what was
@@ -24,7 +25,8 @@ struct record {
   std::uint32_t line;   ///< of the window, from 0; or how many
   std::uint32_t bytes;  ///< or too_long, or line_count
   std::uint64_t offset;
-  std::uint64_t text;  ///< where it is in the device's memory of texts, or no_text: there was no room
+  std::uint64_t
+      text;  ///< where it is in the device's memory of texts, or no_text: there was no room
 };
 
 /// By file.

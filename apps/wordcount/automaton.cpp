@@ -47,8 +47,7 @@ automaton::automaton(const std::vector<std::string>& given) : column(256, 0) {
     order.push_back(at);
     const std::uint32_t back = trie[at].fallback;
     if (at != 0)
-      trie[at].words.insert(trie[at].words.end(), trie[back].words.begin(),
-                            trie[back].words.end());
+      trie[at].words.insert(trie[at].words.end(), trie[back].words.begin(), trie[back].words.end());
     for (unsigned k = 0; k < columns; ++k) {
       std::uint32_t& to = trie[at].to[k];
       const std::uint32_t otherwise = at == 0 ? 0 : trie[back].to[k];

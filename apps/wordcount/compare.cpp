@@ -37,8 +37,8 @@ outcome measure(tool::session& s, std::unique_ptr<counter> by) {
 std::string difference(const question& q, const outcome& a, const outcome& b) {
   for (std::size_t i = 0; i < q.words.size(); ++i)
     if (a.last.counts[i] != b.last.counts[i])
-      return tool::one_line(q.words[i]) + " " + tool::grouped(a.last.counts[i]) + " times, but by " +
-             b.name + " " + tool::grouped(b.last.counts[i]);
+      return tool::one_line(q.words[i]) + " " + tool::grouped(a.last.counts[i]) +
+             " times, but by " + b.name + " " + tool::grouped(b.last.counts[i]);
   if (a.last.bytes != b.last.bytes)
     return tool::grouped(a.last.bytes) + " bytes, but by " + b.name + " " +
            tool::grouped(b.last.bytes);

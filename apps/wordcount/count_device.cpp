@@ -87,8 +87,7 @@ struct count_files {
       const auto size = static_cast<std::uint64_t>(about->st_size);
       const std::uint64_t windows = size <= overlap ? 0 : (size - overlap + stride - 1) / stride;
       constexpr std::uint64_t most = 0xfffffff0u;
-      end = windows <= first ? first
-                             : static_cast<std::uint32_t>(windows < most ? windows : most);
+      end = windows <= first ? first : static_cast<std::uint32_t>(windows < most ? windows : most);
       const std::uint32_t left = work.hand_out(number, first, end);
       end = left == end ? first : end;
     }
@@ -100,7 +99,8 @@ struct count_files {
                           totals& mine) const {
     simt::sync_warp();
     if (bytes > own) {
-      const std::uint32_t each = ((bytes - own + simt::warp_size - 1) / simt::warp_size + 15) & ~15u;
+      const std::uint32_t each =
+          ((bytes - own + simt::warp_size - 1) / simt::warp_size + 15) & ~15u;
       const std::uint32_t begin = own + each * simt::lane_id();
       const std::uint32_t end = begin + each < bytes ? begin + each : bytes;
       const std::uint32_t from = begin < overlap ? 0 : begin - overlap;
@@ -182,8 +182,8 @@ class device_counter final : public counter {
     const automaton_ref words{next_.data(),  column_.data(),       first_word_.data(),
                               words_.data(), automaton_.accepting, automaton_.row_shift};
     simt::launch<most_threads, 1>(stream_, grid_,
-                 count_files{server_.ref(), work_.ref(), words, windows_.data(), place_bytes,
-                             error_.data(), all_.data()});
+                                  count_files{server_.ref(), work_.ref(), words, windows_.data(),
+                                              place_bytes, error_.data(), all_.data()});
     tool::wait_asleep(stream_, work_);
     all_.copy_to({&t, 1});
     error_.copy_to(error);

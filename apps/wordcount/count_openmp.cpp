@@ -25,9 +25,11 @@ class openmp_counter final : public counter {
       files_.read(
           threads_, a, [] { return counts{}; },
           [&](counts& mine, const unsigned char* text, std::uint32_t bytes, std::uint32_t own) {
-            words.scan(automaton_ref::start, text, bytes, [&](std::uint32_t i, std::uint32_t state) {
-              if (i >= own) words.each_word(state, [&](std::uint8_t word) { ++mine[word]; });
-            });
+            words.scan(automaton_ref::start, text, bytes,
+                       [&](std::uint32_t i, std::uint32_t state) {
+                         if (i >= own)
+                           words.each_word(state, [&](std::uint8_t word) { ++mine[word]; });
+                       });
           },
           [&](const counts& mine) {
             for (unsigned i = 0; i < most_words; ++i) a.counts[i] += mine[i];

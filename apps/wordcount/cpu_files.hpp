@@ -38,7 +38,7 @@ class cpu_files {
     std::mutex shares_lock, done_lock;
     const auto files = static_cast<std::int64_t>(list_.files.size());
     std::uint64_t bytes = 0;
-#pragma omp parallel num_threads(static_cast<int>(threads)) reduction(+ : bytes)
+#pragma omp parallel num_threads(static_cast <int>(threads)) reduction(+ : bytes)
     {
       auto matcher = make();
       std::vector<unsigned char> window(window_bytes);
@@ -87,7 +87,8 @@ class cpu_files {
   static void cut(int fd, std::uint32_t file, std::vector<share>& shares, std::mutex& lock) {
     struct stat about {};
     if (::fstat(fd, &about) != 0) return;
-    const auto end = static_cast<std::uint32_t>(static_cast<std::uint64_t>(about.st_size) / stride + 1);
+    const auto end =
+        static_cast<std::uint32_t>(static_cast<std::uint64_t>(about.st_size) / stride + 1);
     const std::lock_guard guard(lock);
     for (std::uint32_t w = windows_a_share; w < end; w += windows_a_share)
       shares.push_back({file, w, w + windows_a_share});

@@ -103,9 +103,7 @@ int main(int argc, char** argv) {
       "The GPU opens, reads and counts.",
       "wordcount"};
   options o;
-  program.add_option("TREE", o.trees, "Folders and files")
-      ->required()
-      ->type_name("");
+  program.add_option("TREE", o.trees, "Folders and files")->required()->type_name("");
   program.add_option("--words", o.words, "The words, one a line, at most 64; else 64 usual ones")
       ->type_name("FILE");
   program.add_option("--device", o.device, "cuda:N or host:N; the best present by default")

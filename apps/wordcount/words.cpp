@@ -12,14 +12,16 @@ namespace grosr::wordcount {
 namespace {
 
 const std::vector<std::string> usual{
-    "include",  "define",   "struct",    "return",    "static",   "const",    "unsigned", "typedef",
-    "template", "typename", "namespace", "class",     "public",   "private",  "virtual",  "operator",
-    "import",   "self",     "lambda",    "yield",     "except",   "raise",    "assert",   "global",
-    "switch",   "default",  "break",     "continue",  "while",    "sizeof",   "volatile", "extern",
-    "inline",   "register", "enum",      "union",     "double",   "float",    "signed",   "short",
-    "kernel",   "device",   "buffer",    "memory",    "thread",   "mutex",    "atomic",   "socket",
-    "version",  "license",  "copyright", "TODO",      "FIXME",    "error",    "warning",  "deprecated",
-    "string",   "vector",   "iterator",  "allocator", "pointer",  "address",  "length",   "offset"};
+    "include", "define",    "struct",   "return",    "static",  "const",    "unsigned",
+    "typedef", "template",  "typename", "namespace", "class",   "public",   "private",
+    "virtual", "operator",  "import",   "self",      "lambda",  "yield",    "except",
+    "raise",   "assert",    "global",   "switch",    "default", "break",    "continue",
+    "while",   "sizeof",    "volatile", "extern",    "inline",  "register", "enum",
+    "union",   "double",    "float",    "signed",    "short",   "kernel",   "device",
+    "buffer",  "memory",    "thread",   "mutex",     "atomic",  "socket",   "version",
+    "license", "copyright", "TODO",     "FIXME",     "error",   "warning",  "deprecated",
+    "string",  "vector",    "iterator", "allocator", "pointer", "address",  "length",
+    "offset"};
 
 }  // namespace
 

@@ -380,8 +380,7 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
     case SYS_open:
       return (bad = text(0)) ? bad : open_below(AT_FDCWD, path, number(1), a[2]);
     case SYS_creat:
-      return (bad = text(0)) ? bad
-                             : open_below(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, a[1]);
+      return (bad = text(0)) ? bad : open_below(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, a[1]);
     case SYS_unlink:
       return (bad = text(0)) ? bad : f.unlink(path);
     case SYS_rmdir:
@@ -473,9 +472,10 @@ long service::call_pipe(const call_record& c) {
   if (::pipe2(ends, flags | O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
   const bool waits = (flags & O_NONBLOCK) == 0;
   const long first = opened(ends[0], waits), second = opened(ends[1], waits);
-  const long result = first < 0                                          ? first
-                      : second < 0                                       ? second
-                      : copy_out(c.argument[0], ends, sizeof ends) ? 0 : -EFAULT;
+  const long result = first < 0                                    ? first
+                      : second < 0                                 ? second
+                      : copy_out(c.argument[0], ends, sizeof ends) ? 0
+                                                                   : -EFAULT;
   if (result < 0 && first >= 0) close(ends[0]);
   if (result < 0 && second >= 0) close(ends[1]);
   return result;

@@ -24,15 +24,16 @@ void grow_table(std::uint32_t most) {
   const int any = ::open("/", O_PATH | O_CLOEXEC);
   if (any < 0) return;
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 64) {
-    const int last = ::fcntl(
-        any, F_DUPFD_CLOEXEC, static_cast<int>(std::min<rlim_t>({most, limit.rlim_cur - 64, 16384})));
+    const int last =
+        ::fcntl(any, F_DUPFD_CLOEXEC,
+                static_cast<int>(std::min<rlim_t>({most, limit.rlim_cur - 64, 16384})));
     if (last >= 0) ::close(last);
   }
   ::close(any);
 }
 
-/// Closing waits for nobody: what a socket still has to send is sent afterwards. (A time of 0, which
-/// resets the connection, does not wait.)
+/// Closing waits for nobody: what a socket still has to send is sent afterwards. (A time of 0,
+/// which resets the connection, does not wait.)
 void forget_linger(int fd) {
   linger l{};
   socklen_t bytes = sizeof l;
@@ -78,8 +79,7 @@ long descriptors::add(int fd, bool waits) {
 }
 
 void descriptors::grant(int fd) {
-  if (fd >= 0 && fd < end)
-    word(fd).store(known | granted | kind_of(fd), std::memory_order_release);
+  if (fd >= 0 && fd < end) word(fd).store(known | granted | kind_of(fd), std::memory_order_release);
 }
 
 std::optional<descriptors::use> descriptors::acquire(int fd) {

@@ -69,20 +69,14 @@ class descriptors {
   }
 
   /// Whether it goes around the page cache: all that is read and written waits for the disk.
-  bool is_direct(int fd) const {
-    return (word(fd).load(std::memory_order_relaxed) & direct) != 0;
-  }
+  bool is_direct(int fd) const { return (word(fd).load(std::memory_order_relaxed) & direct) != 0; }
 
   /// Whether what is written to it waits for the disk.
-  bool is_synced(int fd) const {
-    return (word(fd).load(std::memory_order_relaxed) & synced) != 0;
-  }
+  bool is_synced(int fd) const { return (word(fd).load(std::memory_order_relaxed) & synced) != 0; }
 
   /// Whether its file system reads what is in the page cache without waiting for the rest, as far
   /// as is known. A call uses it.
-  bool tells_cached(int fd) const {
-    return (word(fd).load(std::memory_order_relaxed) & mute) == 0;
-  }
+  bool tells_cached(int fd) const { return (word(fd).load(std::memory_order_relaxed) & mute) == 0; }
   void tells_no_cached(int fd) { word(fd).fetch_or(mute, std::memory_order_relaxed); }
 
   /// Whether a call on it is to wait where it says that it would block.

@@ -177,7 +177,8 @@ long service::call_select(service_thread& t, const request& q, const linux_call&
   if (!copy_in(&span, at, sizeof span)) return -EFAULT;
   if (info.number != SYS_pselect6) {
     if (span.tv_sec < 0 || span.tv_nsec < 0) return -EINVAL;
-    span.tv_sec += std::min(span.tv_nsec / 1'000'000, std::numeric_limits<long>::max() - span.tv_sec);
+    span.tv_sec +=
+        std::min(span.tv_nsec / 1'000'000, std::numeric_limits<long>::max() - span.tv_sec);
     span.tv_nsec = span.tv_nsec % 1'000'000 * 1000;
   }
   if (!is_time(span)) return -EINVAL;

@@ -248,7 +248,7 @@ long service::wait_for_peer(waiting_call& w) {
 long service::wait_on_thread(waiting_call& w) {
   w.act = [](job& self, turn how) {
     auto& c = static_cast<waiting_call&>(self);
-    const long result = how == turn::stopped             ? -ESHUTDOWN
+    const long result = how == turn::stopped          ? -ESHUTDOWN
                         : c.info->number == SYS_flock ? c.owner->await_lock(c.made.call)
                                                       : c.owner->call_plain(*c.info, c.made.call);
     c.owner->end_waiting(c, result);

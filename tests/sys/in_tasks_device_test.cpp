@@ -74,7 +74,7 @@ TEST_P(calls_in_tasks, of_every_width_are_made_once) {
 
 // A task that waits starts its call, leaves the token in memory and spawns what is left of it.
 struct message {
-  token<granularity::lane, 1, true> call;
+  token<granularity::lane, 1, bulk::bytes> call;
   std::uint64_t text;
   std::int64_t result;
 };

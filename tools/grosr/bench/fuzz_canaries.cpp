@@ -74,8 +74,10 @@ std::string mapping_at(const void* at) {
     std::uint64_t begin = 0, end = 0;
     char permissions[8] = {};
     if (std::sscanf(line.c_str(), "%lx-%lx %7s", &begin, &end, permissions) == 3) {
-      if (address >= begin && address < end) found = permissions;
-      else if (!found.empty()) break;
+      if (address >= begin && address < end)
+        found = permissions;
+      else if (!found.empty())
+        break;
     } else if (!found.empty() && line.starts_with("VmFlags")) {
       return found + line;
     }
@@ -115,8 +117,8 @@ canaries::canaries() {
               ::open((top_ + "/out").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
               ::open((top_ + "/out/secret").c_str(), O_RDWR | O_CLOEXEC),
               ::eventfd(5, EFD_CLOEXEC | EFD_NONBLOCK)};
-  pages_ = static_cast<unsigned char*>(::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE,
-                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  pages_ = static_cast<unsigned char*>(
+      ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   for (std::size_t i = 0; i < pages * page; i += 8) std::memcpy(pages_ + i, &magic, 8);
   ::mprotect(pages_ + 3 * page, page, PROT_READ);
 
@@ -125,8 +127,7 @@ canaries::canaries() {
       IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF;
   for (const char* d : {"/out", "/out/d"})
     ::inotify_add_watch(events_, (top_ + d).c_str(), changes | IN_OPEN | IN_ACCESS);
-  for (const char* d : {"/ro", "/ro/d"})
-    ::inotify_add_watch(events_, (top_ + d).c_str(), changes);
+  for (const char* d : {"/ro", "/ro/d"}) ::inotify_add_watch(events_, (top_ + d).c_str(), changes);
   before_ = look();
 }
 
@@ -160,19 +161,77 @@ void canaries::furnish() {
 
 fuzz::path_list canaries::paths() const {
   fuzz::path_list p;
-  p.inside = {"a",   "b",   "c",     "d/a",   "d/b",  "d",    "d/e",  "d/e/f", "./a", "d/../b",
-              "e",   "f",   "d/e/g", "inner", rw() + "/a", rw() + "/d", ro() + "/file", ro() + "/d",
-              ro() + "/d/file", ro() + "/new", "g", ".", "fifo"};
-  p.strange = {"", "a/", "a/b", "nothing/x", "d/", "//", "./././a", "link", "linked/secret", "linked",
-               "linked/d/inner", "d/far", "fds/0", "fds/3", "loop", "user.x", "security.x",
-               std::string(255, 'n'), std::string(256, 'n'), std::string(4095, '/'),
-               std::string(4096, 'p'), std::string(5119, 'p'), std::string("a\0b", 3), "\xff\xfe"};
+  p.inside = {"a",
+              "b",
+              "c",
+              "d/a",
+              "d/b",
+              "d",
+              "d/e",
+              "d/e/f",
+              "./a",
+              "d/../b",
+              "e",
+              "f",
+              "d/e/g",
+              "inner",
+              rw() + "/a",
+              rw() + "/d",
+              ro() + "/file",
+              ro() + "/d",
+              ro() + "/d/file",
+              ro() + "/new",
+              "g",
+              ".",
+              "fifo"};
+  p.strange = {"",
+               "a/",
+               "a/b",
+               "nothing/x",
+               "d/",
+               "//",
+               "./././a",
+               "link",
+               "linked/secret",
+               "linked",
+               "linked/d/inner",
+               "d/far",
+               "fds/0",
+               "fds/3",
+               "loop",
+               "user.x",
+               "security.x",
+               std::string(255, 'n'),
+               std::string(256, 'n'),
+               std::string(4095, '/'),
+               std::string(4096, 'p'),
+               std::string(5119, 'p'),
+               std::string("a\0b", 3),
+               "\xff\xfe"};
   const std::string out = top_ + "/out";
-  p.outside = {"..", "../out/secret", "../out", "../out/new", "d/../../out/secret", "/", "/etc/passwd",
-               out, out + "/secret", out + "/new", out + "/d", out + "/d/inner",
-               rw() + "/../out/secret", "/proc/self/environ", "/proc/self/mem", "/proc/self/maps",
-               fmt::format("/proc/self/fd/{}", private_[0]), fmt::format("/dev/fd/{}", private_[6]),
-               "/proc/self/cwd", "/dev/shm", "/sys", top_, top_ + "/ro/../out/secret",
+  p.outside = {"..",
+               "../out/secret",
+               "../out",
+               "../out/new",
+               "d/../../out/secret",
+               "/",
+               "/etc/passwd",
+               out,
+               out + "/secret",
+               out + "/new",
+               out + "/d",
+               out + "/d/inner",
+               rw() + "/../out/secret",
+               "/proc/self/environ",
+               "/proc/self/mem",
+               "/proc/self/maps",
+               fmt::format("/proc/self/fd/{}", private_[0]),
+               fmt::format("/dev/fd/{}", private_[6]),
+               "/proc/self/cwd",
+               "/dev/shm",
+               "/sys",
+               top_,
+               top_ + "/ro/../out/secret",
                "d/e/../../../out/d"};
   return p;
 }
@@ -210,7 +269,8 @@ canaries::facts canaries::look() const {
   f["alarm"] = fmt::format("{} {}", t.it_value.tv_sec, t.it_interval.tv_sec);
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    for (const char* key : {"Umask", "Uid", "Gid", "Groups", "SigIgn", "SigCgt", "CapEff", "CapPrm"})
+    for (const char* key :
+         {"Umask", "Uid", "Gid", "Groups", "SigIgn", "SigCgt", "CapEff", "CapPrm"})
       if (line.starts_with(key)) f[key] = line;
   return f;
 }

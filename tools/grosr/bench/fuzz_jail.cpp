@@ -33,31 +33,86 @@ void say(const std::string& text) {
 }
 
 void caught(int signal, siginfo_t* info, void*) {
-  end_with(signal == SIGSYS
-               ? fmt::format("a call was made that the policy must deny: number {}", info->si_syscall)
-               : fmt::format("crashed: signal {} at {}", signal, info->si_addr));
+  end_with(signal == SIGSYS ? fmt::format("a call was made that the policy must deny: number {}",
+                                          info->si_syscall)
+                            : fmt::format("crashed: signal {} at {}", signal, info->si_addr));
 }
 
 // Calls that no policy of the fuzzer allows, and that this program has no use for itself.
 const std::vector<unsigned>& forbidden() {
   static const std::vector<unsigned> all{
-      SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_ptrace, SYS_chdir, SYS_fchdir, SYS_chroot,
-      SYS_pivot_root, SYS_umask, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
-      SYS_setresgid, SYS_setfsuid, SYS_setfsgid, SYS_setgroups, SYS_setsid, SYS_setpgid,
-      SYS_personality, SYS_reboot, SYS_kexec_load, SYS_mount, SYS_umount2, SYS_swapon, SYS_swapoff,
-      SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_sethostname, SYS_setdomainname,
-      SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_bpf, SYS_quotactl,
-      SYS_acct, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_unshare, SYS_setns, SYS_capset,
-      SYS_setitimer, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_open_by_handle_at, SYS_dup3,
-      SYS_remap_file_pages, SYS_userfaultfd, SYS_perf_event_open, SYS_syslog, SYS_vhangup,
+      SYS_execve,
+      SYS_execveat,
+      SYS_kill,
+      SYS_tkill,
+      SYS_ptrace,
+      SYS_chdir,
+      SYS_fchdir,
+      SYS_chroot,
+      SYS_pivot_root,
+      SYS_umask,
+      SYS_setuid,
+      SYS_setgid,
+      SYS_setreuid,
+      SYS_setregid,
+      SYS_setresuid,
+      SYS_setresgid,
+      SYS_setfsuid,
+      SYS_setfsgid,
+      SYS_setgroups,
+      SYS_setsid,
+      SYS_setpgid,
+      SYS_personality,
+      SYS_reboot,
+      SYS_kexec_load,
+      SYS_mount,
+      SYS_umount2,
+      SYS_swapon,
+      SYS_swapoff,
+      SYS_init_module,
+      SYS_finit_module,
+      SYS_delete_module,
+      SYS_sethostname,
+      SYS_setdomainname,
+      SYS_settimeofday,
+      SYS_clock_settime,
+      SYS_adjtimex,
+      SYS_clock_adjtime,
+      SYS_bpf,
+      SYS_quotactl,
+      SYS_acct,
+      SYS_keyctl,
+      SYS_add_key,
+      SYS_request_key,
+      SYS_unshare,
+      SYS_setns,
+      SYS_capset,
+      SYS_setitimer,
+      SYS_rt_sigqueueinfo,
+      SYS_rt_tgsigqueueinfo,
+      SYS_open_by_handle_at,
+      SYS_dup3,
+      SYS_remap_file_pages,
+      SYS_userfaultfd,
+      SYS_perf_event_open,
+      SYS_syslog,
+      SYS_vhangup,
 #ifdef SYS_fork
-      SYS_fork, SYS_vfork, SYS_alarm, SYS_dup2, SYS_setrlimit, SYS_iopl, SYS_ioperm,
+      SYS_fork,
+      SYS_vfork,
+      SYS_alarm,
+      SYS_dup2,
+      SYS_setrlimit,
+      SYS_iopl,
+      SYS_ioperm,
 #endif
 #ifdef SYS_close_range
       SYS_close_range,
 #endif
 #ifdef SYS_pidfd_getfd
-      SYS_pidfd_getfd, SYS_pidfd_open, SYS_pidfd_send_signal,
+      SYS_pidfd_getfd,
+      SYS_pidfd_open,
+      SYS_pidfd_send_signal,
 #endif
   };
   return all;

@@ -62,8 +62,8 @@ void fuzz_peers::run(std::uint64_t seed) {
     if ((all[1].revents & POLLIN) != 0) {
       sockaddr_in from{};
       socklen_t bytes = sizeof from;
-      const ssize_t n = ::recvfrom(udp_, some.data(), some.size(), 0,
-                                   reinterpret_cast<sockaddr*>(&from), &bytes);
+      const ssize_t n =
+          ::recvfrom(udp_, some.data(), some.size(), 0, reinterpret_cast<sockaddr*>(&from), &bytes);
       if (n >= 0 && dice() % 4 != 0)
         ::sendto(udp_, some.data(), static_cast<std::size_t>(n), MSG_NOSIGNAL,
                  reinterpret_cast<sockaddr*>(&from), bytes);

@@ -1,6 +1,6 @@
-// `grosr bench syscalls-fuzz`: kernels make random calls, right and wrong ones, of servers that come
-// and go; what they must not reach is watched. A finding ends the program with exit code 1 and the
-// last calls of every lane; the round's seed replays it, as far as threads allow.
+// `grosr bench syscalls-fuzz`: kernels make random calls, right and wrong ones, of servers that
+// come and go; what they must not reach is watched. A finding ends the program with exit code 1 and
+// the last calls of every lane; the round's seed replays it, as far as threads allow.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -108,10 +108,11 @@ struct plan_of_round {
     return fmt::format(
         "round seed {}: {}, {}, {}, {} blocks of {}, {} threads, {} shards of {}, chunks {} {} {}, "
         "patience {} ms, {} descriptors, ends: {}",
-        seed, denied ? "nothing allowed" : "a folder and the network", hostile ? "hostile" : "checked",
-        arena ? "through the arena" : "in place", grid.blocks, grid.threads, options.threads,
-        options.shards, options.records, options.chunks[0], options.chunks[1], options.chunks[2],
-        options.patience.count(), options.descriptors, ends[static_cast<unsigned>(end)]);
+        seed, denied ? "nothing allowed" : "a folder and the network",
+        hostile ? "hostile" : "checked", arena ? "through the arena" : "in place", grid.blocks,
+        grid.threads, options.threads, options.shards, options.records, options.chunks[0],
+        options.chunks[1], options.chunks[2], options.patience.count(), options.descriptors,
+        ends[static_cast<unsigned>(end)]);
   }
 };
 
@@ -318,8 +319,7 @@ void fuzzer::sum(const fuzz::outcome& o) {
   all_.printed += o.printed;
   all_.checked += o.checked;
   all_.refused += o.refused;
-  for (unsigned i = 0; i < static_cast<unsigned>(fuzz::op::count); ++i)
-    all_.by_op[i] += o.by_op[i];
+  for (unsigned i = 0; i < static_cast<unsigned>(fuzz::op::count); ++i) all_.by_op[i] += o.by_op[i];
 }
 
 void fuzzer::report(session& s, double seconds, std::uint64_t first_seed) const {
@@ -350,7 +350,8 @@ void fuzzer::report(session& s, double seconds, std::uint64_t first_seed) const 
       .set("host_growth_bytes", growth)
       .check(rounds_ != 0 && all_.calls != 0, "nothing was called")
       .check(rounds_ < 50 || never.empty(), "never called:" + never)
-      .check(growth < 64 << 20, "the program grew by " + grouped(static_cast<std::uint64_t>(growth)))
+      .check(growth < 64 << 20,
+             "the program grew by " + grouped(static_cast<std::uint64_t>(growth)))
       .note("no crash, hang, leak, wrong result or escape; any ends the run");
   s.out.add(r);
 }

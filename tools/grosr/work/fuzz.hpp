@@ -14,24 +14,77 @@ namespace grosr::tool::fuzz {
 
 /// What is called.
 enum class op : std::uint8_t {
-  nothing, add, throws, throws_other, missing, raw, print, open, openat, close, pread, pwrite,
-  read, write, lseek, fstat, ftruncate, fsync, fallocate, unlink, rename, mkdir, getdents, socket,
-  bind, listen, connect, accept, sendto, send, recvfrom, recv, shutdown, setsockopt, getsockopt,
-  getsockname, getpeername, poll, mmap, munmap, madvise, clock_gettime, nanosleep, getrandom,
-  getrusage, count,
+  nothing,
+  add,
+  throws,
+  throws_other,
+  missing,
+  raw,
+  print,
+  open,
+  openat,
+  close,
+  pread,
+  pwrite,
+  read,
+  write,
+  lseek,
+  fstat,
+  ftruncate,
+  fsync,
+  fallocate,
+  unlink,
+  rename,
+  mkdir,
+  getdents,
+  socket,
+  bind,
+  listen,
+  connect,
+  accept,
+  sendto,
+  send,
+  recvfrom,
+  recv,
+  shutdown,
+  setsockopt,
+  getsockopt,
+  getsockname,
+  getpeername,
+  poll,
+  mmap,
+  munmap,
+  madvise,
+  clock_gettime,
+  nanosleep,
+  getrandom,
+  getrusage,
+  count,
   check = 100,  ///< a write, and a read of what was written
 };
 
 /// By whom, and how.
 enum class form : std::uint8_t {
-  lane, lane_started, lane_attempt, lane_attempt_started, warp, warp_started, warp_attempt, block,
-  block_started, block_producer, block_consumer, block_consumer_started, grid_producer,
-  grid_consumer, grid_started, count,
+  lane,
+  lane_started,
+  lane_attempt,
+  lane_attempt_started,
+  warp,
+  warp_started,
+  warp_attempt,
+  block,
+  block_started,
+  block_producer,
+  block_consumer,
+  block_consumer_started,
+  grid_producer,
+  grid_consumer,
+  grid_started,
+  count,
 };
 
 /// What becomes of a started call.
 enum class fate : std::uint8_t { wait, test, drop };
-
 
 /// One call, as its caller noted it; the result is `running` until it has ended.
 struct step {
@@ -41,7 +94,8 @@ struct step {
   fate how;
   std::uint8_t padding;
   std::int64_t result;
-  std::uint64_t a[4];  ///< the call's own: number and arguments, or descriptor, flags, bytes, offset
+  std::uint64_t
+      a[4];  ///< the call's own: number and arguments, or descriptor, flags, bytes, offset
 };
 inline constexpr std::int64_t running = INT64_MIN;
 inline constexpr std::uint32_t steps_a_lane = 16;
@@ -92,13 +146,13 @@ struct grounds {
   std::uint64_t seed = 0;
   simt::shape grid{2, 64};
   std::uint32_t phases = 64;
-  bool hostile = false;   ///< also other callers' descriptors and bytes; nothing is checked then
-  bool in_place = false;  ///< the server looks at no pointers
-  bool denied = false;    ///< the policy allows nothing
-  std::uint64_t canary = 0;           ///< bytes that no call may bring
-  std::vector<int> files;             ///< granted, one a warp: for writes that are checked
-  std::vector<int> strangers;         ///< the program's own
-  std::vector<std::uint64_t> foreign; ///< addresses of the program's own memory
+  bool hostile = false;      ///< also other callers' descriptors and bytes; nothing is checked then
+  bool in_place = false;     ///< the server looks at no pointers
+  bool denied = false;       ///< the policy allows nothing
+  std::uint64_t canary = 0;  ///< bytes that no call may bring
+  std::vector<int> files;    ///< granted, one a warp: for writes that are checked
+  std::vector<int> strangers;          ///< the program's own
+  std::vector<std::uint64_t> foreign;  ///< addresses of the program's own memory
   std::uint16_t tcp_port = 0, udp_port = 0;
 };
 
@@ -106,8 +160,8 @@ struct grounds {
 struct outcome {
   std::uint64_t calls, errors, waits_lost, printed, checked, refused;
   std::uint64_t by_op[static_cast<unsigned>(op::count)];
-  std::uint64_t wrong;      ///< results that cannot be
-  std::uint32_t wrong_lane; ///< the first of them
+  std::uint64_t wrong;       ///< results that cannot be
+  std::uint32_t wrong_lane;  ///< the first of them
   std::uint32_t wrong_kind;
   std::uint64_t wrong_number;  ///< of the call
   std::int64_t wrong_result;

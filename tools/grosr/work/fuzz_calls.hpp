@@ -70,15 +70,19 @@ GROSR_DEVICE GROSR_NOINLINE long make_rare(const Caller& c, const drawn& d) {
     case op::shutdown:
       return end(c, sys::shutdown(c, d.fd, d.flags % 4), d);
     case op::getsockopt:
-      return end(c, sys::getsockopt(c, d.fd, d.flags, static_cast<int>(d.number), m.option,
-                                    &m.option_length), d);
+      return end(
+          c,
+          sys::getsockopt(c, d.fd, d.flags, static_cast<int>(d.number), m.option, &m.option_length),
+          d);
     case op::getsockname:
       return end(c, sys::getsockname(c, d.fd, &m.name, &m.length), d);
     case op::getpeername:
       return end(c, sys::getpeername(c, d.fd, &m.name, &m.length), d);
     case op::mmap:
-      return end(c, sys::mmap(c, reinterpret_cast<void*>(d.a[0]), d.bytes,
-                              static_cast<int>(d.mode), d.flags, d.fd, d.offset), d);
+      return end(c,
+                 sys::mmap(c, reinterpret_cast<void*>(d.a[0]), d.bytes, static_cast<int>(d.mode),
+                           d.flags, d.fd, d.offset),
+                 d);
     case op::munmap:
       return end(c, sys::munmap(c, reinterpret_cast<void*>(d.a[0]), d.bytes), d);
     case op::madvise:
@@ -174,13 +178,17 @@ GROSR_DEVICE GROSR_NOINLINE long make(const Caller& c, const drawn& d) {
     case op::rename:
       return end(c, sys::rename(c, d.path, d.other), d);
     case op::sendto:
-      return end(c, sys::sendto(c, d.fd, d.buffer, d.bytes, d.flags, &m.name,
-                                static_cast<socklen_t>(d.number)), d);
+      return end(c,
+                 sys::sendto(c, d.fd, d.buffer, d.bytes, d.flags, &m.name,
+                             static_cast<socklen_t>(d.number)),
+                 d);
     case op::recvfrom:
       return end(c, sys::recvfrom(c, d.fd, d.buffer, d.bytes, d.flags, &m.name, &m.length), d);
     case op::setsockopt:
-      return end(c, sys::setsockopt(c, d.fd, d.flags, static_cast<int>(d.number), m.option,
-                                    m.option_length), d);
+      return end(
+          c,
+          sys::setsockopt(c, d.fd, d.flags, static_cast<int>(d.number), m.option, m.option_length),
+          d);
     case op::poll:
       return end(c, sys::poll(c, m.polled, d.bytes, d.flags), d);
     case op::getrandom:

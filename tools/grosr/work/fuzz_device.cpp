@@ -10,7 +10,13 @@ namespace grosr::tool::fuzz {
 namespace {
 
 enum wrong : std::uint32_t {
-  right, out_of_range, too_many_bytes, got_outside, other_result, other_bytes, secret_bytes,
+  right,
+  out_of_range,
+  too_many_bytes,
+  got_outside,
+  other_result,
+  other_bytes,
+  secret_bytes,
 };
 
 struct fuzz_kernel {
@@ -73,8 +79,7 @@ struct fuzz_kernel {
   /// A descriptor goes where others find it; what was there is closed.
   GROSR_DEVICE void keep(dice& d, lane_memory& m, std::uint32_t fd) const {
     std::uint32_t& place = w.held[simt::block_id() * held_a_block + d.below(held_a_block)];
-    const std::uint32_t old =
-        simt::atomic_ref<std::uint32_t>(place).exchange(fd, simt::relaxed);
+    const std::uint32_t old = simt::atomic_ref<std::uint32_t>(place).exchange(fd, simt::relaxed);
     if (old == none) return;
     m.stale = old;
     sys::close(sys, static_cast<int>(old));
@@ -190,8 +195,7 @@ struct fuzz_kernel {
     // What is closed is nobody's then, mostly.
     if (c.what == op::close && !d.chance(8)) {
       std::uint32_t& place = w.held[simt::block_id() * held_a_block + d.below(held_a_block)];
-      c.fd = static_cast<int>(
-          simt::atomic_ref<std::uint32_t>(place).exchange(none, simt::relaxed));
+      c.fd = static_cast<int>(simt::atomic_ref<std::uint32_t>(place).exchange(none, simt::relaxed));
       m->stale = static_cast<std::uint32_t>(c.fd);
     }
     return c;
@@ -258,8 +262,8 @@ struct fuzz_kernel {
   GROSR_DEVICE void by_grid(const Caller& c, form who, dice d, dice all) const {
     const std::uint32_t warps = simt::grid_size() * (simt::block_size() / 32);
     drawn& place = w.agreed[2 * warps + simt::block_id()];
-    const op some[] = {op::nothing, op::add, op::openat, op::pread, op::pwrite, op::raw, op::print,
-                       op::getrandom, op::close, op::fstat, op::rename, op::read};
+    const op some[] = {op::nothing, op::add,       op::openat, op::pread, op::pwrite, op::raw,
+                       op::print,   op::getrandom, op::close,  op::fstat, op::rename, op::read};
     step* s = nullptr;
     if (simt::thread_id() == 0) {
       place = draw<Caller>(d, true);
@@ -352,8 +356,7 @@ struct fuzz_kernel {
       case 1:
         return lanes_turn(dice::of(d.next(), simt::lane_id()));
       case 2:  // some lanes only, while the others do something else
-        if ((d.next() >> simt::lane_id() & 1) != 0)
-          lanes_turn(dice::of(d.next(), simt::lane_id()));
+        if ((d.next() >> simt::lane_id() & 1) != 0) lanes_turn(dice::of(d.next(), simt::lane_id()));
         return;
       case 3: {
         const auto mask = static_cast<std::uint32_t>(d.next()) | 1;
@@ -451,9 +454,9 @@ struct place_counter {
     std::uint64_t found = 0;
     const auto look = [&](const std::uint32_t* words, std::uint32_t count) {
       for (std::uint32_t i = self; i < count; i += all)
-        found += simt::popcount(
-            simt::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(words[i]))
-                .load(simt::acquire));
+        found +=
+            simt::popcount(simt::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(words[i]))
+                               .load(simt::acquire));
     };
     // Words of slots, then detached ones, then chunks: see sys/layout.hpp. Only the first block
     // looks, after it has reclaimed.

@@ -134,14 +134,14 @@ class drawer {
     if (kind == 2) return static_cast<int>(m_->stale);
     if (kind == 3 && w_.hostile) return static_cast<int>(d_.below(256));
     const std::uint32_t block = kind == 4 ? d_.below(simt::grid_size()) : simt::block_id();
-    return static_cast<int>(simt::atomic_ref<std::uint32_t>(
-                                w_.held[block * held_a_block + d_.below(held_a_block)])
-                                .load(simt::relaxed));
+    return static_cast<int>(
+        simt::atomic_ref<std::uint32_t>(w_.held[block * held_a_block + d_.below(held_a_block)])
+            .load(simt::relaxed));
   }
 
   GROSR_DEVICE std::uint64_t length(std::uint64_t most) {
-    const std::uint32_t usual[] = {0,   1,    8,    15,   16,    17,    64,    255,
-                                   256, 257,  512,  4096, 4097,  65535, 65536, 65537};
+    const std::uint32_t usual[] = {0,   1,   8,   15,   16,   17,    64,    255,
+                                   256, 257, 512, 4096, 4097, 65535, 65536, 65537};
     const std::uint64_t n = d_.chance(4) ? d_.next() % (most + 1) : usual[d_.below(16)];
     return n < most ? n : most;
   }
@@ -160,8 +160,7 @@ class drawer {
                                   : w_.inside + w_.strange + d_.below(w_.outside);
     outside = kind >= 12;
     if (d_.chance(200)) return nullptr;
-    const char* all =
-        d_.chance(2) ? w_.paths : w_.shared_paths;
+    const char* all = d_.chance(2) ? w_.paths : w_.shared_paths;
     return all + std::size_t{i} * path_room;
   }
   GROSR_DEVICE const char* shared_path() {
@@ -176,9 +175,9 @@ class drawer {
   GROSR_DEVICE int flags() {
     if (d_.chance(8)) return static_cast<int>(d_.next());
     const int usual[] = {O_RDONLY, O_WRONLY, O_RDWR, O_RDWR};
-    const int more[] = {0,          O_CREAT,    O_CREAT | O_EXCL,        O_TRUNC, O_APPEND,
-                        O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY, O_PATH,     O_TMPFILE,
-                        O_CREAT,    O_CREAT,    0,           O_NOATIME,  O_CREAT, O_DIRECTORY};
+    const int more[] = {0,          O_CREAT,     O_CREAT | O_EXCL, O_TRUNC,    O_APPEND, O_NOFOLLOW,
+                        O_NONBLOCK, O_DIRECTORY, O_PATH,           O_TMPFILE,  O_CREAT,  O_CREAT,
+                        0,          O_NOATIME,   O_CREAT,          O_DIRECTORY};
     return usual[d_.below(4)] | more[d_.below(16)];
   }
 
@@ -330,7 +329,8 @@ class drawer {
 GROSR_DEVICE inline void drawer::fill(drawn& c, bool other_outside) {
   const bool is_path = c.what == op::open || c.what == op::openat || c.what == op::unlink ||
                        c.what == op::rename || c.what == op::mkdir;
-  c.outside = is_path && c.path != nullptr && (c.outside || (c.what == op::rename && other_outside));
+  c.outside =
+      is_path && c.path != nullptr && (c.outside || (c.what == op::rename && other_outside));
   switch (c.what) {
     case op::raw:
       fill_raw(c);
@@ -373,7 +373,9 @@ GROSR_DEVICE inline void drawer::fill(drawn& c, bool other_outside) {
     case op::send:
     case op::recv:
     case op::recvfrom:
-      c.flags = d_.chance(3) ? MSG_DONTWAIT : d_.chance(4) ? static_cast<int>(1u << d_.below(31)) : 0;
+      c.flags = d_.chance(3)   ? MSG_DONTWAIT
+                : d_.chance(4) ? static_cast<int>(1u << d_.below(31))
+                               : 0;
       m_->length = d_.chance(8) ? d_.below(300) : 128;
       if (m_->length > 128 && w_.in_place) m_->length = 128;
       break;
@@ -386,7 +388,8 @@ GROSR_DEVICE inline void drawer::fill(drawn& c, bool other_outside) {
       break;
     case op::setsockopt:
     case op::getsockopt: {
-      const int levels[] = {SOL_SOCKET, SOL_SOCKET, IPPROTO_TCP, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP};
+      const int levels[] = {SOL_SOCKET, SOL_SOCKET,   IPPROTO_TCP,
+                            IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP};
       c.flags = levels[d_.below(6)];
       c.number = d_.below(d_.chance(4) ? 256 : 64);
       if (d_.chance(8)) c.flags = SOL_SOCKET, c.number = SO_LINGER;

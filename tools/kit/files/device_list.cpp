@@ -21,8 +21,7 @@ void grow(simt::buffer<T>& b, const device& d, std::size_t count) {
 
 sys::options reading_options(const file_list& list, const device& d, unsigned threads) {
   sys::options o;
-  for (const source_tree& t : list.trees)
-    o.policy.folders.push_back({t.folder, sys::access::read});
+  for (const source_tree& t : list.trees) o.policy.folders.push_back({t.folder, sys::access::read});
   o.threads = threads;
   o.descriptors = 4096;  // more than there are warps that read
   if (threads == 0 && d.is_cuda())
@@ -72,7 +71,7 @@ void device_list::rewind() {
 }
 
 file_work_ref device_list::ref() const {
-  return {names_.data(), name_.data(),  files_,         most_ranges,
+  return {names_.data(), name_.data(),  files_,        most_ranges,
           range_.data(), ready_.data(), counts_.data()};
 }
 

@@ -10,8 +10,8 @@ namespace grosr::tool {
 
 /// What was given: a folder with all below it, or one file.
 struct source_tree {
-  std::string given;      ///< as it is shown; "" for a folder whose files are shown without it
-  std::string folder;     ///< absolute, without links; of a file: the folder that it is in
+  std::string given;   ///< as it is shown; "" for a folder whose files are shown without it
+  std::string folder;  ///< absolute, without links; of a file: the folder that it is in
   bool is_file = false;
 };
 

@@ -30,7 +30,7 @@ struct file_work_ref {
   std::uint32_t* ready;  ///< by range
   struct counters {
     std::uint32_t ticket, begun, handed_out, stop;
-  }* counts;
+  } * counts;
 
   GROSR_DEVICE static simt::atomic_ref<std::uint32_t> at(std::uint32_t& word) {
     return simt::atomic_ref<std::uint32_t>(word);
