@@ -96,7 +96,7 @@ def compares():
     with tempfile.TemporaryDirectory(prefix="grosr-echo-") as folder:
         path = os.path.join(folder, "echo.json")
         code, out, err = run("echo", "compare", "--device", "host:0", "--bytes", "64", "--threads", "1", "--clients",
-                             "1", "--repeats", "1", "--seconds", "0.1", "--json", path)
+                             "1", "--repeats", "1", "--seconds", "0.5", "--json", path)
         check(code == 0, f"compare: exit code {code}: {out} {err}")
         with open(path, encoding="utf-8") as file:
             rows = json.load(file)["rows"]

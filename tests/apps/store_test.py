@@ -200,7 +200,7 @@ def drives_and_compares():
     with tempfile.TemporaryDirectory(prefix="grosr-store-") as folder:
         path = os.path.join(folder, "store.json")
         code, out, err = run("store", "compare", "--device", "host:0", "--bytes", "100", "--threads", "1", "--clients",
-                             "1", "--pipeline", "4", "--repeats", "1", "--seconds", "0.1", "--json", path)
+                             "1", "--pipeline", "4", "--repeats", "1", "--seconds", "0.5", "--json", path)
         check(code == 0, f"compare: exit code {code}: {out} {err}")
         with open(path, encoding="utf-8") as file:
             rows = json.load(file)["rows"]
