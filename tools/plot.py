@@ -165,7 +165,7 @@ def figure(title, panels, columns):
     width = columns * cell
     entries, x, y = [], 16.0, 50.0
     for i, label in enumerate(order):
-        needed = 46 + 6.6 * len(label)
+        needed = 48 + 7.3 * len(label)
         if x + needed > width and x > 16:
             x, y = 16.0, y + 20
         line = i % len(LINES)
