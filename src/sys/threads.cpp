@@ -93,7 +93,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   t.batch.clear();
   std::uint64_t until = 0, light = 0;
   unsigned weight = 0, popped = 0;
-  bool left = false;
+  bool left = false, takes_time = false;
   const std::uint32_t shift = static_cast<std::uint32_t>(std::countr_zero(shards_.size()));
   const bool refuses = stopping_.load(std::memory_order_relaxed);
   for (;;) {
@@ -117,7 +117,9 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       q.thread = t.number;
       q.epoch = epoch;
       if (kind == call_print) print(q.call);  // in the order of records
-      weight += chosen || is_light(q) ? 1 : usual_batch;
+      const bool light_call = is_light(q);
+      takes_time = takes_time || !light_call;
+      weight += chosen || light_call ? 1 : usual_batch;
       return weight < most ? queue::pop_result::more : queue::pop_result::last;
     });
     if (window == 0 || weight >= most || t.batch.empty() || left) break;
@@ -132,7 +134,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   lock.unlock();
   // What waits may wait in any shard, and this thread has calls to make first.
   if (!left && resting_.load(std::memory_order_relaxed) != 0 &&
-      (more || (weight >= usual_batch && something_waits())))
+      (more || (takes_time && something_waits())))
     wake_one();
   if (light != 0) t.counts.add(call_nothing, light, refuses ? light : 0, 0, 0);
   if (popped != 0) count(t.counts.batches);
