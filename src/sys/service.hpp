@@ -64,6 +64,7 @@ struct alignas(128) service_thread {
   std::vector<request> batch;
   double light_ns = 0;  ///< what a call takes that takes no time
   std::uint32_t looks = 0;
+  unsigned cached = 0;              ///< reads in a row that found all in the page cache
   bool left = false;                ///< records that must wait: see lets_in()
   std::vector<std::uint64_t> seen;  ///< by shard: records taken from it, at the last look at all
   std::array<std::array<char, PATH_MAX>, 2>

@@ -163,6 +163,61 @@ TEST_P(uring, is_not_used_for_files_that_cannot_be_tried) {
   EXPECT_EQ(again.waited, (lanes + 3) * 2u);  // writes and syncs
 }
 
+// One lane reads the file's first 8 bytes again and again.
+struct read_often {
+  server_ref sys;
+  int file, times;
+  std::int64_t* wrong;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() != 0) return;
+    unsigned char to[8];
+    for (int i = 0; i < times; ++i) {
+      const bool right = pread(sys, file, to, 8, 0) == 8 && to[7] == byte_at(7);
+      if (!right) ++*wrong;
+    }
+  }
+};
+
+std::atomic<bool> is_slow{false};
+
+TEST_P(uring, is_not_thought_of_while_all_is_cached) {
+  own_folder folder;
+  folder.write("data", sample(8));
+  const int file = ::open(folder.file("data").c_str(), O_RDONLY | O_CLOEXEC);
+  auto wrong = make<std::int64_t>(1);
+  wrong.copy_from(std::vector<std::int64_t>{0});
+  {
+    options o = options_for(folder);
+    o.threads = 1;
+    server s(where(), o);
+    s.grant(file);
+    const while_faulty here([](long number, std::uint64_t*) -> long {
+      if (number == SYS_preadv2) ++tries;
+      if (is_slow && number == SYS_pread64) ::usleep(1000);
+      return 0;
+    });
+    const auto tries_of = [&](int times) {
+      tries = 0;
+      run(1, 32, read_often{s.ref(), file, times, wrong.data()});
+      return tries.load();
+    };
+    is_slow = true;
+    tries_of(2);
+    is_slow = false;
+    EXPECT_GE(tries_of(100), 100u);
+    tries_of(5000);  // now and then one is slow by chance
+    unsigned least = 100;
+    for (int i = 0; i < 20; ++i) least = std::min(least, tries_of(100));
+    EXPECT_EQ(least, 0u);
+    is_slow = true;
+    EXPECT_GE(tries_of(3), 1u);
+    is_slow = false;
+    EXPECT_GE(tries_of(100), 90u);
+  }
+  EXPECT_EQ(contents(wrong)[0], 0);
+  ::close(file);
+}
+
 std::atomic<std::uint32_t> turn{0}, interrupted{0}, shortened{0}, refused{0};
 
 long make_trouble(long number, std::uint64_t* a) {

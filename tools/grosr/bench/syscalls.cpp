@@ -198,18 +198,13 @@ void disk_rows(session& s) {
           wrong += last.wrong;
           return last.us;
         });
-        const sys::statistics told = server.statistics();
         row r(name);
         r.rate(us, "calls", static_cast<double>(last.calls))
             .set("gb_per_s", static_cast<double>(f.bytes()) / us.median() / 1e3)
-            .set("waited_percent", told.calls.empty()
-                                       ? 0
-                                       : 100 * static_cast<double>(told.waited) /
-                                             static_cast<double>(told.calls[0].calls))
             .check(wrong == 0, grouped(wrong) + " calls were short or brought other bytes")
             .limit("64 threads of the CPU", "gb_per_s", disk)
             .baseline("one thread of the CPU", "gb_per_s", alone);
-        if (told.by_ring == 0 && io_uring) r.note("there is no io_uring here");
+        if (io_uring && server.statistics().by_ring == 0) r.note("there is no io_uring here");
         s.out.add(r);
       }
   }
