@@ -44,6 +44,8 @@ void service::run(service_thread& t) {
       idle_since = 0;
     }
   }
+  // No kernel runs any more; what the last ones wrote and did not wait for is taken.
+  while (serve(t) != 0 || something_waits()) simt::host::relax();
 }
 
 /// Looks once at the thread's own shards (every so manieth) and those whose thread rests; now and
@@ -318,10 +320,6 @@ service::~service() {
   leave();
   // Kernels that still run get refusals, and can end.
   simt::wait_for_kernels(device_);
-  try {
-    drain(options_.exit_patience);  // what they wrote last without waiting for it
-  } catch (...) {
-  }
   ending_ = true;
   bell_.wake();
   {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <condition_variable>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -24,6 +25,22 @@ namespace grosr::tool {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// What each thread of the program does: its name, and the number and arguments of the system call
+/// that it is in.
+std::string threads() {
+  std::string text;
+  std::error_code ignored;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+    for (const char* file : {"comm", "syscall", "wchan"}) {
+      std::string line;
+      std::getline(std::ifstream(task.path() / file), line);
+      text += (text.empty() || text.back() == '\n' ? "thread " : ", ") + line;
+    }
+    text += "\n";
+  }
+  return text;
+}
 
 /// Ends the program when something takes longer than was said.
 class watchdog {
@@ -48,7 +65,7 @@ class watchdog {
     std::unique_lock lock(lock_);
     while (!ends_) {
       changed_.wait_for(lock, 100ms);
-      if (!ends_ && clock::now() > until_) end_with(fmt::format("hangs: {}", what_));
+      if (!ends_ && clock::now() > until_) end_with(fmt::format("hangs: {}\n{}", what_, threads()));
     }
   }
   std::mutex lock_;

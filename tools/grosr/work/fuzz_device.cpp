@@ -30,7 +30,7 @@ struct fuzz_kernel {
     simt::atomic_ref<std::uint64_t>(to).fetch_add(1, simt::relaxed);
   }
 
-  GROSR_DEVICE void fault(wrong kind, const drawn& d, long result) const {
+  GROSR_DEVICE GROSR_NOINLINE void fault(wrong kind, const drawn& d, long result) const {
     if (simt::atomic_ref<std::uint64_t>(w.out->wrong).fetch_add(1, simt::relaxed) != 0) return;
     w.out->wrong_kind = kind;
     w.out->wrong_lane = lane();
@@ -40,7 +40,7 @@ struct fuzz_kernel {
     w.steps[simt::grid_size() * simt::block_size()] = w.steps[lane()];
   }
 
-  GROSR_DEVICE step& begin(form who, const drawn& d) const {
+  GROSR_DEVICE GROSR_NOINLINE step& begin(form who, const drawn& d) const {
     lane_steps& all = w.steps[lane()];
     const std::uint32_t turn = all.turns + 1;
     step& s = all.at[turn % steps_a_lane];
@@ -63,7 +63,8 @@ struct fuzz_kernel {
            o == op::getdents || o == op::getrandom;
   }
 
-  GROSR_DEVICE bool holds_secret(const unsigned char* at, std::uint64_t bytes) const {
+  GROSR_DEVICE GROSR_NOINLINE bool holds_secret(const unsigned char* at,
+                                                std::uint64_t bytes) const {
     if (bytes > 512) bytes = 512;
     std::uint64_t word = 0;
     for (std::uint64_t i = 0; i < bytes; ++i) {
@@ -77,7 +78,7 @@ struct fuzz_kernel {
   }
 
   /// A descriptor goes where others find it; what was there is closed.
-  GROSR_DEVICE void keep(dice& d, lane_memory& m, std::uint32_t fd) const {
+  GROSR_DEVICE GROSR_NOINLINE void keep(dice& d, lane_memory& m, std::uint32_t fd) const {
     std::uint32_t& place = w.held[simt::block_id() * held_a_block + d.below(held_a_block)];
     const std::uint32_t old = simt::atomic_ref<std::uint32_t>(place).exchange(fd, simt::relaxed);
     if (old == none) return;
@@ -86,7 +87,7 @@ struct fuzz_kernel {
   }
 
   /// One lane of those that made the call looks at what came of it.
-  GROSR_DEVICE void judge(dice& d, form who, const drawn& c, long result) const {
+  GROSR_DEVICE GROSR_NOINLINE void judge(dice& d, form who, const drawn& c, long result) const {
     count(w.out->calls);
     if (c.what < op::count) count(w.out->by_op[static_cast<unsigned>(c.what)]);
     if (result == -EINPROGRESS && who >= form::grid_producer) return;
@@ -188,9 +189,9 @@ struct fuzz_kernel {
     lane_memory* m = &w.lanes[lane()];
     drawer from(w, d, sys.where(), m, big);
     drawn c = from.call();
-    if ((!makes_all<Caller> && is_rare(c.what)) || (Caller::started && c.what == op::print)) {
-      c.what = op::nothing;
-      c.outside = false;
+    if (!makes_all<Caller> && !is_of_few(c.what)) {
+      c.outside = c.outside && c.what == op::open;
+      c.what = c.what == op::open ? op::openat : op::nothing;
     }
     // What is closed is nobody's then, mostly.
     if (c.what == op::close && !d.chance(8)) {
@@ -262,23 +263,20 @@ struct fuzz_kernel {
   GROSR_DEVICE void by_grid(const Caller& c, form who, dice d, dice all) const {
     const std::uint32_t warps = simt::grid_size() * (simt::block_size() / 32);
     drawn& place = w.agreed[2 * warps + simt::block_id()];
-    const op some[] = {op::nothing, op::add,       op::openat, op::pread, op::pwrite, op::raw,
-                       op::print,   op::getrandom, op::close,  op::fstat, op::rename, op::read};
+    const op some[] = {op::nothing, op::add, op::openat, op::pread,
+                       op::pwrite,  op::raw, op::poll,   op::recvfrom};
     step* s = nullptr;
     if (simt::thread_id() == 0) {
       place = draw<Caller>(d, true);
-      place.what = some[all.below(12)];
-      if (Caller::started && place.what == op::print) place.what = op::nothing;
+      place.what = some[all.below(8)];
       place.how = static_cast<fate>(all.below(3));
-      place.bytes = all.chance(4) ? 70000 : all.below(1000);
+      place.bytes = place.what == op::poll ? all.below(8) : all.chance(4) ? 70000 : all.below(1000);
       if (place.what == op::raw) place.number = SYS_getppid;
       place.outside = false;
-      place.marked = true;
       place.offset = 1;
       place.a[0] = all.next();
       place.a[1] = 7;
-      place.flags = place.what == op::openat ? O_RDONLY : 0;
-      if (place.what == op::close) place.fd = -1;
+      place.flags = 0;
       s = &begin(who, place);
     }
     simt::sync_block();
@@ -297,7 +295,7 @@ struct fuzz_kernel {
 
   /// Writes to the warp's own file, reads it again, and finds what it wrote.
   template <class Caller>
-  GROSR_DEVICE void check_file(const Caller& c, form who, dice d) const {
+  GROSR_DEVICE GROSR_NOINLINE void check_file(const Caller& c, form who, dice d) const {
     const std::uint32_t warp = lane() / 32;
     unsigned char* bytes = w.checked_bytes + std::size_t{warp} * warp_room + d.below(17);
     const std::uint32_t n = d.chance(2) ? 1 + d.below(300) : 1 + d.below(warp_room - 64);
@@ -336,7 +334,7 @@ struct fuzz_kernel {
     simt::sync_warp();
   }
 
-  GROSR_DEVICE void lanes_turn(dice lane_dice) const {
+  GROSR_DEVICE GROSR_NOINLINE void lanes_turn(dice lane_dice) const {
     switch (lane_dice.below(8)) {
       case 0:
       case 1:
@@ -350,7 +348,7 @@ struct fuzz_kernel {
     }
   }
 
-  GROSR_DEVICE void warps_turn(dice d) const {
+  GROSR_DEVICE GROSR_NOINLINE void warps_turn(dice d) const {
     switch (d.below(8)) {
       case 0:
       case 1:
@@ -379,7 +377,7 @@ struct fuzz_kernel {
     }
   }
 
-  GROSR_DEVICE void blocks_turn(dice d) const {
+  GROSR_DEVICE GROSR_NOINLINE void blocks_turn(dice d) const {
     switch (d.below(6)) {
       case 0:
         return by_block(sys.block(), form::block, d);
@@ -396,7 +394,7 @@ struct fuzz_kernel {
     }
   }
 
-  GROSR_DEVICE void grids_turn(std::uint32_t phase, dice d, dice all) const {
+  GROSR_DEVICE GROSR_NOINLINE void grids_turn(std::uint32_t phase, dice d, dice all) const {
     sys::grid_point* at = w.points + phase;
     switch (all.below(3)) {
       case 0:

@@ -102,7 +102,7 @@ class drawer {
     room_ = big ? warp_room : sizeof m->bytes;
   }
 
-  GROSR_DEVICE drawn call() {
+  GROSR_DEVICE GROSR_NOINLINE drawn call() {
     drawn c{};
     c.memory = m_;
     c.how = static_cast<fate>(d_.below(3));
@@ -124,7 +124,7 @@ class drawer {
   }
 
  private:
-  GROSR_DEVICE int descriptor() {
+  GROSR_DEVICE GROSR_NOINLINE int descriptor() {
     const std::uint32_t kind = d_.below(20);
     if (kind == 0) {
       const int usual[] = {-1, AT_FDCWD, 0, 1, 2, 0x7fffffff, 1 << 20, -4095};
@@ -187,7 +187,7 @@ class drawer {
   }
 
   /// Where bytes may lie that a raw call is told of; `w_.in_place`: only where they may.
-  GROSR_DEVICE std::uint64_t pointer() {
+  GROSR_DEVICE GROSR_NOINLINE std::uint64_t pointer() {
     const auto shared = reinterpret_cast<std::uint64_t>(w_.shared) + d_.below(4096);
     switch (d_.below(12)) {
       case 0:
@@ -235,7 +235,7 @@ class drawer {
     return kind == 7 ? 0 : random_pointer() & ~4095ull;
   }
 
-  GROSR_DEVICE std::uint64_t anything() {
+  GROSR_DEVICE GROSR_NOINLINE std::uint64_t anything() {
     switch (d_.below(8)) {
       case 0:
       case 1:
@@ -252,7 +252,7 @@ class drawer {
     }
   }
 
-  GROSR_DEVICE std::uint64_t argument(char kind) {
+  GROSR_DEVICE GROSR_NOINLINE std::uint64_t argument(char kind) {
     switch (kind) {
       case 'f':
         return static_cast<std::uint64_t>(std::int64_t{descriptor()});
