@@ -9,13 +9,27 @@
 namespace grosr::sys {
 namespace {
 
-// Unless the program has chosen: so many calls at once that take no time, or one that may.
+// Unless the program has chosen: so many calls at once that take no time.
 constexpr unsigned usual_batch = 32;
 
 /// Whether a call takes no time.
 bool is_light(const request& q) {
   if (q.call.number >= handler_base) return q.call.number >= own_base;
   return q.linux == nullptr || q.linux->waits == waiting::never;
+}
+
+/// How much of usual_batch a call is. Threads take several short ones at once; what moves much,
+/// runs the program's code or waits for who knows what is left to other threads.
+unsigned weight_of(const request& q) {
+  if (is_light(q)) return 1;
+  if (q.linux == nullptr || q.linux->waits == waiting::other) return usual_batch;
+  std::uint64_t bytes = 0;
+  for (unsigned i = 0; i < q.linux->count; ++i) {
+    const argument& a = q.linux->arguments[i];
+    if (a.kind == argument_kind::input_bytes || a.kind == argument_kind::output_bytes)
+      bytes = q.call.argument[a.from];
+  }
+  return static_cast<unsigned>(std::min<std::uint64_t>(4 + bytes / 4096, usual_batch));
 }
 
 // One in so many of them is timed, and stands for the others: reading the clock costs as much.
@@ -119,9 +133,9 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       q.thread = t.number;
       q.epoch = epoch;
       if (kind == call_print) print(q.call);  // in the order of records
-      const bool light_call = is_light(q);
-      takes_time = takes_time || !light_call;
-      weight += chosen || light_call ? 1 : usual_batch;
+      const unsigned weighs = weight_of(q);
+      takes_time = takes_time || weighs > 1;
+      weight += chosen ? 1 : weighs;
       return weight < most ? queue::pop_result::more : queue::pop_result::last;
     });
     if (window == 0 || weight >= most || t.batch.empty() || left) break;

@@ -61,8 +61,8 @@ class server {
   void grant(int descriptor);
 
   /// How many calls a thread takes at once at most (1 to 256; 0, as at the start: 32 of those that
-  /// take no time, or one that may), and how long it waits for so many. May change while kernels
-  /// run.
+  /// take no time, up to 8 of those that move a few bytes, one of those that may take long), and
+  /// how long it waits for so many. May change while kernels run.
   void coalesce(unsigned batch, std::chrono::nanoseconds window);
 
   /// Returns when every call is complete whose record was written before. Throws error(timed_out)

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "bench/benches.hpp"
@@ -210,6 +211,58 @@ void disk_rows(session& s) {
   }
 }
 
+/// What a CPU-bound program with so many threads makes a second.
+double compute(unsigned threads, double seconds) {
+  std::atomic<bool> ends{false};
+  std::atomic<std::uint64_t> all{0};
+  std::vector<std::thread> program;
+  const auto began = clock::now();
+  for (unsigned t = 0; t < threads; ++t)
+    program.emplace_back([&, t] {
+      std::uint64_t rounds = 0, x = t + 1;
+      for (; !ends.load(std::memory_order_relaxed); ++rounds)
+        for (int i = 0; i < 1000; ++i) x = x * 6364136223846793005ull + 1442695040888963407ull;
+      all += rounds + (x == 0 ? 1 : 0);
+    });
+  interrupt::sleep_for_seconds(seconds);
+  ends = true;
+  for (auto& t : program) t.join();
+  return static_cast<double>(all.load()) * 1e6 / microseconds_since(began);
+}
+
+void neighbour_row(session& s) {
+  const unsigned serving = s.sized(4u, 1u);
+  const unsigned others = std::max(std::thread::hardware_concurrency(), serving + 2) - serving - 1;
+  const sys::server server(s.where, with_threads(serving));
+  const simt::shape grid =
+      s.gpu() ? simt::shape{s.where.properties().sms * 4, 64} : simt::shape{1, 64};
+  std::uint64_t wrong = 0, calls = 0;
+  const std::string name = "a CPU-bound program on the other processors, while " +
+                           grouped(serving) + " serve all SMs: slower by";
+  const samples slower = s.repeat(name, {1, s.sized(5u, 3u), 6.0}, [&] {
+    const double seconds = s.sized(0.3, 0.05);
+    const double alone = compute(others, seconds);
+    std::atomic<bool> ends{false};
+    std::thread traffic([&] {
+      while (!ends) {
+        const call_traffic t = call_getppid(s.where, server, grid, s.sized(2000u, 5u));
+        wrong += t.wrong;
+        calls += t.calls;
+      }
+    });
+    const double beside = compute(others, seconds);
+    ends = true;
+    traffic.join();
+    return 100 * (alone - beside) / alone;
+  });
+  row r(name);
+  r.set("median_percent", slower.median())
+      .set("calls", static_cast<double>(calls))
+      .at_most("median_percent", 5)
+      .check(wrong == 0 && calls != 0, grouped(wrong) + " calls had a wrong result");
+  s.out.add(r);
+}
+
 }  // namespace
 
 void bench_syscalls(session& s) {
@@ -217,6 +270,7 @@ void bench_syscalls(session& s) {
   rate_rows(s);
   read_rows(s);
   disk_rows(s);
+  neighbour_row(s);
 }
 
 }  // namespace grosr::tool
