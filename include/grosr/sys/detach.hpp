@@ -20,31 +20,39 @@ GROSR_DEVICE inline void detach(const view& v, const pending& p, std::uint32_t c
 
 /// One lane frees what ended calls hold, of the slots of one word. How many.
 GROSR_DEVICE inline unsigned reclaim(const view& v, std::uint32_t word) {
+  constexpr unsigned at_once = 8;  // looks across the bus that are under way together
   simt::atomic_ref<std::uint32_t> detached(v.detached[word]);
   unsigned freed = 0;
-  for (std::uint32_t bits = detached.load(simt::relaxed); bits != 0; bits &= bits - 1) {
-    const std::uint32_t bit = bits & (~bits + 1);
-    if ((detached.fetch_and(~bit, simt::acquire) & bit) == 0) continue;  // A1; somebody else has it
-    pending p;
-    p.slot = word * 32 + simt::lowest_bit(bit);
-    const detached_call d = v.detached_calls[p.slot];
-    p.serial = d.serial;
-    long result = 0;
-    if (!has_reply(v, p, result)) {
-      detached.fetch_or(bit, simt::release);
-      continue;
+  for (std::uint32_t rest = detached.load(simt::relaxed); rest != 0;) {
+    std::uint32_t bit[at_once], some = 0;
+    for (unsigned i = 0; i < at_once; ++i, rest &= rest - 1) some |= bit[i] = rest & (~rest + 1);
+    some &= detached.fetch_and(~some, simt::acquire);  // A1; the others somebody else has
+    simt::bus_word replies[at_once] = {};
+    for (unsigned i = 0; i < at_once; ++i)
+      if ((some & bit[i]) != 0)
+        replies[i] = simt::bus_load(v.replies + word * 32 + simt::lowest_bit(bit[i]));
+    for (unsigned i = 0; i < at_once; ++i) {
+      if ((some & bit[i]) == 0) continue;
+      pending p;
+      p.slot = word * 32 + simt::lowest_bit(bit[i]);
+      const detached_call d = v.detached_calls[p.slot];
+      p.serial = d.serial;
+      if (!is_reply(p, replies[i])) continue;
+      if (d.chunk != no_place) v.chunks[d.chunk % 4].free(d.chunk / 4);
+      v.slots.free(p.slot);
+      some &= ~bit[i];
+      ++freed;
     }
-    if (d.chunk != no_place) v.chunks[d.chunk % 4].free(d.chunk / 4);
-    v.slots.free(p.slot);
-    ++freed;
+    if (some != 0) detached.fetch_or(some, simt::release);
   }
   return freed;
 }
 
-/// One lane frees what ended calls hold: looks at its home's word first, then at all others until
-/// something was found. Whether something was.
+/// One lane frees what ended calls hold: looks first at the words where its neighbours' single
+/// slots are, then at all others until something was found. Whether something was.
 GROSR_DEVICE GROSR_NOINLINE inline bool reclaim_any(const view& v) {
-  const std::uint32_t words = v.slots.words(), home = home_word(v, words);
+  const std::uint32_t words = v.slots.words();
+  const std::uint32_t home = home_word(v, words) / single_homes * single_homes;
   for (std::uint32_t i = 0; i < words; ++i) {
     const std::uint32_t word = home + i < words ? home + i : home + i - words;
     if (simt::atomic_ref<std::uint32_t>(v.detached[word]).load(simt::relaxed) != 0 &&
