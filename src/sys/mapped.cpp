@@ -1,5 +1,7 @@
 #include "sys/mapped.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 
 namespace grosr::sys {
@@ -14,6 +16,11 @@ std::uint64_t end_of(std::uint64_t begin, std::uint64_t bytes) {
 }
 
 }  // namespace
+
+mapped_ranges::~mapped_ranges() {
+  for (const auto& [begin, end] : ends_)
+    ::munmap(reinterpret_cast<void*>(begin), static_cast<std::size_t>(end - begin));
+}
 
 void mapped_ranges::add(std::uint64_t begin, std::uint64_t bytes) {
   if (bytes == 0) return;

@@ -12,6 +12,11 @@ namespace grosr::sys {
 /// Ranges of addresses. Any thread may call.
 class mapped_ranges {
  public:
+  mapped_ranges() = default;
+  /// Unmaps all of them: kernels that have ended cannot.
+  ~mapped_ranges();
+  mapped_ranges(const mapped_ranges&) = delete;
+
   void add(std::uint64_t begin, std::uint64_t bytes);
   void remove(std::uint64_t begin, std::uint64_t bytes);
   /// Whether all of these bytes are in ranges.

@@ -7,6 +7,10 @@
 
 #include <bit>
 #include <cstring>
+#include <exception>
+#include <iterator>
+#include <stdexcept>
+#include <string>
 
 #include "sys/service.hpp"
 
@@ -26,6 +30,32 @@ std::string_view text_of(const call_record& c, std::uint64_t argument, std::uint
   const std::uint64_t at = c.argument[argument % max_arguments];
   return at == 0 ? "(null)" : std::string_view(reinterpret_cast<const char*>(at), word >> 32);
 }
+
+/// Takes characters, not too many: a field may be as wide as a number says.
+class bounded {
+ public:
+  using iterator_category = std::output_iterator_tag;
+  using value_type = void;
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = void;
+
+  explicit bounded(std::string& to) : to_(&to) {}
+  bounded& operator*() { return *this; }
+  bounded& operator++() { return *this; }
+  bounded operator++(int) { return *this; }
+  bounded& operator=(char c) {
+    if (to_->size() < most)
+      to_->push_back(c);
+    else if (std::uncaught_exceptions() == 0)  // fmt gives up what it holds while it unwinds
+      throw std::length_error("the text is longer than 1 MiB");
+    return *this;
+  }
+
+ private:
+  static constexpr std::size_t most = 1 << 20;
+  std::string* to_;
+};
 
 std::string formatted(const call_record& c) {
   fmt::dynamic_format_arg_store<fmt::format_context> values;
@@ -57,8 +87,10 @@ std::string formatted(const call_record& c) {
   }
   const std::string_view format = text_of(c, 0, word_at(c.argument[1], 0));
   try {
-    return fmt::vformat(format, values);
-  } catch (const std::exception& e) {  // fmt's, or there is no memory for so wide a field
+    std::string text;
+    fmt::vformat_to(bounded(text), format, values);
+    return text;
+  } catch (const std::exception& e) {  // fmt's, or of too wide a field
     return fmt::format("{} [print: {}]\n", format, e.what());
   }
 }

@@ -158,6 +158,52 @@ TEST_P(escapes, descriptors_are_the_servers) {
   EXPECT_EQ(open_files(), before);
 }
 
+struct map_and_leave {
+  server_ref sys;
+  std::int64_t* r;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() == 0)
+      *r = mmap(sys, nullptr, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+};
+
+TEST_P(escapes, what_kernels_mapped_goes_with_the_server) {
+  auto r = make<std::int64_t>(1);
+  unsigned char there[2];
+  {
+    server s(where());
+    run(1, 32, map_and_leave{s.ref(), r.data()});
+    ASSERT_EQ(::mincore(reinterpret_cast<void*>(contents(r)[0]), 8192, there), 0);
+  }
+  EXPECT_EQ(::mincore(reinterpret_cast<void*>(contents(r)[0]), 8192, there), -1);
+}
+
+struct print_wide {
+  server_ref sys;
+  int width;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() == 0) print(sys, "{:{}}\n", 1, width);
+  }
+};
+
+TEST_P(escapes, fields_are_not_as_wide_as_all_memory) {
+  own_folder f;
+  const int to = ::open(f.file("out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  {
+    options o;
+    o.print_to = to;
+    o.use_arena = true;
+    server s(where(), o);
+    run(1, 32, print_wide{s.ref(), 0x7fffffff});
+    run(1, 32, print_wide{s.ref(), 1000});
+  }
+  ::close(to);
+  const std::string text = f.read("out");
+  EXPECT_LT(text.size(), 1200u);
+  EXPECT_NE(text.find("longer than 1 MiB"), text.npos);
+  EXPECT_TRUE(text.ends_with("   1\n"));
+}
+
 enum class waits_for { processor_time, select, lock, fifo };
 
 struct wait_for_ever {
