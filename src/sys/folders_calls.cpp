@@ -79,6 +79,8 @@ long folders::faccessat(int directory, const char* path, int mode, int flags) co
 }
 
 long folders::readlinkat(int directory, const char* path, char* text, std::size_t bytes) const {
+  if (bytes == 0) return -EINVAL;
+  if (text == nullptr) return -EFAULT;
   const place p = target(directory, path, AT_SYMLINK_NOFOLLOW);
   if (p.fd < 0) return p.fd;
   const long read = result(::readlinkat(p.fd, "", text, bytes));
