@@ -17,6 +17,7 @@
 #include "bench/fuzz_canaries.hpp"
 #include "bench/fuzz_jail.hpp"
 #include "bench/fuzz_peers.hpp"
+#include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/text.hpp"
 #include "work/fuzz.hpp"
@@ -376,7 +377,12 @@ void fuzzer::report(session& s, double seconds, std::uint64_t first_seed) const 
 }  // namespace
 
 void bench_syscalls_fuzz(session& s) {
-  const auto seconds = static_cast<double>(s.number(0).value_or(s.sized(60u, 5u)));
+  if (s.gpu())
+    throw usage_error(
+        "bench syscalls-fuzz on " + s.where.name() +
+        ": its kernels are built for the CPU only, since ptxas takes more than 6 GB for them; add "
+        "--device host:0");
+  const auto seconds = static_cast<double>(s.number(0).value_or(5));
   const std::uint64_t seed = s.number(1).value_or(std::random_device{}() % 1'000'000'000);
   const bool jailed = enter_jail(64 << 20);
   std::unique_ptr<fuzzer> f;

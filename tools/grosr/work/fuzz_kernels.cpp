@@ -1,4 +1,5 @@
-// The fuzzer's kernel: who calls what, and what is looked at when a call has ended.
+// The fuzzer's kernel: who calls what, and what is looked at when a call has ended. For host:N:
+// nvcc would take too long for so many instances of calls, so this is no *_device.cpp.
 #include <algorithm>
 #include <cstring>
 #include <system_error>
