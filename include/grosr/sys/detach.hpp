@@ -11,10 +11,10 @@
 
 namespace grosr::sys {
 
-/// One lane: nobody will wait for this call.
-GROSR_DEVICE inline void detach(const view& v, const pending& p, std::uint32_t chunk) {
+/// One lane: nobody will wait for this call. The other detached calls of the slot's word.
+GROSR_DEVICE inline std::uint32_t detach(const view& v, const pending& p, std::uint32_t chunk) {
   v.detached_calls[p.slot] = {p.serial, chunk};
-  simt::atomic_ref<std::uint32_t>(v.detached[p.slot / 32])
+  return simt::atomic_ref<std::uint32_t>(v.detached[p.slot / 32])
       .fetch_or(1u << p.slot % 32, simt::release);  // R1: pairs with A1
 }
 

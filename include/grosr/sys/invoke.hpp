@@ -470,9 +470,14 @@ GROSR_DEVICE long wait(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
 template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long drop(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.begun()) return t.code;
-  if (Caller::group == granularity::lane || simt::lane_id() == simt::lowest_bit(c.mask()))
-    detach(c.where(), t.call,
-           t.where.chunk == no_place ? no_place : t.where.chunk * 4 + t.where.size);
+  if (Caller::group == granularity::lane || simt::lane_id() == simt::lowest_bit(c.mask())) {
+    const std::uint32_t others = detach(
+        c.where(), t.call, t.where.chunk == no_place ? no_place : t.where.chunk * 4 + t.where.size);
+    // Rather now and then than by those who find no chunk after looking at all of them.
+    constexpr unsigned many = 4;
+    if (Caller::group != granularity::lane && simt::popcount(others) >= many)
+      reclaim(c.where(), t.call.slot / 32);
+  }
   t.waits = false;
   return 0;
 }
