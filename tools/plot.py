@@ -194,10 +194,13 @@ def figure(title, panels, columns):
 # ---- the figures --------------------------------------------------------------------------------
 
 def read(path):
+    """The run at `path`, and the newer rows of runs of its parts, which are recorded beside it: NAME-2.json."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        rows = [row for row in document["rows"] if row["valid"] is True]
-        return document, rows
+        parts = [json.loads(part.read_text(encoding="utf-8")) for part in path.parent.glob(f"{path.stem}-[0-9].json")]
+        rows = {row["name"]: row for run in [document] + sorted(parts, key=lambda run: run["date"])
+                for row in run["rows"]}
+        return document, [row for row in rows.values() if row["valid"] is True]
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise Trouble(f"{path}: it is no recorded run ({type(e).__name__}: {str(e).splitlines()[0]}); record one "
                       f"with `grosr bench NAME --json {path}`") from None

@@ -80,10 +80,13 @@ def side(entry):
 
 def table(folder, belongs):
     documents = {}
-    for file in sorted(folder.glob("*.json")):
-        document = json.loads(file.read_text())
-        if belongs(document["bench"]):
-            documents[document["bench"]] = document
+    runs = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    for run in sorted(runs, key=lambda run: run["date"]):
+        if not belongs(run["bench"]):
+            continue
+        document = documents.setdefault(run["bench"], run)
+        rows = {row["name"]: row for row in document["rows"] + run["rows"]}  # of a row, the newest
+        document["rows"] = list(rows.values())
     if not documents:
         sys.exit(f"results_table: no recorded runs in {folder}; record them with "
                  f"`grosr bench NAME --json {folder}/NAME.json`")
