@@ -1,10 +1,7 @@
-// One call, made at once: what the policy says, whether its arguments may be used, making it.
+// One call, made at once.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,73 +16,6 @@
 namespace grosr::sys {
 namespace {
 
-/// Calls that would get around the policy: only a raw one allows them.
-bool goes_around(long number) {
-  switch (number) {
-#ifdef SYS_dup2
-    case SYS_dup2:
-#endif
-    case SYS_dup3:
-    case SYS_close_range:
-    case SYS_open_by_handle_at:
-    case SYS_io_uring_setup:
-    case SYS_io_uring_enter:
-    case SYS_io_uring_register:
-    case SYS_brk:
-    case SYS_mremap:
-    case SYS_remap_file_pages:
-    case SYS_process_madvise:
-    case SYS_ioctl:
-    case SYS_fcntl:
-    // Of the whole process, or of the machine, whoever made it.
-    case SYS_shmget:
-    case SYS_shmat:
-    case SYS_shmctl:
-    case SYS_shmdt:
-    case SYS_mlockall:
-    case SYS_munlockall:
-    case SYS_migrate_pages:
-    case SYS_move_pages:
-    case SYS_pkey_alloc:
-    case SYS_pkey_free:
-#ifdef SYS_mseal
-    case SYS_mseal:
-#endif
-    case SYS_io_setup:
-    case SYS_io_destroy:
-    case SYS_io_submit:
-    case SYS_io_getevents:
-    case SYS_io_pgetevents:
-    case SYS_io_cancel:
-    case SYS_fanotify_init:  // its events open files
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// Options whose value holds pointers or descriptors, or has the host make a descriptor.
-bool is_option_of_host(int level, int option) {
-  constexpr int attach_cbpf = 51, attach_ebpf = 52, peer_pidfd = 77, zerocopy_receive = 35;
-  if (level == SOL_SOCKET)
-    return option == SO_ATTACH_FILTER || option == SO_ATTACH_BPF || option == attach_cbpf ||
-           option == attach_ebpf || option == peer_pidfd;
-  // Those of packet filters.
-  if (level == IPPROTO_IP) return option >= 64;
-  if (level == IPPROTO_IPV6) return option == 64 || option == 65 || option == 68 || option == 69;
-  return level == IPPROTO_TCP && option == zerocopy_receive;
-}
-
-bool is_socket_for_kernels(std::uint64_t domain, std::uint64_t type) {
-  const auto family = static_cast<int>(domain);
-  const int kind = static_cast<int>(type) & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
-  return (family == AF_INET || family == AF_INET6) && kind != SOCK_RAW && kind != SOCK_PACKET;
-}
-
-std::uint32_t most_of_value(long number) {
-  return number == SYS_getsockopt ? option_bytes : name_bytes;
-}
-
 bool is_pipe(long number) {
 #ifdef SYS_pipe
   if (number == SYS_pipe) return true;
@@ -98,27 +28,6 @@ bool is_select(long number) {
   if (number == SYS_select) return true;
 #endif
   return number == SYS_pselect6;
-}
-
-bool is_memory_of_host(long number) {
-  return number == SYS_munmap || number == SYS_madvise || number == SYS_mprotect ||
-         number == SYS_msync || number == SYS_mincore || number == SYS_mlock ||
-         number == SYS_munlock || number == SYS_mlock2 || number == SYS_pkey_mprotect ||
-#ifdef SYS_set_mempolicy_home_node
-         number == SYS_set_mempolicy_home_node ||
-#endif
-         number == SYS_mbind;
-}
-
-/// Calls that change what a file is by a descriptor, however that was opened.
-bool changes_file(long number) {
-  return number == SYS_fchmod || number == SYS_fchown || number == SYS_fsetxattr ||
-         number == SYS_fremovexattr;
-}
-
-bool is_open_for_writing(int fd) {
-  const int flags = ::fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
 }  // namespace
@@ -157,138 +66,6 @@ long service::call_handler(service_thread& t, const call_record& c) {
     count(t.counts.thrown);
     return -EIO;
   }
-}
-
-bool service::allows(const linux_call& info, const call_record& c) const {
-  const sys::policy& p = options_.policy;
-  if (p.raw) return true;
-  if (goes_around(c.number)) return false;
-  switch (info.in) {
-    case group::files:
-    case group::time:
-    case group::identity:
-      return true;
-    case group::network:
-      if (!p.network) return false;
-      if (c.number == SYS_socket || c.number == SYS_socketpair)
-        return is_socket_for_kernels(c.argument[0], c.argument[1]);
-      if (c.number == SYS_setsockopt || c.number == SYS_getsockopt)
-        return !is_option_of_host(static_cast<int>(c.argument[1]), static_cast<int>(c.argument[2]));
-      return true;
-    case group::memory:
-      if (c.number == SYS_mmap)
-        return (c.argument[2] & PROT_EXEC) == 0 &&
-               (c.argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0;
-      if ((c.number == SYS_mprotect || c.number == SYS_pkey_mprotect) &&
-          (c.argument[2] & ~std::uint64_t{PROT_READ | PROT_WRITE}) != 0)
-        return false;
-      return !is_memory_of_host(c.number) || mapped_.holds(c.argument[0], c.argument[1]);
-    case group::process:
-      return p.process;
-    case group::system:
-      return false;
-    case group::other:
-      return c.number == SYS_getrandom;
-  }
-  return false;
-}
-
-/// Whether a call may use this memory, and nothing else can lie there before its reply: what
-/// kernels map they also unmap.
-bool service::may_keep(std::uint64_t at, std::uint64_t bytes) {
-  if (options_.policy.raw || !copies_) return true;
-  const auto begin = reinterpret_cast<std::uint64_t>(arena_.data());
-  if (at >= begin && at - begin < arena_.bytes()) return bytes <= begin + arena_.bytes() - at;
-  std::shared_lock lock(shared_lock_);
-  return std::any_of(shared_host_.at, shared_host_.at + shared_host_.count, [&](const auto& r) {
-    return at >= r.begin && at < r.end && bytes <= r.end - at;
-  });
-}
-
-bool service::may_use(std::uint64_t at, std::uint64_t bytes) {
-  return may_keep(at, bytes) || mapped_.holds(at, bytes);
-}
-
-/// Copies what a kernel passed a pointer to. False where there is nothing: a kernel names any
-/// address, and unmaps what it has mapped.
-bool service::copy_in(void* to, std::uint64_t at, std::size_t bytes) {
-  if (!may_use(at, bytes)) return false;
-  iovec local{to, bytes}, remote{reinterpret_cast<void*>(at), bytes};
-  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
-    std::memcpy(to, remote.iov_base, bytes);
-  else if (::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
-    return false;
-  return true;
-}
-
-bool service::copy_out(std::uint64_t at, const void* from, std::size_t bytes) {
-  if (!may_use(at, bytes)) return false;
-  iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(at), bytes};
-  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
-    std::memcpy(remote.iov_base, from, bytes);
-  else if (::process_vm_writev(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
-    return false;
-  return true;
-}
-
-/// Whether the call may have its arguments. Holds the descriptors that it uses, for the thread.
-long service::check(const linux_call& info, const call_record& c, unsigned thread) {
-  unsigned held = 0;
-  for (unsigned i = 0; i < info.count; ++i) {
-    const argument& a = info.arguments[i];
-    const std::uint64_t v = c.argument[i];
-    switch (a.kind) {
-      case argument_kind::value:
-        break;
-      case argument_kind::folder:
-        if (static_cast<int>(v) == AT_FDCWD) break;
-        [[fallthrough]];
-      case argument_kind::descriptor: {
-        if (a.nullable && static_cast<int>(v) == -1) break;
-        if (held == descriptors::at_a_time) return -EPERM;
-        if (!descriptors_.begin_short(thread, held++, static_cast<int>(v))) return -EBADF;
-        break;
-      }
-      case argument_kind::input_bytes:
-      case argument_kind::output_bytes: {
-        const std::uint64_t bytes = c.argument[a.from];
-        if (bytes != 0 && v == 0 && !a.nullable) return -EFAULT;
-        if (v != 0 && bytes != 0 && !may_use(v, bytes)) return -EFAULT;
-        break;
-      }
-      case argument_kind::input:
-      case argument_kind::output:
-      case argument_kind::both:
-        if (v == 0 && a.nullable) break;
-        if (v == 0 || !may_use(v, a.bytes)) return -EFAULT;
-        break;
-      case argument_kind::path:
-      case argument_kind::text:
-        if (v == 0 && a.nullable) break;
-        if (v == 0 || !may_use(v, 1)) return -EFAULT;
-        break;
-      case argument_kind::sized: {
-        if (v == 0 && a.nullable) break;
-        std::uint32_t room = 0;  // looked at again when the value is there
-        if (v == 0 || c.argument[a.from] == 0 || !copy_in(&room, c.argument[a.from], sizeof room))
-          return -EFAULT;
-        if (room != 0 && !may_use(v, std::min(room, most_of_value(c.number)))) return -EFAULT;
-        break;
-      }
-      case argument_kind::array: {
-        const std::uint64_t many = c.argument[a.from];
-        if (many > std::uint64_t{descriptors::end}) return -EINVAL;
-        if (many != 0 && (v == 0 || !may_use(v, many * a.bytes))) return -EFAULT;
-        break;
-      }
-      case argument_kind::read_iovecs:
-      case argument_kind::fill_iovecs:
-      case argument_kind::pointer:
-        if (v != 0 && !options_.policy.raw) return -EPERM;
-        break;
-    }
-  }
-  return 0;
 }
 
 /// A path as the host has it: no kernel can change it any more. Empty where it cannot be had.
@@ -492,9 +269,6 @@ long service::call_linux(service_thread& t, const request& q) {
     result = close(static_cast<int>(c.argument[0]));
   } else if (allows(*info, c)) {
     result = check(*info, c, t.number);
-    if (result == 0 && changes_file(c.number) && !options_.policy.raw &&
-        !is_open_for_writing(static_cast<int>(c.argument[0])))
-      result = -EPERM;
     if (result == 0) result = make_allowed(t, q, *info);
     descriptors_.end_short(t.number);
   }

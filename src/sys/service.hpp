@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits.h>
+#include <sys/syscall.h>
 
 #include <array>
 #include <atomic>
@@ -34,6 +35,11 @@
 #include "sys/writer.hpp"
 
 namespace grosr::sys {
+
+/// The most that is looked at, and brought, of a value whose length is told.
+inline std::uint32_t most_of_value(unsigned number) {
+  return number == SYS_getsockopt ? option_bytes : name_bytes;
+}
 
 using handler_function = std::function<long(const std::uint64_t*)>;
 
@@ -116,13 +122,7 @@ class service {
   long make(service_thread& t, const request& r);
   long call_handler(service_thread& t, const call_record& c);
   long call_linux(service_thread& t, const request& r);
-  long check(const linux_call& info, const call_record& c, unsigned thread);
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
-  bool allows(const linux_call& info, const call_record& c) const;
-  bool may_keep(std::uint64_t at, std::uint64_t bytes);
-  bool may_use(std::uint64_t at, std::uint64_t bytes);
-  bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
-  bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
   long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
@@ -130,6 +130,14 @@ class service {
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
   long opened(long fd, bool waits = false);
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
+
+  // allowed.cpp
+  bool allows(const linux_call& info, const call_record& c) const;
+  long check(const linux_call& info, const call_record& c, unsigned thread);
+  bool may_keep(std::uint64_t at, std::uint64_t bytes);
+  bool may_use(std::uint64_t at, std::uint64_t bytes);
+  bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
+  bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
 
   // print.cpp
   void print(const call_record& c);
