@@ -20,7 +20,7 @@ GROSR_DEVICE inline std::uint32_t detach(const view& v, const pending& p, std::u
 
 /// One lane frees what ended calls hold, of the slots of one word. How many.
 GROSR_DEVICE inline unsigned reclaim(const view& v, std::uint32_t word) {
-  constexpr unsigned at_once = 8;  // looks across the bus that are under way together
+  constexpr unsigned at_once = 4;  // looks across the bus under way together; 8 would spill
   simt::atomic_ref<std::uint32_t> detached(v.detached[word]);
   unsigned freed = 0;
   for (std::uint32_t rest = detached.load(simt::relaxed); rest != 0;) {
