@@ -34,9 +34,10 @@ struct print_some {
   o.threads = 2;
   o.exit_patience = 2000ms;
   o.print_to = 2;  // where the death test looks
-  auto* s = new server(d, o);
-  auto* stream = new simt::stream(d);
-  auto* printed = new simt::buffer<std::uint32_t>(d, simt::space::pinned, 1);
+  // Never destroyed, and not lost either.
+  static server* const s = new server(d, o);
+  static simt::stream* const stream = new simt::stream(d);
+  static auto* const printed = new simt::buffer<std::uint32_t>(d, simt::space::pinned, 1);
   simt::launch(*stream, {1, 64}, print_some{s->ref(), printed->data(), ends});
   while (std::atomic_ref((*printed)[0]).load() == 0) std::this_thread::sleep_for(1ms);
   std::exit(7);
