@@ -28,7 +28,7 @@ writer::~writer() {
 
 void writer::put(std::string_view text) {
   if (text.empty()) return;
-  if (given() - written() > 2 * most) {
+  if (waiting() > 2 * most) {
     lost_.fetch_add(text.size(), std::memory_order_relaxed);
     return;
   }

@@ -27,7 +27,7 @@ class writer {
   /// `most` is lost, and counted. Any thread.
   void put(std::string_view text);
 
-  bool has_room() const { return given() - written() < most; }
+  bool has_room() const { return waiting() < most; }
 
   /// Returns when there is room, or after a millisecond.
   void await_room();
@@ -41,6 +41,11 @@ class writer {
   void give_up_after(std::uint64_t ns) { give_up_ns_.store(ns, std::memory_order_relaxed); }
 
  private:
+  /// Bytes that are given and not written. What was written is read first: it was given before.
+  std::uint64_t waiting() const {
+    const std::uint64_t before = written();
+    return given() - before;
+  }
   void run();
   std::size_t write_out(std::string_view text) const;
 

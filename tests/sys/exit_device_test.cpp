@@ -64,6 +64,9 @@ TEST_P(program_exit, flushes_what_was_printed) {
 
 TEST_P(program_exit, of_a_fork_leaves_the_server_alone) {
   if (where().is_cuda()) GTEST_SKIP() << "CUDA does not outlive a fork";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "nor do sanitizers";
+#endif
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(fork_and_exit(where()), ::testing::ExitedWithCode(3), "");
 }
