@@ -45,8 +45,8 @@ struct returning_allocator {
 class tsan_fibers {
  public:
   static tsan_fibers& instance() {
-    static tsan_fibers all;
-    return all;
+    static auto* all = new tsan_fibers;  // lanes may run until the very end
+    return *all;
   }
 
   void* take() {

@@ -261,7 +261,7 @@ class player {
     if (what == family::send) {
       ::shutdown(ends[0], SHUT_WR);
       receiver.join();
-      ::close(ends[0]);
+      granted_.fds.push_back(ends[0]);
       ::close(ends[1]);
     } else {
       got = file.content();
@@ -320,7 +320,7 @@ class player {
       int left = 0;
       EXPECT_EQ(::ioctl(ends[0], FIONREAD, &left), 0);
       taken = all - static_cast<std::size_t>(left);
-      ::close(ends[0]);
+      granted_.fds.push_back(ends[0]);
       ::close(ends[1]);
     } else if (what == family::next) {
       taken = static_cast<std::size_t>(::lseek(file.fd(), 0, SEEK_CUR));
@@ -454,6 +454,13 @@ class player {
   std::uint64_t moved_ = 0;  // bytes, of the calls that were played last
   std::array<std::atomic<unsigned>, most_calls> counts_{};
   plain_file printed_;
+  /// Closed when the server is gone: its reactor may look at them until then.
+  struct open_sockets {
+    std::vector<int> fds;
+    ~open_sockets() {
+      for (int fd : fds) ::close(fd);
+    }
+  } granted_;
   std::optional<server> server_;
 };
 
