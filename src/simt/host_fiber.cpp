@@ -44,11 +44,6 @@ struct returning_allocator {
 // knew, so within one launch none is reused.
 class tsan_fibers {
  public:
-  static tsan_fibers& instance() {
-    static auto* all = new tsan_fibers;  // lanes may run until the very end
-    return *all;
-  }
-
   void* take() {
     {
       std::lock_guard lock(mutex_);
@@ -70,6 +65,15 @@ class tsan_fibers {
   std::mutex mutex_;
   std::vector<void*> free_;
 };
+
+// Made before any code runs, since ThreadSanitizer does not see this file and so not what guards a
+// function's static; never destroyed, since lanes may run until the very end.
+union never_destroyed {
+  constexpr never_destroyed() : fibers() {}
+  ~never_destroyed() {}
+  tsan_fibers fibers;
+};
+constinit never_destroyed all;
 
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
@@ -142,13 +146,13 @@ void stack_pool::give(stack_list& list) {
 }
 
 context::~context() {
-  if (tsan_fiber != nullptr && is_fiber) tsan_fibers::instance().give(tsan_fiber);
+  if (tsan_fiber != nullptr && is_fiber) all.fibers.give(tsan_fiber);
 }
 
 void context::announce() {
   if (!sanitizer::has_tsan()) return;
   is_fiber = true;
-  tsan_fiber = tsan_fibers::instance().take();
+  tsan_fiber = all.fibers.take();
 }
 
 void context::adopt_thread() {
