@@ -22,18 +22,19 @@ using tool::row;
 struct asked {
   std::optional<std::string> device, json;
   std::vector<std::string> bytes{"64", "256", "1024", "4096"}, threads{"1", "4"};
-  std::string clients = "0", repeats = "3", blocks = "0", batch = "0";
+  std::string clients = "0", repeats = "3", blocks = "0", batch = "0", lost_after = "50";
   double seconds = 0.3;
 };
 
 struct bench {
   tool::session& s;
   kernel_options kernel;
-  unsigned clients, repeats;
-  double seconds;
+  drive_options drive;
+  unsigned repeats;
 };
 
 constexpr unsigned mmsg_batch = 32;
+constexpr double longest_start_s = 5;
 
 std::vector<unsigned> numbers(const char* what, const std::vector<std::string>& all, unsigned least,
                               unsigned most) {
@@ -73,13 +74,12 @@ row measured(const bench& b, const std::string& name, const server_options& o, a
   tool::progress shown(name, b.repeats);
   const auto server = start(o);
   std::uint64_t wrong = 0, lost = 0, echoed = 0;
-  drive_options d;
+  drive_options d = b.drive;
   d.server = server->name();
   d.bytes = o.bytes;
-  d.clients = b.clients;
-  d.seconds = 0.05;
-  drive(d);  // both are awake from now on
-  d.seconds = b.seconds;
+  for (d.seconds = 0.05; drive(d).echoed == 0 && d.seconds < longest_start_s; d.seconds *= 2)
+    tool::interrupt::check();  // until both are awake
+  d.seconds = b.drive.seconds;
   for (unsigned i = 0; i < b.repeats; ++i, shown.next()) {
     runs.push_back(drive(d));
     server->check();
@@ -165,8 +165,11 @@ int compare(const asked& a) {
   kernel_options k;
   k.groups = number("--blocks", a.blocks, 0, 4096);
   k.batch = number("--batch", a.batch, 0, 256);
-  unsigned clients = number("--clients", a.clients, 0, 256);
-  if (clients == 0) clients = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
+  drive_options o;
+  o.clients = number("--clients", a.clients, 0, 256);
+  if (o.clients == 0) o.clients = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
+  o.lost_after_ms = number("--lost-after", a.lost_after, 1, 60'000);
+  o.seconds = a.seconds;
   const unsigned repeats = number("--repeats", a.repeats, 1, 1000);
   numbers("--bytes", a.bytes, least_bytes, 65507);
   numbers("--threads", a.threads, 1, 64);
@@ -174,7 +177,7 @@ int compare(const asked& a) {
   tool::report out("echo", d, tool::json_file(a.json));
   tool::session s{d, out, {}, repeats};
   try {
-    compare_all({s, k, clients, repeats, a.seconds}, a);
+    compare_all({s, k, o, repeats}, a);
   } catch (const tool::interrupt::interrupted&) {
     out.interrupted();
     out.finish();
@@ -204,6 +207,9 @@ void add_compare_command(CLI::App& program, action& chosen) {
       ->type_name("N");
   command->add_option("--batch", a->batch, "Calls that a service thread takes at once; 0: chosen")
       ->type_name("N");
+  command
+      ->add_option("--lost-after", a->lost_after, "When one that is not back counts as lost (50)")
+      ->type_name("MS");
   command->add_option("--seconds", a->seconds, "How long to count (0.3)")
       ->check(CLI::Range(0.05, 1e6))
       ->type_name("S");

@@ -40,6 +40,7 @@ class client_socket {
  public:
   client_socket(const drive_options& o, std::uint32_t key)
       : bytes_(o.bytes),
+        lost_after_ns_(o.lost_after_ms * 1'000'000ull),
         socket_(tool::connect_to(SOCK_DGRAM, o.server)),
         places_(o.window),
         out_(std::size_t{o.window} * o.bytes),
@@ -85,7 +86,7 @@ class client_socket {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       place& p = places_[i];
       if (p.under_way) {
-        if (now - p.sent_ns < lost_after_ms * 1'000'000ull) continue;
+        if (now - p.sent_ns < lost_after_ns_) continue;
         ++lost;
       }
       p = {now, ++number_, true};
@@ -130,6 +131,7 @@ class client_socket {
   }
 
   std::size_t bytes_;
+  std::uint64_t lost_after_ns_;
   tool::descriptor socket_;
   std::vector<place> places_;
   std::vector<unsigned char> out_, in_;

@@ -15,6 +15,7 @@ struct drive_options {
   unsigned clients = 4;      ///< threads
   unsigned sockets = 8;      ///< of each
   unsigned window = 4;       ///< datagrams that a socket has under way
+  unsigned lost_after_ms = 50;
   double seconds = 1;
 };
 inline constexpr std::uint32_t least_bytes = 16;
@@ -28,7 +29,6 @@ struct driven {
   double others_cpu_s = 0;   ///< of the rest of this process
   tool::samples round_trip;  ///< of some of them
 };
-inline constexpr unsigned lost_after_ms = 50;
 
 /// Every echo's length and head are looked at, and all bytes of one in 64. Throws
 /// std::runtime_error when there is no server.

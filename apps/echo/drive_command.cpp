@@ -12,7 +12,7 @@ namespace {
 
 struct asked {
   std::string address = "127.0.0.1", port = "7777", bytes = "64", clients = "2", sockets = "8",
-              window = "4";
+              window = "4", lost_after = "50";
   double seconds = 2;
 };
 
@@ -27,6 +27,7 @@ int run(const asked& a) {
   o.clients = number("--clients", a.clients, 1, 256);
   o.sockets = number("--sockets", a.sockets, 1, 256);
   o.window = number("--window", a.window, 1, 64);
+  o.lost_after_ms = number("--lost-after", a.lost_after, 1, 60'000);
   o.seconds = a.seconds;
   const driven d = drive(o);
   const double rate = static_cast<double>(d.echoed) / d.seconds;
@@ -55,6 +56,9 @@ void add_drive_command(CLI::App& program, action& chosen) {
   command->add_option("--sockets", a->sockets, "Of each thread (8)")->type_name("K");
   command->add_option("--window", a->window, "Datagrams that each socket has under way (4)")
       ->type_name("W");
+  command
+      ->add_option("--lost-after", a->lost_after, "When one that is not back counts as lost (50)")
+      ->type_name("MS");
   command->add_option("--seconds", a->seconds, "How long to count (2)")
       ->check(CLI::Range(0.05, 1e6))
       ->type_name("S");

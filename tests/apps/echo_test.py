@@ -88,6 +88,7 @@ def refuses():
         (["serve", "--device", "host:0", "--by", "lane"], ["lane"]),
         (["serve", "--device", "nowhere"], ["nowhere"]),
         (["drive", "--bytes", "15"], ["--bytes"]),
+        (["drive", "--lost-after", "0"], ["--lost-after"]),
         (["compare", "--device", "host:0", "--threads", "0"], ["--threads"]),
     ])
 
@@ -96,7 +97,7 @@ def compares():
     with tempfile.TemporaryDirectory(prefix="grosr-echo-") as folder:
         path = os.path.join(folder, "echo.json")
         code, out, err = run("echo", "compare", "--device", "host:0", "--bytes", "64", "--threads", "1", "--clients",
-                             "1", "--repeats", "1", "--seconds", "0.5", "--json", path)
+                             "1", "--repeats", "1", "--seconds", "0.5", "--lost-after", "10000", "--json", path)
         check(code == 0, f"compare: exit code {code}: {out} {err}")
         with open(path, encoding="utf-8") as file:
             rows = json.load(file)["rows"]
