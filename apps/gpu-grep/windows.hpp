@@ -1,9 +1,8 @@
 // How lanes search a window of a file, and what they tell the host.
 //
-//   file      │ window 0      │ window 1      │ ...      stride bytes each: the lines that begin
-//   there reads     │ window 0 ··········│                     window_bytes: a line may go on so
-//   far
-//                            │ window 1 ··········│      from the byte before: does a line begin?
+//   file      │ window 0      │ window 1      │ ...   stride bytes each: the lines that begin there
+//   reads     │ window 0 ··········│                  window_bytes: a line may go on so far
+//                            │ window 1 ··········│   from the byte before: does a line begin?
 //
 // A lane takes the lines that begin in its part of the window. A line that goes on behind what was
 // read is reported as too long: the host reads on.

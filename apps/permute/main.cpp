@@ -27,21 +27,6 @@ struct permute_options {
   bool started = false, undo = false;
 };
 
-/// "8K", "64M": powers of two, as sizes of blocks and files are.
-std::uint64_t parse_bytes(const std::string& what, std::string text, std::uint64_t least,
-                          std::uint64_t most) {
-  unsigned shift = 0;
-  const std::size_t unit = text.empty() ? std::string::npos : std::string("KMG").find(text.back());
-  if (unit != std::string::npos) {
-    shift = 10 * (static_cast<unsigned>(unit) + 1);
-    text.pop_back();
-  }
-  const std::uint64_t n = parse_number(what, text, 0, most >> shift) << shift;
-  if (n < least)
-    throw usage_error(fmt::format("{} {}: it must be from {} to {}", what, n, least, most));
-  return n;
-}
-
 /// A file of the program's, closed at the end; one that it made and that is not complete is
 /// removed.
 class own_file {

@@ -27,8 +27,9 @@ int serve(const options& a) {
   server_options o;
   o.name = tool::name_of(a.address, port);
   o.threads = static_cast<unsigned>(parse_number("--threads", a.threads, 1, 64));
-  o.longest_value = static_cast<std::uint32_t>(parse_number("--largest", a.largest, 1, 1 << 20));
-  o.memory = parse_number("--memory", a.memory, 0, std::uint64_t{1} << 40);
+  o.longest_value =
+      static_cast<std::uint32_t>(tool::parse_bytes("--largest", a.largest, 1, 1 << 20));
+  o.memory = tool::parse_bytes("--memory", a.memory, 0, std::uint64_t{1} << 40);
   kernel_options k;
   const device d = tool::pick_device(a.device);
   k.workers = static_cast<unsigned>(parse_number("--workers", a.workers, 0, 4096));
@@ -72,7 +73,7 @@ void add_serve_command(CLI::App& program, action& chosen) {
                    "Warps that answer, each one connection at a time; 0: chosen")
       ->type_name("N");
   command->add_option("--threads", a->threads, "Service threads (2)")->type_name("T");
-  command->add_option("--largest", a->largest, "Bytes of the largest value that is kept (8192)")
+  command->add_option("--largest", a->largest, "Bytes of the largest value that is kept (8K)")
       ->type_name("B");
   command->add_option("--memory", a->memory, "Bytes for keys and values; 0: chosen")
       ->type_name("B");

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,11 +17,63 @@
 namespace grosr::sys {
 namespace {
 
-bool is_pipe(long number) {
+bool makes_pair(long number) {
 #ifdef SYS_pipe
   if (number == SYS_pipe) return true;
 #endif
-  return number == SYS_pipe2;
+  return number == SYS_pipe2 || number == SYS_socketpair;
+}
+
+/// Calls whose result is a descriptor that nobody had before. Those that the policy lets through
+/// only when it is raw are among them.
+bool makes_descriptor(const call_record& c) {
+  switch (c.number) {
+    case SYS_dup:
+    case SYS_openat:
+    case SYS_openat2:
+    case SYS_open_by_handle_at:
+    case SYS_memfd_create:
+    case SYS_eventfd2:
+    case SYS_timerfd_create:
+    case SYS_epoll_create1:
+    case SYS_inotify_init1:
+    case SYS_fanotify_init:
+    case SYS_userfaultfd:
+    case SYS_perf_event_open:
+    case SYS_io_uring_setup:
+    case SYS_pidfd_open:
+    case SYS_pidfd_getfd:
+    case SYS_fsopen:
+    case SYS_fspick:
+    case SYS_fsmount:
+    case SYS_open_tree:
+    case SYS_mq_open:
+#ifdef SYS_memfd_secret
+    case SYS_memfd_secret:
+#endif
+#ifdef SYS_open
+    case SYS_open:
+    case SYS_creat:
+    case SYS_inotify_init:
+    case SYS_eventfd:
+    case SYS_epoll_create:
+#endif
+      return true;
+    case SYS_signalfd4:
+      return static_cast<int>(c.argument[0]) == -1;
+    case SYS_fcntl:
+      return c.argument[1] == F_DUPFD || c.argument[1] == F_DUPFD_CLOEXEC;
+    default:
+      return false;
+  }
+}
+
+/// Calls that put a file in the place of a number of their choice.
+bool puts_descriptor(long number) {
+#ifdef SYS_dup2
+  if (number == SYS_dup2) return true;
+#endif
+  return number == SYS_dup3;
 }
 
 bool is_select(long number) {
@@ -96,12 +149,14 @@ long service::copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path) {
   return -ENAMETOOLONG;
 }
 
-long service::opened(long fd, bool waits) {
+long service::opened(long fd, bool waits, std::optional<int> open_flags) {
   if (fd < 0) return fd;
-  const long added = descriptors_.add(static_cast<int>(fd), waits);
+  const int made = static_cast<int>(fd);
+  const long added = open_flags ? descriptors_.add_opened(made, *open_flags, waits)
+                                : descriptors_.add(made, waits);
   if (added < 0) {
-    if (folders_) folders_->forget(static_cast<int>(fd));
-    ::close(static_cast<int>(fd));
+    if (folders_) folders_->forget(made);
+    ::close(made);
   }
   return added;
 }
@@ -111,7 +166,7 @@ long service::opened(long fd, bool waits) {
 long service::open_below(int directory, const char* path, int flags, std::uint64_t mode) {
   const int made = (flags & O_PATH) != 0 ? flags : flags | O_NONBLOCK;
   return opened(folders_->openat(directory, path, made, static_cast<unsigned>(mode)),
-                (flags & O_NONBLOCK) == 0);
+                (flags & O_NONBLOCK) == 0, made);
 }
 
 /// Calls that take a path: below the policy's folders, or not at all.
@@ -140,6 +195,16 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
       return f.newfstatat(number(0), path, reinterpret_cast<struct ::stat*>(a[2]), number(3));
     case SYS_faccessat:
       return (bad = text(1)) ? bad : f.faccessat(number(0), path, number(2), 0);
+#ifdef SYS_faccessat2
+    case SYS_faccessat2:
+      return (bad = text(1)) ? bad : f.faccessat(number(0), path, number(2), number(3));
+#endif
+    case SYS_utimensat: {
+      timespec times[2];
+      if (a[2] != 0 && !copy_in(times, a[2], sizeof times)) return -EFAULT;
+      if ((bad = text(1))) return bad;
+      return f.utimensat(number(0), path, a[2] != 0 ? times : nullptr, number(3));
+    }
     case SYS_readlinkat:
       if ((bad = text(1))) return bad;
       return f.readlinkat(number(0), path, reinterpret_cast<char*>(a[2]), a[3]);
@@ -167,6 +232,21 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
     case SYS_rename:
       if ((bad = text(0)) || (bad = second(1))) return bad;
       return f.rename(path, other);
+    case SYS_renameat:
+      if ((bad = text(1)) || (bad = second(3))) return bad;
+      return f.renameat2(number(0), path, number(2), other, 0);
+    case SYS_symlink:
+      if ((bad = text(0)) || (bad = second(1))) return bad;
+      return f.symlink(path, other);
+    case SYS_link:
+      if ((bad = text(0)) || (bad = second(1))) return bad;
+      return f.link(path, other);
+    case SYS_readlink:
+      return (bad = text(0)) ? bad : f.readlink(path, reinterpret_cast<char*>(a[1]), a[2]);
+    case SYS_access:
+      return (bad = text(0)) ? bad : f.access(path, number(1));
+    case SYS_chmod:
+      return (bad = text(0)) ? bad : f.chmod(path, static_cast<unsigned>(a[1]));
     case SYS_stat:
       return (bad = text(0)) ? bad : f.stat(path, reinterpret_cast<struct ::stat*>(a[1]));
     case SYS_lstat:
@@ -214,45 +294,36 @@ long service::call_plain(const linux_call& info, const call_record& c) {
     if (c.number == SYS_munmap) mapped_.add(a[0], a[1]);
     return result;
   }
-  switch (c.number) {
-    case SYS_mmap:
-      mapped_.add(static_cast<std::uint64_t>(result), a[1]);
-      break;
-    case SYS_dup:
-    case SYS_memfd_create:
-    case SYS_eventfd2:
-    case SYS_timerfd_create:
-    case SYS_epoll_create1:
-    case SYS_inotify_init1:
-#ifdef SYS_memfd_secret
-    case SYS_memfd_secret:
-#endif
-#ifdef SYS_inotify_init
-    case SYS_inotify_init:
-#endif
-#ifdef SYS_eventfd
-    case SYS_eventfd:
-    case SYS_epoll_create:
-#endif
-      return opened(result);
-    default:
-      break;
-  }
+  if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
+  if (makes_descriptor(c)) return opened(result);
+  if (puts_descriptor(c.number) && !descriptors_.is_known(static_cast<int>(result)))
+    return opened(result);
   return result;
 }
 
-/// A pipe, whose ends never block on the host's side: who would wait does so in the reactor.
-long service::call_pipe(const call_record& c) {
-  const int flags = c.number == SYS_pipe2 ? static_cast<int>(c.argument[1]) : 0;
-  if ((flags & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT)) != 0) return -EINVAL;
+/// A pipe or two sockets, which never block on the host's side: who would wait does so in the
+/// reactor.
+long service::call_pair(const call_record& c) {
+  const std::uint64_t* const a = c.argument;
+  const bool is_sockets = c.number == SYS_socketpair;
+  const int flags = c.number == SYS_pipe2 ? static_cast<int>(a[1])
+                    : is_sockets          ? static_cast<int>(a[1]) & (SOCK_NONBLOCK | SOCK_CLOEXEC)
+                                          : 0;
+  if (!is_sockets && (flags & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT)) != 0) return -EINVAL;
+  static_assert(SOCK_NONBLOCK == O_NONBLOCK && SOCK_CLOEXEC == O_CLOEXEC);
   int ends[2];
-  if (::pipe2(ends, flags | O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
+  const int made = is_sockets ? ::socketpair(static_cast<int>(a[0]),
+                                             static_cast<int>(a[1]) | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                                             static_cast<int>(a[2]), ends)
+                              : ::pipe2(ends, flags | O_CLOEXEC | O_NONBLOCK);
+  if (made != 0) return -errno;
   const bool waits = (flags & O_NONBLOCK) == 0;
   const long first = opened(ends[0], waits), second = opened(ends[1], waits);
-  const long result = first < 0                                    ? first
-                      : second < 0                                 ? second
-                      : copy_out(c.argument[0], ends, sizeof ends) ? 0
-                                                                   : -EFAULT;
+  const std::uint64_t to = a[is_sockets ? 3 : 0];
+  const long result = first < 0                         ? first
+                      : second < 0                      ? second
+                      : copy_out(to, ends, sizeof ends) ? 0
+                                                        : -EFAULT;
   if (result < 0 && first >= 0) close(ends[0]);
   if (result < 0 && second >= 0) close(ends[1]);
   return result;
@@ -281,7 +352,7 @@ long service::make_allowed(service_thread& t, const request& q, const linux_call
   if (info.has_path) return call_path(t, c, info);
   if (waits_for_disk(c)) return call_disk(t, q, info);
   if (is_poll(c.number)) return call_poll(t, q, info);
-  if (is_pipe(c.number)) return call_pipe(c);
+  if (makes_pair(c.number)) return call_pair(c);
   if (c.number == SYS_nanosleep || c.number == SYS_clock_nanosleep) return call_sleep(t, q, info);
   if (is_select(c.number) && c.argument[1] == 0 && c.argument[2] == 0 && c.argument[3] == 0)
     return call_select(t, q, info);

@@ -13,7 +13,7 @@
 
 namespace grosr::sys {
 
-static_assert(sizeof(std::atomic<std::uint32_t>) == 4);
+static_assert(sizeof(std::atomic<std::uint64_t>) == 8);
 
 namespace {
 
@@ -49,8 +49,8 @@ void forget_linger(int fd) {
 descriptors::descriptors(std::uint32_t most, unsigned threads)
     : most_(most),
       threads_(threads),
-      words_(static_cast<std::atomic<std::uint32_t>*>(std::calloc(end, 4 * apart)),
-             [](std::atomic<std::uint32_t>* p) { std::free(p); }) {
+      words_(static_cast<std::atomic<bits>*>(std::calloc(end, sizeof(bits) * apart)),
+             [](std::atomic<bits>* p) { std::free(p); }) {
   if (!words_) throw std::bad_alloc();
   grow_table(most);
 }
@@ -60,31 +60,56 @@ descriptors::~descriptors() {
     if ((word(fd).load() & (known | granted)) == known) end_of(fd);
 }
 
-std::uint32_t descriptors::kind_of(int fd) {
+descriptors::bits descriptors::kind_of(int fd) {
   struct stat s {};
   if (::fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) return 0;
-  const int flags = ::fcntl(fd, F_GETFL);
-  return regular | ((flags & O_DIRECT) != 0 ? direct : 0u) |
-         ((flags & (O_SYNC | O_DSYNC)) != 0 ? synced : 0u);
+  return regular | by_flags(::fcntl(fd, F_GETFL));
 }
 
-long descriptors::add(int fd, bool waits) {
+descriptors::bits descriptors::by_flags(int flags) {
+  return ((flags & O_DIRECT) != 0 ? direct : bits{0}) |
+         ((flags & (O_SYNC | O_DSYNC)) != 0 ? synced : bits{0});
+}
+
+/// Asks what is still unseen.
+descriptors::bits descriptors::look_at(int fd) const {
+  struct stat s {};
+  const bool is = ::fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
+  if (is) word(fd).fetch_or(regular, std::memory_order_relaxed);
+  word(fd).fetch_and(~unseen, std::memory_order_relaxed);
+  return is ? regular : 0;
+}
+
+long descriptors::add(int fd, bool waits) { return add_word(fd, kind_of(fd), waits); }
+
+long descriptors::add_opened(int fd, int flags, bool waits) {
+  return add_word(fd, unseen | by_flags(flags), waits);
+}
+
+long descriptors::add_word(int fd, bits what, bool waits) {
   if (fd >= end) return -EMFILE;
   if (open_.fetch_add(1) >= most_) {
     open_.fetch_sub(1);
     return -EMFILE;
   }
-  word(fd).store(known | kind_of(fd) | (waits ? waiting : 0u), std::memory_order_release);
+  word(fd).store(known | what | (waits ? waiting : bits{0}), std::memory_order_release);
   return fd;
 }
 
-void descriptors::grant(int fd) {
-  if (fd >= 0 && fd < end) word(fd).store(known | granted | kind_of(fd), std::memory_order_release);
+bool descriptors::grant(int fd) {
+  if (fd < 0 || fd >= end || ::fcntl(fd, F_GETFD) < 0) return false;
+  // What it is may have changed since it was granted before; who uses it still does.
+  const bits is = known | granted | kind_of(fd);
+  bits w = word(fd).load(std::memory_order_relaxed);
+  if ((w & (known | granted)) == known) return true;  // kernels opened it
+  while (!word(fd).compare_exchange_weak(w, is | (w & uses), std::memory_order_release)) {
+  }
+  return true;
 }
 
 std::optional<descriptors::use> descriptors::acquire(int fd) {
   if (fd < 0 || fd >= end) return std::nullopt;
-  std::uint32_t w = word(fd).load(std::memory_order_acquire);
+  bits w = word(fd).load(std::memory_order_acquire);
   do {
     if ((w & known) == 0 || (w & closing) != 0) return std::nullopt;
   } while (!word(fd).compare_exchange_weak(w, w + 1, std::memory_order_acquire));
@@ -101,7 +126,7 @@ bool descriptors::is_closing(int fd) const {
 
 bool descriptors::begin_close(int fd) {
   if (fd < 0 || fd >= end) return false;
-  std::uint32_t w = word(fd).load(std::memory_order_acquire);
+  bits w = word(fd).load(std::memory_order_acquire);
   do {
     if ((w & known) == 0 || (w & closing) != 0) return false;
   } while (!word(fd).compare_exchange_weak(w, (w | closing) + 1, std::memory_order_acq_rel));
@@ -116,12 +141,12 @@ void descriptors::await_shorts(int fd) const {
 }
 
 void descriptors::release(int fd) {
-  const std::uint32_t after = word(fd).fetch_sub(1, std::memory_order_acq_rel) - 1;
+  const bits after = word(fd).fetch_sub(1, std::memory_order_acq_rel) - 1;
   if ((after & (uses | closing)) == closing) end_of(fd);
 }
 
 void descriptors::end_of(int fd) {
-  const std::uint32_t w = word(fd).load(std::memory_order_relaxed);
+  const bits w = word(fd).load(std::memory_order_relaxed);
   word(fd).store(0, std::memory_order_release);
   if ((w & granted) != 0) return;
   open_.fetch_sub(1);

@@ -24,8 +24,12 @@ class descriptors {
   /// -EMFILE when there are too many: then the caller closes it.
   long add(int fd, bool waits = false);
 
-  /// The program's own: never closed here.
-  void grant(int fd);
+  /// The same of what open(2) opened with `flags`, O_NONBLOCK among them: what it is is not asked
+  /// before a call has to know.
+  long add_opened(int fd, int flags, bool waits);
+
+  /// The program's own: never closed here. False: it is not open, or not below `end`.
+  bool grant(int fd);
 
   /// While it lives, the descriptor stays open.
   class use {
@@ -47,6 +51,11 @@ class descriptors {
     int fd_ = -1;
   };
 
+  /// Whether kernels may use it.
+  bool is_known(int fd) const {
+    return fd >= 0 && fd < end && (word(fd).load(std::memory_order_relaxed) & known) != 0;
+  }
+
   /// None: kernels may not use it, or it is being closed.
   std::optional<use> acquire(int fd);
 
@@ -63,9 +72,15 @@ class descriptors {
     for (auto& fd : shorts_[thread].fd) fd.store(-1, std::memory_order_release);
   }
 
-  /// Whether it is a file that never makes a call wait for a peer.
+  /// Whether it is a file that never makes a call wait for a peer. A call uses it.
   bool is_regular(int fd) const {
-    return (word(fd).load(std::memory_order_relaxed) & regular) != 0;
+    const bits w = word(fd).load(std::memory_order_relaxed);
+    return ((w & unseen) != 0 ? look_at(fd) : w & regular) != 0;
+  }
+
+  /// Whether reading at an offset never makes a call wait for a peer. A call uses it.
+  bool is_read_at_once(int fd) const {
+    return (word(fd).load(std::memory_order_relaxed) & (regular | unseen)) != 0;
   }
 
   /// Whether it goes around the page cache: all that is read and written waits for the disk.
@@ -102,30 +117,33 @@ class descriptors {
   ~descriptors();
 
  private:
-  // Word: uses (24 bits) and what it is.
-  static constexpr std::uint32_t known = 1u << 31, granted = 1u << 30, waiting = 1u << 29,
-                                 closing = 1u << 28, regular = 1u << 27, direct = 1u << 26,
-                                 synced = 1u << 25, mute = 1u << 24, uses = (1u << 24) - 1;
+  // Word: uses (32 bits) and what it is.
+  using bits = std::uint64_t;
+  static constexpr bits known = bits{1} << 63, granted = known >> 1, waiting = known >> 2,
+                        closing = known >> 3, regular = known >> 4, direct = known >> 5,
+                        synced = known >> 6, mute = known >> 7, unseen = known >> 8,
+                        uses = 0xffff'ffff;
   struct alignas(64) short_use {
     std::atomic<int> fd[at_a_time]{-1, -1};
   };
-  static std::uint32_t kind_of(int fd);
+  static bits kind_of(int fd);
+  static bits by_flags(int flags);
+  bits look_at(int fd) const;
+  long add_word(int fd, bits what, bool waits);
   bool begin_close(int fd);
   void await_shorts(int fd) const;
   void release(int fd);
   void end_of(int fd);
 
   // Words lie a line apart: threads that use neighbours would wait for each other.
-  static constexpr std::size_t apart = 16;
-  std::atomic<std::uint32_t>& word(int fd) const {
-    return words_[static_cast<std::size_t>(fd) * apart];
-  }
+  static constexpr std::size_t apart = 8;
+  std::atomic<bits>& word(int fd) const { return words_[static_cast<std::size_t>(fd) * apart]; }
 
   const std::uint32_t most_;
   const unsigned threads_;
   std::atomic<std::uint32_t> open_{0};
   std::unique_ptr<short_use[]> shorts_{new short_use[threads_]};
-  std::unique_ptr<std::atomic<std::uint32_t>[], void (*)(std::atomic<std::uint32_t>*)> words_;
+  std::unique_ptr<std::atomic<bits>[], void (*)(std::atomic<bits>*)> words_;
 };
 
 }  // namespace grosr::sys

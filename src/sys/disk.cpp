@@ -68,10 +68,11 @@ bool service::waits_for_disk(const call_record& c) {
   const int fd = static_cast<int>(c.argument[0]);
   const bool moves = c.number == SYS_pread64 || c.number == SYS_pwrite64;
   if (!moves) return c.number == SYS_fsync || c.number == SYS_fdatasync;
-  if (!descriptors_.is_regular(fd)) return false;
   if (c.number == SYS_pread64) {
+    if (!descriptors_.is_read_at_once(fd)) return false;
     if (!descriptors_.is_direct(fd) && !descriptors_.tells_cached(fd)) return false;
-  } else if (!descriptors_.is_direct(fd) && !descriptors_.is_synced(fd)) {
+  } else if (!descriptors_.is_regular(fd) ||
+             (!descriptors_.is_direct(fd) && !descriptors_.is_synced(fd))) {
     return false;
   }
   // Offsets that Linux refuses, or takes for something else when it is asked otherwise.

@@ -43,6 +43,15 @@ const linux_call* find_linux_call(unsigned number) {
   return &calls[places[number] - 1u];
 }
 
+std::uint64_t bytes_moved(const linux_call* c, long result) {
+  if (result <= 0 || c == nullptr) return 0;
+  const bool counts =
+      std::any_of(c->arguments.begin(), c->arguments.begin() + c->count, [](const argument& a) {
+        return a.kind == argument_kind::input_bytes || a.kind == argument_kind::output_bytes;
+      });
+  return counts ? static_cast<std::uint64_t>(result) : 0;
+}
+
 std::string_view name_of(usefulness u) {
   switch (u) {
     case usefulness::useful:

@@ -48,6 +48,10 @@ std::span<const linux_call> linux_calls();
 /// The call of that number; null where there is none. Takes constant time.
 const linux_call* find_linux_call(unsigned number);
 
+/// What a call's result says of bytes: it counts them where the call is told how many there may be.
+/// 0 of others, and of null.
+std::uint64_t bytes_moved(const linux_call* c, long result);
+
 /// The name as messages and docs/linux-calls.md have it: "not today", "files", "disk", "output".
 std::string_view name_of(usefulness u);
 std::string_view name_of(group g);

@@ -30,10 +30,26 @@ opening normal(opening o) {
   return o;
 }
 
+// Whether each component leads down, links aside.
+bool descends(std::string_view path) {
+  for (std::size_t at = path.find(".."); at != path.npos; at = path.find("..", at + 1))
+    if ((at == 0 || path[at - 1] == '/') && (at + 2 == path.size() || path[at + 2] == '/'))
+      return false;
+  return !path.starts_with('/');
+}
+
 int by_kernel(int fd, const char* path, const opening& o) {
   open_how how{};
   how.flags = static_cast<unsigned>(o.flags);
   how.mode = o.mode;
+  // Where nothing leads but down no more is needed, and RESOLVE_BENEATH takes a lock that all of
+  // Linux shares.
+  if (descends(path)) {
+    how.resolve = RESOLVE_NO_SYMLINKS;
+    const long opened = ::syscall(SYS_openat2, fd, path, &how, sizeof how);
+    if (opened >= 0) return static_cast<int>(opened);
+    if (errno != ELOOP && errno != EAGAIN) return -errno;
+  }
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   if (!o.links) how.resolve |= RESOLVE_NO_SYMLINKS;
   for (int i = 0; i < races; ++i) {

@@ -16,7 +16,15 @@ void server::install(call_number number, std::function<long(const std::uint64_t*
 }
 
 void server::share(std::span<std::byte> bytes) { service_->share(bytes.data(), bytes.size()); }
-void server::grant(int descriptor) { service_->grant(descriptor); }
+
+void server::grant(int descriptor) {
+  if (!service_->grant(descriptor))
+    throw error(errc::invalid_option,
+                fmt::format("grant descriptor {}: {}", descriptor,
+                            descriptor < 0 ? "it is none; did opening it fail?"
+                                           : "it is not open, or not below 1048576; grant it after "
+                                             "it was opened"));
+}
 
 void server::coalesce(unsigned batch, std::chrono::nanoseconds window) {
   service_->coalesce(batch, window);

@@ -85,7 +85,7 @@ class service {
   const view* device_view() const { return view_.data(); }
   void install(call_number number, handler_function handler);
   void share(const void* at, std::size_t bytes);
-  void grant(int fd) { descriptors_.grant(fd); }
+  bool grant(int fd) { return descriptors_.grant(fd); }
   void coalesce(unsigned batch, std::chrono::nanoseconds window);
   bool drain(std::chrono::nanoseconds limit);
   void stop();
@@ -113,22 +113,22 @@ class service {
   void make_all(service_thread& t);
   void reply(std::uint32_t slot, std::uint64_t serial, long result);
   void reply(const request& q, long result) { reply(q.call.slot, q.serial, result); }
-  void finish(service_thread& t, const request& r, long result, std::uint64_t ns);
+  void finish(service_thread& t, const request& q, long result, std::uint64_t ns);
 
   // calls.cpp
   /// Makes a call: its result, or `parked` when it will be replied to later (which a handler's
   /// result may be as well, and means nothing).
   static constexpr long parked = -4095;
-  long make(service_thread& t, const request& r);
+  long make(service_thread& t, const request& q);
   long call_handler(service_thread& t, const call_record& c);
-  long call_linux(service_thread& t, const request& r);
+  long call_linux(service_thread& t, const request& q);
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
   long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
-  long call_pipe(const call_record& c);
+  long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
-  long opened(long fd, bool waits = false);
+  long opened(long fd, bool waits = false, std::optional<int> open_flags = {});
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
 
   // allowed.cpp
@@ -157,7 +157,7 @@ class service {
   long wait_for_peer(waiting_call& w);
   long wait_on_thread(waiting_call& w);
   long await_lock(const call_record& c);
-  void end_waiting(waiting_call& w, long result, std::uint64_t ns = 0);
+  void end_waiting(waiting_call& w, long result, std::optional<std::uint64_t> ns = {});
 
   // disk.cpp
   bool waits_for_disk(const call_record& c);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "grosr/sys/numbers.hpp"
 #include "sys/linux_calls.hpp"
@@ -13,12 +14,17 @@ namespace grosr::sys {
 namespace {
 
 std::string name_of_kind(unsigned kind) {
+  const auto name = [](const char* what, unsigned number, unsigned kinds) {
+    return fmt::format(number + 1 == kinds ? fmt::runtime("{}s from {}") : fmt::runtime("{} {}"),
+                       what, number);  // the last one counts all that follow
+  };
   if (kind < thread_counts::linux_calls) {
     const linux_call* c = find_linux_call(kind);
-    return c != nullptr ? std::string(c->name) : fmt::format("system call {}", kind);
+    return c != nullptr ? std::string(c->name)
+                        : name("system call", kind, thread_counts::linux_calls);
   }
   kind -= thread_counts::linux_calls;
-  if (kind < thread_counts::handlers) return fmt::format("handler {}", kind);
+  if (kind < thread_counts::handlers) return name("handler", kind, thread_counts::handlers);
   kind -= thread_counts::handlers;
   return kind == 0 ? "nothing" : kind == 1 ? "print" : "unknown";
 }
@@ -33,7 +39,7 @@ unsigned thread_counts::kind_of(unsigned number) {
 }
 
 void thread_counts::add(unsigned number, std::uint64_t n, std::uint64_t errors, std::uint64_t bytes,
-                        std::uint64_t ns) {
+                        std::optional<std::uint64_t> ns) {
   const unsigned kind = kind_of(number);
   if (!counts_[kind]) {
     counts_[kind] = std::make_unique<call_counts>();
@@ -43,8 +49,9 @@ void thread_counts::add(unsigned number, std::uint64_t n, std::uint64_t errors, 
   count(c.calls, n);
   count(c.errors, errors);
   count(c.bytes, bytes);
-  count(c.ns, ns * n);
-  const auto log = static_cast<unsigned>(std::bit_width(ns | 1) - 1);
+  if (!ns) return;
+  count(c.ns, *ns * n);
+  const auto log = static_cast<unsigned>(std::bit_width(*ns | 1) - 1);
   count(c.latency[std::min<unsigned>(log, 39)], n);
 }
 
@@ -74,8 +81,12 @@ void thread_counts::sum(statistics& s) const {
   }
 }
 
+std::uint64_t call_statistics::timed() const {
+  return std::accumulate(latency.begin(), latency.end(), std::uint64_t{0});
+}
+
 double call_statistics::within_ns(double share) const {
-  const auto wanted = static_cast<std::uint64_t>(std::ceil(static_cast<double>(calls) * share));
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(static_cast<double>(timed()) * share));
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < latency.size(); ++i) {
     seen += latency[i];

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "grosr/sys/options.hpp"
 
@@ -20,9 +21,9 @@ class thread_counts {
  public:
   static constexpr unsigned linux_calls = 512, handlers = 256, own = 16;
 
-  /// `n` calls of one number took `ns` each; `errors` of them failed.
+  /// `n` calls of one number took `ns` each, if that is known; `errors` of them failed.
   void add(unsigned number, std::uint64_t n, std::uint64_t errors, std::uint64_t bytes,
-           std::uint64_t ns);
+           std::optional<std::uint64_t> ns);
 
   /// Adds what this thread counted. Any thread.
   void sum(statistics& s) const;

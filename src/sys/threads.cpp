@@ -196,18 +196,9 @@ void service::make_all(service_thread& t) {
 
 void service::finish(service_thread& t, const request& q, long result, std::uint64_t ns) {
   const call_record& c = q.call;
-  std::uint64_t bytes = 0;
-  if (result > 0 && c.number < handler_base) {
-    const linux_call* info = q.linux;
-    // A result that counts bytes: of calls that are told how many there may be.
-    for (unsigned i = 0; info != nullptr && i < info->count; ++i)
-      if (info->arguments[i].kind == argument_kind::input_bytes ||
-          info->arguments[i].kind == argument_kind::output_bytes)
-        bytes = static_cast<std::uint64_t>(result);
-  }
   if (options_.audit_to >= 0) note(&t, c, result);
   reply(q, result);
-  t.counts.add(c.number, 1, result < 0 ? 1 : 0, bytes, ns);
+  t.counts.add(c.number, 1, result < 0 ? 1 : 0, bytes_moved(q.linux, result), ns);
 }
 
 void service::reply(std::uint32_t slot, std::uint64_t serial, long result) {

@@ -269,13 +269,12 @@ long service::await_lock(const call_record& c) {
   }
 }
 
-void service::end_waiting(waiting_call& w, long result, std::uint64_t ns) {
+void service::end_waiting(waiting_call& w, long result, std::optional<std::uint64_t> ns) {
   const request q = w.made;
   w.~waiting_call();
   {
     std::lock_guard lock(waiting_lock_);
-    waiting_counts_.add(q.call.number, 1, result < 0 ? 1 : 0,
-                        result > 0 ? static_cast<std::uint64_t>(result) : 0, ns);
+    waiting_counts_.add(q.call.number, 1, result < 0 ? 1 : 0, bytes_moved(q.linux, result), ns);
   }
   if (options_.audit_to >= 0) note(nullptr, q.call, result);
   reply(q, result);

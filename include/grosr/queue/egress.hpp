@@ -2,8 +2,8 @@
 //
 //   record   64 bytes = 4 bus words; each holds 12 bytes, 3 bytes, and 1 byte of lap
 //   ring     record n lies at n mod capacity and carries lap n div capacity + 1, of which 8 bits
-//   do:
-//            every place is written once a lap, so a reader only has to tell one lap from the last
+//            are enough: every place is written once per lap, so a reader only has to tell one
+//            lap from the last
 //   tail     next ticket                                   device memory
 //   credit   records the host has consumed                 host memory, cached in device memory
 //

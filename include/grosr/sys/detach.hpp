@@ -1,7 +1,8 @@
 // Calls that nobody waits for: who needs a slot or a chunk frees theirs when they have ended.
 //
-//   detached words    a bit a slot, beside the words of slots; set while the call's slot is to be
-//   freed detached calls    by slot: serial and chunk, written before the bit is set
+//   detached words   one bit per slot, beside the words of slots; set while the call's slot is
+//                    to be freed
+//   detached calls   by slot: serial and chunk, written before the bit is set
 //
 // Whoever clears the bit owns the slot: it looks for the reply, and frees slot and chunk, or puts
 // the bit back.

@@ -99,6 +99,7 @@ GROSR_DEVICE auto fstat(const Caller& c, int file, struct stat* to) {
   return invoke(c, o);
 }
 
+/// Those of `man 2`: 0, or -errno. Paths are as openat() takes them.
 template <class Caller>
 GROSR_DEVICE auto ftruncate(const Caller& c, int file, std::int64_t bytes) {
   return invoke(c, detail::make<0>(SYS_ftruncate, file, bytes));

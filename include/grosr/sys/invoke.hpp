@@ -451,7 +451,9 @@ GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
   }
 }
 
-/// Whether a started call has ended, so that wait() does not wait. Any of the lanes that hold it.
+/// Whether a started call has ended, so that wait() does not wait. Any of the lanes that hold it;
+/// of a block or a grid only those of the warp that makes the call can tell, to others it has
+/// ended.
 template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE bool test(const Caller& c, const token<Caller::group, Parts, Bulk>& t) {
   long result = 0;
@@ -466,7 +468,8 @@ GROSR_DEVICE long wait(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
 }
 
 /// Lets a started call go on; its result is lost. The group that started it, once, in place of
-/// wait(). 0, or why it was not begun.
+/// wait(). 0, or why it was not begun; -EINPROGRESS in the warps of a block or a grid that do not
+/// make the call.
 template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE long drop(const Caller& c, token<Caller::group, Parts, Bulk>& t) {
   if (!t.begun()) return t.code;

@@ -49,6 +49,7 @@ GROSR_DEVICE auto socket(const Caller& c, int domain, int type, int protocol = 0
   return invoke(c, detail::make<0>(SYS_socket, domain, type, protocol));
 }
 
+/// Those of `man 2`: 0, or -errno.
 template <class Caller>
 GROSR_DEVICE auto bind(const Caller& c, int socket, const void* name, socklen_t bytes) {
   bytes = detail::length_of_name(bytes);

@@ -14,17 +14,21 @@ namespace grosr::sys {
 
 /// Options of a server. 0 means "choose for me" where it says so.
 struct options {
-  unsigned threads = 0;            ///< service threads; 0: a quarter of the processors, 1 to 4
-  unsigned shards = 0;             ///< rings, a power of two to 256; 0: two a thread, at least 16
-  std::uint32_t records = 0;       ///< calls a ring holds, a power of two from 32; 0: 16384, 1024
-  unsigned blocking_threads = 64;  ///< threads, at most, for calls that wait for no descriptor
+  /// Service threads, at most 256; 0: a quarter of the processors, 1 to 4.
+  unsigned threads = 0;
+  /// Rings, a power of two to 256; 0: two for each thread, at least 16 (4 on host:N).
+  unsigned shards = 0;
+  /// Calls that a ring holds, a power of two from 32; 0: 16384, on host:N 1024.
+  std::uint32_t records = 0;
+  /// Threads, 1 to 4096, that are started for calls that wait for no descriptor; more calls queue.
+  unsigned blocking_threads = 64;
   /// Calls that may be under way at a time, 32 to 2^23, rounded up to 32s; 0: one for each thread
   /// that can be resident. Who makes one more waits, at most `patience`.
   std::uint32_t calls_in_flight = 0;
   /// Calls that are begun in a second, of all kernels together; more wait. 0: as many as there are.
   std::uint64_t calls_per_second = 0;
-  /// Chunks of 256 B, 4 KiB and 64 KiB in the arena; 0: by the device's size. They bound the bytes
-  /// that are under way, but for those in shared host memory.
+  /// Chunks of 256 B, 4 KiB and 64 KiB in the arena, to 2^20; 0: by the device's size. They bound
+  /// the bytes that are under way, but for those in shared host memory.
   std::array<std::uint32_t, 3> chunks{0, 0, 0};
   /// A service thread that found nothing for so long goes to sleep.
   std::chrono::microseconds spin{100};
@@ -49,13 +53,18 @@ struct options {
 
 /// One call's counts since the server began.
 struct call_statistics {
-  std::string name;  ///< "pread64", "handler 3", "print"
+  std::string name;  ///< "pread64", "handler 3", "handlers from 255", "print"
   std::uint64_t calls = 0, errors = 0, bytes = 0;
-  double seconds = 0;  ///< on the host, in all
-  /// Calls by the nanoseconds they took on the host: at i, those of [2^i, 2^(i+1)).
+  /// On the host, in all. Without calls that waited for a peer or on a thread.
+  double seconds = 0;
+  /// Calls by the nanoseconds they took on the host: at i, those of [2^i, 2^(i+1)); those that
+  /// `seconds` leaves out are not here.
   std::array<std::uint64_t, 40> latency{};
 
-  /// Nanoseconds within which that share of the calls (0 to 1) ended: the upper end of a bin of the
+  /// How many `latency` counts.
+  std::uint64_t timed() const;
+
+  /// Nanoseconds within which that share of them (0 to 1) ended: the upper end of a bin of the
   /// histogram. 0 without calls.
   double within_ns(double share) const;
 };
@@ -64,7 +73,7 @@ struct call_statistics {
 struct statistics {
   std::vector<call_statistics> calls;  ///< those that were made, the most frequent first
   std::uint64_t batches = 0;           ///< how often a thread took records
-  std::uint64_t denied = 0;            ///< calls that the policy refused
+  std::uint64_t denied = 0;            ///< calls that ended at once with -EPERM
   std::uint64_t sleeps = 0;            ///< how often a thread fell asleep
   std::uint64_t waited = 0;            ///< calls that waited for a peer, the disk, or on a thread
   std::uint64_t by_ring = 0;           ///< of them, those that waited in an io_uring
@@ -76,8 +85,8 @@ struct statistics {
 
 /// The same as a JSON document, of one line: {"calls": [{"name", "calls", "errors", "bytes",
 /// "seconds", "p50_ns", "p99_ns", "latency_log2_ns": {"10": calls of [2^10, 2^11) ns, ...}}, ...],
-/// "batches", "denied", "sleeps", "waited", "thrown", "unwritten_bytes", "unaudited_bytes",
-/// "device_memory_bytes", "host_memory_bytes"}.
+/// "batches", "denied", "sleeps", "waited", "by_ring", "thrown", "unwritten_bytes",
+/// "unaudited_bytes", "device_memory_bytes", "host_memory_bytes"}.
 std::string to_json(const statistics& s);
 
 }  // namespace grosr::sys

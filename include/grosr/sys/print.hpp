@@ -61,11 +61,13 @@ GROSR_DEVICE inline part text_to(unsigned argument, const char* text, std::uint3
 }  // namespace detail
 
 /// Writes one text, formatted as fmt::format does it: the format is read on the host. Of the format
-/// and of each argument that is text, 16 KB are taken (12 KB where there are 4 such arguments).
+/// and of each argument that is text, 16 KiB are taken (15 KiB where there are 3 such arguments, 12
+/// KiB where there are 4).
 /// Each text is written whole; those of one warp's lanes in the order of lanes. Does not wait for
 /// the host, but for room; nothing that was accepted is lost, whatever becomes of the kernel. 0, or
 /// -EAGAIN when there was no room for too long, -EFAULT for a null format. Lanes, a warp, a block
-/// or a grid print one text each. At most 4 arguments are const char*.
+/// or a grid print one text each (-EINPROGRESS in warps other than the one that does). At most 4
+/// arguments are const char*.
 template <class Caller, class... Arguments>
 GROSR_DEVICE long print(const Caller& c, const char* format, const Arguments&... arguments) {
   constexpr unsigned count = sizeof...(Arguments);

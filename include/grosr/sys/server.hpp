@@ -2,11 +2,12 @@
 //
 //   struct stamp {
 //     grosr::sys::server_ref sys;
-//     GROSR_DEVICE void operator()() const { grosr::sys::print(sys.warp(), "warp {}\n",
-//     simt::warp_id()); }
+//     GROSR_DEVICE void operator()() const {
+//       grosr::sys::print(sys.warp(), "warp {}\n", grosr::simt::warp_id());
+//     }
 //   };
 //   grosr::sys::server server(device);
-//   simt::run(device, {1, 64}, stamp{server.ref()});
+//   grosr::simt::run(device, {1, 64}, stamp{server.ref()});
 #pragma once
 
 #include <chrono>
@@ -57,7 +58,9 @@ class server {
   /// address (pinned, or registered). Throws error(invalid_option) when there are too many ranges.
   void share(std::span<std::byte> bytes);
 
-  /// Lets kernels use a descriptor of the program. Closing it stays the program's business.
+  /// Lets kernels use a descriptor of the program, until the server ends: the program closes it,
+  /// and only afterwards, since its number may then be another file's. Throws error(invalid_option)
+  /// for one that is not open.
   void grant(int descriptor);
 
   /// How many calls a thread takes at once at most (1 to 256; 0, as at the start: 32 of those that
@@ -69,7 +72,8 @@ class server {
   /// after `limit`.
   void drain(std::chrono::nanoseconds limit = std::chrono::hours(24 * 365));
 
-  /// Refuses calls from now on, and those that wait for a peer, with -ESHUTDOWN.
+  /// Refuses calls from now on, and those that wait for a peer, with -ESHUTDOWN. Waits for those
+  /// that Linux has begun: reads and writes of disks, and calls on threads. Not from a handler.
   void stop();
 
   sys::statistics statistics() const;

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <ctime>
+#include <optional>
+#include <utility>
 
 #include "cli/errors.hpp"
 
@@ -97,24 +99,49 @@ std::string with_unit(std::string_view key, double number) {
   return label.empty() ? only_unit(key, number) : spaced(label) + " " + only_unit(key, number);
 }
 
+namespace {
+
+/// A whole number, and the letter behind it, or 0. None: it is neither.
+std::optional<std::pair<std::uint64_t, char>> number_and_unit(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto left = text.data() + text.size() - end;
+  if (bad != std::errc() || left > 1) return std::nullopt;
+  return std::pair(number, left == 1 ? *end : '\0');
+}
+
+std::uint64_t read_scaled(std::string_view text, std::uint64_t thousand, std::uint64_t least,
+                          std::uint64_t most, auto&& refuse) {
+  const auto n = number_and_unit(text);
+  if (!n) refuse();
+  const char unit = n->second;
+  const std::uint64_t factor = unit == 0                    ? 1
+                               : unit == 'k' || unit == 'K' ? thousand
+                               : unit == 'M'                ? thousand * thousand
+                               : unit == 'G'                ? thousand * thousand * thousand
+                                                            : 0;
+  if (factor == 0 || n->first > most / factor || n->first * factor < least) refuse();
+  return n->first * factor;
+}
+
+}  // namespace
+
 std::uint64_t parse_number(std::string_view what, std::string_view text, std::uint64_t least,
                            std::uint64_t most) {
-  const auto refuse = [&] {
+  return read_scaled(text, 1000, least, most, [&] {
     throw usage_error(fmt::format("{} is \"{}\"; give a whole number from {} to {}, such as {}",
                                   what, one_line(text), least, most,
                                   most >= 50000 ? "50000 or 50k" : std::to_string(least)));
-  };
-  std::uint64_t number = 0;
-  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (bad != std::errc()) refuse();
-  const std::uint64_t factor = suffix.empty()  ? 1
-                               : suffix == "k" ? 1'000
-                               : suffix == "M" ? 1'000'000
-                               : suffix == "G" ? 1'000'000'000
-                                               : 0;
-  if (factor == 0 || number > most / factor || number * factor < least) refuse();
-  return number * factor;
+  });
+}
+
+std::uint64_t parse_bytes(std::string_view what, std::string_view text, std::uint64_t least,
+                          std::uint64_t most) {
+  return read_scaled(text, 1024, least, most, [&] {
+    throw usage_error(fmt::format("{} is \"{}\"; give bytes from {} to {}, such as {}", what,
+                                  one_line(text), least, most,
+                                  most >= 65536 ? "65536 or 64K" : std::to_string(most)));
+  });
 }
 
 std::string utc_now() {

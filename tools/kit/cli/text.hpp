@@ -25,6 +25,10 @@ std::string three_digits(double number);
 std::uint64_t parse_number(std::string_view what, std::string_view text, std::uint64_t least,
                            std::uint64_t most);
 
+/// The same for bytes: "512", "8K", "64M", "4G", which are powers of two.
+std::uint64_t parse_bytes(std::string_view what, std::string_view text, std::uint64_t least,
+                          std::uint64_t most);
+
 /// Now, in UTC: "2025-11-21T09:39:00Z".
 std::string utc_now();
 

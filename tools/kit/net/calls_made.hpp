@@ -16,7 +16,7 @@ struct calls_made {
     double calls = 0;
     for (const auto& c : s.calls) {
       calls += static_cast<double>(c.calls);
-      const double us = c.calls == 0 ? 0 : c.seconds * 1e6 / static_cast<double>(c.calls);
+      const double us = c.timed() == 0 ? 0 : c.seconds * 1e6 / static_cast<double>(c.timed());
       if (c.name == "recvfrom") receive_us = us;
       if (c.name == "sendto") send_us = us;
     }
