@@ -7,6 +7,7 @@
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/pick_device.hpp"
+#include "cli/program.hpp"
 #include "commands.hpp"
 #include "drive.hpp"
 #include "measure/session.hpp"
@@ -211,15 +212,15 @@ void add_compare_command(CLI::App& program, action& chosen) {
       ->add_option("--lost-after", a->lost_after, "When one that is not back counts as lost (50)")
       ->type_name("MS");
   command->add_option("--seconds", a->seconds, "How long to count (0.3)")
-      ->check(CLI::Range(0.05, 1e6))
+      ->check(tool::seconds_between(0.05, 1e6))
       ->type_name("S");
   command->add_option("--repeats", a->repeats, "How often to measure (3)")->type_name("N");
   command->add_option("--json", a->json, "Also write the results to FILE; - is standard output")
       ->type_name("FILE");
   command->footer(
       "Examples:\n"
-      "  echo compare --json echo.json\n"
-      "  echo compare --device host:0 --bytes 64 --threads 1\n\n"
+      "  ./echo compare --json echo.json\n"
+      "  ./echo compare --device host:0 --bytes 64 --threads 1\n\n"
       "Exit code: 0; 1 if an echo was wrong; 2 if nothing could be started; 130 on Ctrl-C.");
   command->callback([=, &chosen] { chosen = [=] { return compare(*a); }; });
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/errors.hpp"
+#include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "commands.hpp"
 #include "drive.hpp"
@@ -60,12 +61,12 @@ void add_drive_command(CLI::App& program, action& chosen) {
       ->add_option("--lost-after", a->lost_after, "When one that is not back counts as lost (50)")
       ->type_name("MS");
   command->add_option("--seconds", a->seconds, "How long to count (2)")
-      ->check(CLI::Range(0.05, 1e6))
+      ->check(tool::seconds_between(0.05, 1e6))
       ->type_name("S");
   command->footer(
       "Examples:\n"
-      "  echo drive --port 7777\n"
-      "  echo drive --port 7777 --bytes 4096 --clients 8 --window 2\n\n"
+      "  ./echo drive --port 7777\n"
+      "  ./echo drive --port 7777 --bytes 4096 --clients 8 --window 2\n\n"
       "Each echo's length and head are checked, and all bytes of one in 64.\n"
       "Exit code: 0; 1 if an echo was wrong or none came; 2 if nothing could be started; 130 on "
       "Ctrl-C.");

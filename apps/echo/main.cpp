@@ -3,6 +3,7 @@
 
 #include "cli/errors.hpp"
 #include "cli/program.hpp"
+#include "cli/text.hpp"
 #include "commands.hpp"
 
 int main(int argc, char** argv) {
@@ -18,13 +19,13 @@ int main(int argc, char** argv) {
   echo::add_compare_command(program, chosen);
   program.footer(
       "Examples:\n"
-      "  echo serve --port 7777                   answer until Ctrl-C\n"
+      "  ./echo serve --port 7777                   answer until Ctrl-C\n"
       "  printf hello | nc -u -w1 127.0.0.1 7777  say something to it\n"
-      "  echo drive --port 7777 --bytes 1024      as much as clients can send\n"
-      "  echo compare --json echo.json            the GPU beside threads of the CPU");
+      "  ./echo drive --port 7777 --bytes 1024      as much as clients can send\n"
+      "  ./echo compare --json echo.json            the GPU beside threads of the CPU");
   return tool::run_program(program, argc, argv, [&] {
     if (!chosen) {
-      fmt::print(stderr, "{}", program.help());
+      tool::say(program.help());
       throw tool::usage_error("no command was given; see above");
     }
     return chosen();

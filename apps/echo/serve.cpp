@@ -6,6 +6,7 @@
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/pick_device.hpp"
+#include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "commands.hpp"
 #include "net/socket.hpp"
@@ -76,13 +77,13 @@ void add_serve_command(CLI::App& program, action& chosen) {
   command->add_option("--bytes", a->bytes, "Longest datagram that is answered (4096)")
       ->type_name("B");
   command->add_option("--seconds", a->seconds, "End after so long")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(tool::seconds_between(0.0, 1e9))
       ->type_name("S");
   command->footer(
       "Examples:\n"
-      "  echo serve                                 on 127.0.0.1:7777, until Ctrl-C\n"
-      "  echo serve --device host:0 --port 0        on the CPU's backend, on a free port\n"
-      "  echo serve --by block --blocks 64 --seconds 10\n\n"
+      "  ./echo serve                                 on 127.0.0.1:7777, until Ctrl-C\n"
+      "  ./echo serve --device host:0 --port 0        on the CPU's backend, on a free port\n"
+      "  ./echo serve --by block --blocks 64 --seconds 10\n\n"
       "At the end it says how many datagrams it answered, and the sum of all their bytes, which "
       "the kernel made.\n"
       "Exit code: 0; 1 if the device failed; 2 if nothing could be started; 130 on Ctrl-C.");

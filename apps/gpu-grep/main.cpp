@@ -46,7 +46,7 @@ class printer {
     } else if (r.binary) {
       if (r.matches == 0) return;
       std::fflush(stdout);
-      fmt::print(stderr, "gpu-grep: {}: binary file matches\n", tool::one_line(name));
+      tool::say(fmt::format("gpu-grep: {}: binary file matches\n", tool::one_line(name)));
     } else {
       for (const found_line& line : r.lines) {
         std::string text = named ? name + ":" : "";
@@ -58,7 +58,7 @@ class printer {
 
   void complain(const std::string& path, int error) {
     std::fflush(stdout);
-    fmt::print(stderr, "gpu-grep: {}: {}\n", tool::one_line(path), std::strerror(error));
+    tool::say(fmt::format("gpu-grep: {}: {}\n", tool::one_line(path), std::strerror(error)));
     trouble_ = true;
   }
 
@@ -147,9 +147,10 @@ int main(int argc, char** argv) {
       "Exit code: 0 if a line matched; 1 if none did; 2 if something went wrong, also when lines "
       "matched; 130 on Ctrl-C.");
   tool::literal_arguments arguments(argc, argv);
-  return tool::run_program(program, arguments.count(), arguments.values(), [&] {
+  const auto work = [&] {
     for (auto* given : {&o.words, &o.patterns, &o.include})
       tool::literal_arguments::as_given(*given);
     return run(o);
-  });
+  };
+  return tool::run_program(program, arguments.count(), arguments.values(), work, exit_trouble);
 }

@@ -34,7 +34,8 @@ class own_file {
   own_file(const std::string& path, bool makes) : path_(path) {
     struct stat before {};
     makes_ = makes && ::lstat(path.c_str(), &before) != 0;
-    file_ = ::open(path.c_str(), makes ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0666);
+    file_ = ::open(path.c_str(),
+                   makes ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0666);
     if (file_ < 0 || ::fstat(file_, &stat_) != 0)
       throw usage_error(fmt::format("{}: cannot be opened to {} ({})", one_line(path),
                                     makes ? "be written" : "be read", std::strerror(errno)));
@@ -97,8 +98,9 @@ class permuting {
     if (from_) server.grant(from_->descriptor());
     server.grant(out_->descriptor());
     const bool gpu = where_.is_cuda();
-    const auto at_once = static_cast<std::uint32_t>((gpu ? 256u << 20 : 64u << 10) /
-                                                    p_.block_bytes / (p_.rounds / 1024 + 1));
+    const auto at_once =
+        std::max(1u, static_cast<std::uint32_t>((gpu ? 256u << 20 : 64u << 10) / p_.block_bytes /
+                                                (p_.rounds / 1024 + 1)));
     const std::uint64_t blocks = bytes_ / p_.block_bytes;
     const unsigned places = gpu ? where_.properties().sms * 2 : 4;
     permuter on(where_, server, std::min<std::uint64_t>(at_once, blocks) * p_.block_bytes);

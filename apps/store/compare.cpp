@@ -7,6 +7,7 @@
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/pick_device.hpp"
+#include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "commands.hpp"
 #include "drive.hpp"
@@ -162,7 +163,7 @@ void add_compare_command(CLI::App& program, action& chosen) {
   command->add_option("--batch", a->batch, "Calls that a service thread takes at once; 0: chosen")
       ->type_name("N");
   command->add_option("--seconds", a->seconds, "How long to count (0.3)")
-      ->check(CLI::Range(0.05, 1e6))
+      ->check(tool::seconds_between(0.05, 1e6))
       ->type_name("S");
   command->add_option("--repeats", a->repeats, "How often to measure (3)")->type_name("N");
   command->add_option("--json", a->json, "Also write the results to FILE; - is standard output")

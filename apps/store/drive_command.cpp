@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/errors.hpp"
+#include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "commands.hpp"
 #include "drive.hpp"
@@ -61,7 +62,7 @@ void add_drive_command(CLI::App& program, action& chosen) {
   command->add_option("--sets", a->sets, "Percent of the requests; the rest are gets (10)")
       ->type_name("S");
   command->add_option("--seconds", a->seconds, "How long to count (2)")
-      ->check(CLI::Range(0.05, 1e6))
+      ->check(tool::seconds_between(0.05, 1e6))
       ->type_name("S");
   command->footer(
       "Examples:\n"

@@ -3,6 +3,7 @@
 
 #include "cli/errors.hpp"
 #include "cli/program.hpp"
+#include "cli/text.hpp"
 #include "commands.hpp"
 
 int main(int argc, char** argv) {
@@ -25,7 +26,7 @@ int main(int argc, char** argv) {
       "  store compare --json store.json    the GPU beside threads of the CPU");
   return tool::run_program(program, argc, argv, [&] {
     if (!chosen) {
-      fmt::print(stderr, "{}", program.help());
+      tool::say(program.help());
       throw tool::usage_error("no command was given; see above");
     }
     return chosen();

@@ -6,6 +6,7 @@
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/pick_device.hpp"
+#include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "commands.hpp"
 #include "net/socket.hpp"
@@ -78,7 +79,7 @@ void add_serve_command(CLI::App& program, action& chosen) {
   command->add_option("--memory", a->memory, "Bytes for keys and values; 0: chosen")
       ->type_name("B");
   command->add_option("--seconds", a->seconds, "End after so long")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(tool::seconds_between(0.0, 1e9))
       ->type_name("S");
   command->footer(
       "Examples:\n"

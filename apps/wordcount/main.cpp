@@ -36,8 +36,8 @@ unsigned cpus() {
 
 bool complain(const std::vector<tool::unreadable>& failures) {
   for (const tool::unreadable& f : failures)
-    fmt::print(stderr, "wordcount: {}: {}; it is left out\n", tool::one_line(f.path),
-               std::strerror(f.error));
+    tool::say(fmt::format("wordcount: {}: {}; it is left out\n", tool::one_line(f.path),
+                          std::strerror(f.error)));
   return !failures.empty();
 }
 
@@ -71,6 +71,8 @@ int run(const options& o) {
   if (o.by != "gpu" && o.by != "openmp" && o.by != "vectorscan")
     throw tool::usage_error(
         fmt::format("--by is \"{}\"; use gpu, openmp or vectorscan", tool::one_line(o.by)));
+  if (!o.compare && (o.json || o.repeats))
+    throw tool::usage_error(fmt::format("--{} needs --compare", o.json ? "json" : "repeats"));
   question q{words_to_count(o.words), tool::list_files(o.trees)};
   bool bad = complain(q.list.failures);
   if (bad && q.list.trees.empty()) return tool::exit_usage;
@@ -89,9 +91,9 @@ int run(const options& o) {
     fmt::print("{:>14} {}\n", a.counts[i], q.words[i]);
   std::fflush(stdout);
   if (isatty(STDERR_FILENO))
-    fmt::print(stderr, "{} files, {}, {} by {}\n", tool::grouped(q.list.files.size()),
-               tool::only_unit("bytes", static_cast<double>(a.bytes)),
-               tool::only_unit("ms", a.us / 1e3), by->name());
+    tool::say(fmt::format("{} files, {}, {} by {}\n", tool::grouped(q.list.files.size()),
+                          tool::only_unit("bytes", static_cast<double>(a.bytes)),
+                          tool::only_unit("ms", a.us / 1e3), by->name()));
   return bad ? tool::exit_failed : tool::exit_ok;
 }
 

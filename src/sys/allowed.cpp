@@ -73,6 +73,12 @@ bool is_option_of_host(int level, int option) {
   return level == IPPROTO_TCP && option == zerocopy_receive;
 }
 
+/// Advice that takes pages away from the whole machine.
+bool is_advice_on_machine(std::uint64_t advice) {
+  constexpr std::uint64_t soft_offline = 101;  // which libc does not name
+  return advice == MADV_HWPOISON || advice == soft_offline;
+}
+
 bool is_socket_for_kernels(std::uint64_t domain, std::uint64_t type) {
   const auto family = static_cast<int>(domain);
   const int kind = static_cast<int>(type) & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -125,6 +131,7 @@ bool service::allows(const linux_call& info, const call_record& c) const {
       if ((c.number == SYS_mprotect || c.number == SYS_pkey_mprotect) &&
           (c.argument[2] & ~std::uint64_t{PROT_READ | PROT_WRITE}) != 0)
         return false;
+      if (c.number == SYS_madvise && is_advice_on_machine(c.argument[2])) return false;
       return !is_memory_of_host(c.number) || mapped_.holds(c.argument[0], c.argument[1]);
     case group::process:
       return p.process;

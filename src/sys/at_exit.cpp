@@ -36,6 +36,7 @@ at_exit::at_exit(std::function<void()> leave) : leave_(std::move(leave)) {
   // After what the device needs was set up, hence called before that is torn down.
   static const int once = std::atexit(leave_all);
   static_cast<void>(once);
+  if (r.process != ::getpid()) r.all.clear();  // the parent's servers have no threads here
   r.process = ::getpid();
   r.all.push_back(&leave_);
 }
@@ -43,7 +44,7 @@ at_exit::at_exit(std::function<void()> leave) : leave_(std::move(leave)) {
 at_exit::~at_exit() {
   registered& r = registered::of_process();
   std::lock_guard lock(r.lock);
-  r.all.erase(std::find(r.all.begin(), r.all.end(), &leave_));
+  std::erase(r.all, &leave_);
 }
 
 }  // namespace grosr::sys

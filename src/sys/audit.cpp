@@ -66,9 +66,9 @@ void service::note(service_thread* t, const call_record& c, long result) {
     char* path = nullptr;
     if (kind == argument_kind::path && t != nullptr && paths < t->path.size())
       path = t->path[paths++].data();
+    if (kind == argument_kind::text && t != nullptr && info->has_path) path = t->path[1].data();
     if (path != nullptr && *path != 0) {
       append_quoted(line, path);
-      *path = 0;
     } else if (is_pointer(kind)) {
       fmt::format_to(std::back_inserter(line), "{:#x}", c.argument[i]);
     } else {
@@ -82,6 +82,7 @@ void service::note(service_thread* t, const call_record& c, long result) {
   else
     fmt::format_to(std::back_inserter(line), ") = {}\n", result);
   audit_.put({line.data(), line.size()});
+  if (t != nullptr) t->path[0][0] = t->path[1][0] = 0;
 }
 
 }  // namespace grosr::sys

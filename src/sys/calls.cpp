@@ -68,6 +68,20 @@ bool makes_descriptor(const call_record& c) {
   }
 }
 
+/// Of them, those whose descriptor is one for a file that others have.
+bool shares_file(long number) {
+  return number == SYS_dup || number == SYS_fcntl || number == SYS_pidfd_getfd;
+}
+
+/// Of them, those that make something whose reads wait for an event.
+bool makes_events(long number) {
+#ifdef SYS_eventfd
+  if (number == SYS_eventfd || number == SYS_inotify_init) return true;
+#endif
+  return number == SYS_eventfd2 || number == SYS_timerfd_create || number == SYS_inotify_init1 ||
+         number == SYS_signalfd4;
+}
+
 /// Calls that put a file in the place of a number of their choice.
 bool puts_descriptor(long number) {
 #ifdef SYS_dup2
@@ -171,6 +185,7 @@ long service::open_below(int directory, const char* path, int flags, std::uint64
 
 /// Calls that take a path: below the policy's folders, or not at all.
 long service::call_path(service_thread& t, const call_record& c, const linux_call& info) {
+  t.path[0][0] = t.path[1][0] = 0;
   if (options_.policy.raw) return call_plain(info, c);
   if (!folders_) return -EPERM;
   const std::uint64_t* a = c.argument;
@@ -209,8 +224,8 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
       if ((bad = text(1))) return bad;
       return f.readlinkat(number(0), path, reinterpret_cast<char*>(a[2]), a[3]);
     case SYS_symlinkat:
-      if ((bad = text(0)) || (bad = second(2))) return bad;
-      return f.symlinkat(path, number(1), other);
+      if ((bad = second(0)) || (bad = text(2))) return bad;
+      return f.symlinkat(other, number(1), path);
     case SYS_linkat:
       if ((bad = text(1)) || (bad = second(3))) return bad;
       return f.linkat(number(0), path, number(2), other, number(4));
@@ -236,8 +251,8 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
       if ((bad = text(1)) || (bad = second(3))) return bad;
       return f.renameat2(number(0), path, number(2), other, 0);
     case SYS_symlink:
-      if ((bad = text(0)) || (bad = second(1))) return bad;
-      return f.symlink(path, other);
+      if ((bad = second(0)) || (bad = text(1))) return bad;
+      return f.symlink(other, path);
     case SYS_link:
       if ((bad = text(0)) || (bad = second(1))) return bad;
       return f.link(path, other);
@@ -281,23 +296,38 @@ long service::call_sized(const linux_call& info, const call_record& c, unsigned 
 }
 
 long service::call_plain(const linux_call& info, const call_record& c) {
-  const std::uint64_t* a = c.argument;
+  std::uint64_t a[max_arguments];
+  std::copy_n(c.argument, max_arguments, a);
+  // A pipe that is full or empty would hold the thread, and the end.
+  if (c.number == SYS_splice) a[5] |= SPLICE_F_NONBLOCK;
+  if (c.number == SYS_tee) a[3] |= SPLICE_F_NONBLOCK;
   if (!options_.policy.raw)
     for (unsigned i = 0; i < info.count; ++i)
       if (info.arguments[i].kind == argument_kind::sized && a[i] != 0)
         return call_sized(info, c, i);
   // Before it is gone: the program may get the same addresses at once.
-  if (c.number == SYS_munmap) mapped_.remove(a[0], a[1]);
+  const auto removed =
+      c.number == SYS_munmap ? mapped_.remove(a[0], a[1]) : std::vector<mapped_ranges::range>();
   // A sleep that was interrupted would begin anew.
   const long result = linux_result(info.number, a, info.waits != waiting::other);
   if (result < 0) {
-    if (c.number == SYS_munmap) mapped_.add(a[0], a[1]);
+    for (const auto& [begin, end] : removed) mapped_.add(begin, end - begin);
     return result;
   }
   if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
-  if (makes_descriptor(c)) return opened(result);
-  if (puts_descriptor(c.number) && !descriptors_.is_known(static_cast<int>(result)))
-    return opened(result);
+  const int fd = static_cast<int>(result);
+  if (makes_descriptor(c)) {
+    bool waits = shares_file(c.number) && descriptors_.waits(static_cast<int>(a[0]));
+    if (makes_events(c.number)) {
+      // Never blocks on the host's side: who would wait does so in the reactor.
+      const int flags = ::fcntl(fd, F_GETFL);
+      waits = (flags & O_NONBLOCK) == 0;
+      ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    }
+    return opened(result, waits);
+  }
+  if (puts_descriptor(c.number) && !descriptors_.is_known(fd))
+    return opened(result, descriptors_.waits(static_cast<int>(a[0])));
   return result;
 }
 

@@ -11,8 +11,8 @@ constexpr std::uint64_t page = 4096;
 
 // Linux maps whole pages; an end beyond the last address is none.
 std::uint64_t end_of(std::uint64_t begin, std::uint64_t bytes) {
-  const std::uint64_t end = begin + (bytes + page - 1) / page * page;
-  return end < begin ? ~std::uint64_t{0} : end;
+  const std::uint64_t end = (begin + bytes + page - 1) / page * page;
+  return end < begin || bytes > end ? ~std::uint64_t{0} : end;
 }
 
 }  // namespace
@@ -36,8 +36,9 @@ void mapped_ranges::add(std::uint64_t begin, std::uint64_t bytes) {
   ends_[begin] = end;
 }
 
-void mapped_ranges::remove(std::uint64_t begin, std::uint64_t bytes) {
-  if (bytes == 0) return;
+std::vector<mapped_ranges::range> mapped_ranges::remove(std::uint64_t begin, std::uint64_t bytes) {
+  std::vector<range> removed;
+  if (bytes == 0) return removed;
   const std::uint64_t end = end_of(begin, bytes);
   std::unique_lock lock(lock_);
   auto at = ends_.upper_bound(begin);
@@ -47,7 +48,9 @@ void mapped_ranges::remove(std::uint64_t begin, std::uint64_t bytes) {
     at = ends_.erase(at);
     if (from < begin) ends_[from] = begin;
     if (to > end) at = ends_.insert({end, to}).first;
+    removed.emplace_back(std::max(from, begin), std::min(to, end));
   }
+  return removed;
 }
 
 bool mapped_ranges::holds(std::uint64_t begin, std::uint64_t bytes) const {

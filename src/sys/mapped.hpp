@@ -6,6 +6,8 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
+#include <vector>
 
 namespace grosr::sys {
 
@@ -17,8 +19,11 @@ class mapped_ranges {
   ~mapped_ranges();
   mapped_ranges(const mapped_ranges&) = delete;
 
+  using range = std::pair<std::uint64_t, std::uint64_t>;  ///< begin and end
+
   void add(std::uint64_t begin, std::uint64_t bytes);
-  void remove(std::uint64_t begin, std::uint64_t bytes);
+  /// What of these bytes was in ranges, and is no longer.
+  std::vector<range> remove(std::uint64_t begin, std::uint64_t bytes);
   /// Whether all of these bytes are in ranges.
   bool holds(std::uint64_t begin, std::uint64_t bytes) const;
 

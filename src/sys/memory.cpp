@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <system_error>
 
 #include "simt/nearby.hpp"
 #include "sys/service.hpp"
@@ -11,6 +12,8 @@
 
 namespace grosr::sys {
 namespace {
+
+using namespace std::chrono_literals;
 
 void refuse(const std::string& what, std::uint64_t asked, const std::string& range) {
   throw error(errc::invalid_option,
@@ -27,12 +30,20 @@ std::uint32_t resident_warps(device d) {
 options service::completed(device d, options o) {
   if (o.threads == 0) o.threads = std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
   if (o.threads > 256) refuse("threads", o.threads, "from 1 to 256");
-  if (o.shards == 0) o.shards = std::bit_ceil(std::max(d.is_cuda() ? 16u : 4u, 2 * o.threads));
+  if (o.shards == 0)
+    o.shards = std::min(256u, std::bit_ceil(std::max(d.is_cuda() ? 16u : 4u, 2 * o.threads)));
   if (o.records == 0) o.records = d.is_cuda() ? 16384 : 1024;
   if (!std::has_single_bit(o.shards) || o.shards > 256)
     refuse("shards", o.shards, "a power of two from 1 to 256");
+  if (!std::has_single_bit(o.records) || o.records < 32 || o.records > 1u << 24)
+    refuse("records", o.records, fmt::format("a power of two from 32 to {}", 1u << 24));
   if (o.blocking_threads == 0 || o.blocking_threads > 4096)
     refuse("blocking_threads", o.blocking_threads, "from 1 to 4096");
+  // What is counted in nanoseconds must not wrap around.
+  constexpr std::chrono::hours longest{24 * 365};
+  o.patience = std::clamp<std::chrono::milliseconds>(o.patience, 0ms, longest);
+  o.exit_patience = std::clamp<std::chrono::milliseconds>(o.exit_patience, 0ms, longest);
+  o.spin = std::clamp<std::chrono::microseconds>(o.spin, 0us, longest);
   const std::uint32_t warps = resident_warps(d);
   if (o.calls_in_flight == 0) o.calls_in_flight = warps * simt::warp_size;
   if (o.calls_in_flight < 32 || o.calls_in_flight > 1u << 23)
@@ -79,11 +90,21 @@ service::service(device d, const options& o)
   // Fewer processors than threads that spin would not do, however near.
   if (options_.pin) near_ = simt::processors_near(device_);
   if (near_.size() < options_.threads) near_.clear();
-  for (auto& t : threads_)
-    t->thread = quiet_thread("grosr sys", [this, own = t.get()] {
-      if (!near_.empty()) simt::run_on(near_);
-      run(*own);
-    });
+  unsigned started = 0;
+  try {
+    for (auto& t : threads_) {
+      t->thread = quiet_thread("grosr sys", [this, own = t.get()] {
+        if (!near_.empty()) simt::run_on(near_);
+        run(*own);
+      });
+      ++started;
+    }
+  } catch (const std::system_error& e) {
+    end_threads();
+    refuse("threads", options_.threads,
+           fmt::format("at most {}, since no more could be started ({})", started,
+                       e.code().message()));
+  }
   at_exit_.emplace([this] { leave(); });
 }
 

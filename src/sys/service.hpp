@@ -107,6 +107,7 @@ class service {
   unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
   bool lets_in(call_number number);
   void serve_rung();
+  void end_threads();
   bool something_waits() const;
   void rest(service_thread& t);
   void wake_one();
@@ -206,6 +207,7 @@ class service {
   thread_counts waiting_counts_;  ///< of calls that waited; under waiting_lock_
 
   std::mutex drain_lock_;
+  std::mutex ready_lock_;  // of calls that could wait if another one was made in between
   std::atomic<std::uint32_t> epoch_{0};
   std::atomic<bool> stopping_{false}, ending_{false};
 

@@ -28,25 +28,33 @@ std::thread quiet_thread(const char* name, Body body) {
   });
 }
 
-/// While it lives, a write of this thread to a reader that has gone does not end the program.
-class no_pipe_signal {
+/// While it lives, a write of this thread to a reader that has gone, or beyond the largest file
+/// that the program may have, does not end the program.
+class no_write_signals {
  public:
-  no_pipe_signal() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  no_write_signals() {
+    sigset_t writes;
+    sigemptyset(&writes);
+    sigaddset(&writes, SIGPIPE);
+    sigaddset(&writes, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &writes, &before_);
   }
-  ~no_pipe_signal() {
-    if (sigismember(&before_, SIGPIPE) == 1) return;
-    const timespec now{};
-    while (sigtimedwait(&pipe_, nullptr, &now) == SIGPIPE) {
+  ~no_write_signals() {
+    for (int one : {SIGPIPE, SIGXFSZ}) {
+      if (sigismember(&before_, one) == 1) continue;
+      sigset_t own;
+      sigemptyset(&own);
+      sigaddset(&own, one);
+      const timespec now{};
+      while (sigtimedwait(&own, nullptr, &now) == one) {
+      }
     }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  no_pipe_signal(const no_pipe_signal&) = delete;
+  no_write_signals(const no_write_signals&) = delete;
 
  private:
-  sigset_t pipe_, before_;
+  sigset_t before_;
 };
 
 }  // namespace grosr::sys

@@ -62,7 +62,7 @@ void service::run(service_thread& t) {
   while (serve(t) != 0 || something_waits()) simt::host::relax();
 }
 
-/// Looks once at the thread's own shards (every so manieth) and those whose thread rests; now and
+/// Looks once at the thread's own shards (every `threads`-th) and those whose thread rests; now and
 /// then at all. How many calls it made.
 unsigned service::serve(service_thread& t) {
   const auto count = static_cast<std::uint32_t>(shards_.size());
@@ -141,7 +141,9 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
     if (window == 0 || weight >= most || t.batch.empty() || left) break;
     const std::uint64_t now = now_ns();
     if (until == 0) until = now + static_cast<std::uint64_t>(window);
-    if (now >= until) break;
+    if (now >= until || stopping_.load(std::memory_order_relaxed) ||
+        window_ns_.load(std::memory_order_relaxed) != window)
+      break;
     simt::host::relax();
   }
   if (popped != 0) s.ring.give_credit();
@@ -218,7 +220,7 @@ bool service::something_waits() const {
 /// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made
 /// here. Once only, since that thread is woken afterwards.
 void service::serve_rung() {
-  const no_pipe_signal here;  // the thread is not the server's own
+  const no_write_signals here;  // the thread is not the server's own
   serve(*rung_);
 }
 
@@ -325,13 +327,18 @@ service::~service() {
   leave();
   // Kernels that still run get refusals, and can end.
   simt::wait_for_kernels(device_);
+  end_threads();
+}
+
+void service::end_threads() {
   ending_ = true;
   bell_.wake();
   {
     std::lock_guard lock(rest_lock_);
     rest_.notify_all();
   }
-  for (auto& t : threads_) t->thread.join();
+  for (auto& t : threads_)
+    if (t->thread.joinable()) t->thread.join();
 }
 
 }  // namespace grosr::sys

@@ -5,9 +5,12 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
+#include <mutex>
 #include <new>
 
 #include "sys/linux_result.hpp"
@@ -36,6 +39,35 @@ std::optional<reactor::clock::time_point> time_limit(int fd, short events) {
 bool is_ready(int fd, short events) {
   pollfd p{fd, events, 0};
   return ::poll(&p, 1, 0) != 0;  // an error is the call's to find
+}
+
+/// Whether calls on it block, whoever opened it.
+bool blocks(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
+bool is_stream(int fd) {
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
+}
+
+/// read or write of a descriptor that blocks: -EAGAIN where it would wait.
+long without_waiting(long number, const std::uint64_t* a, std::mutex& one_at_a_time) {
+  iovec part{reinterpret_cast<void*>(a[1]), a[2]};
+  constexpr std::uint64_t here = ~std::uint64_t{0};  // where the descriptor stands
+  const std::uint64_t made[] = {a[0],      reinterpret_cast<std::uint64_t>(&part), 1, here, here,
+                                RWF_NOWAIT};
+  const long result = linux_result(number == SYS_read ? SYS_preadv2 : SYS_pwritev2, made);
+  if (result != -EOPNOTSUPP && result != -ENOSYS && result != -EINVAL) return result;
+  // A terminal, or an old Linux: who is ready takes as much as this, unless somebody else was
+  // first.
+  const std::lock_guard guard(one_at_a_time);
+  if (!is_ready(static_cast<int>(a[0]), number == SYS_read ? POLLIN : POLLOUT)) return -EAGAIN;
+  const std::uint64_t some[] = {
+      a[0], a[1], number == SYS_read ? a[2] : std::min<std::uint64_t>(a[2], PIPE_BUF), 0, 0, 0};
+  return linux_result(number, some);
 }
 
 /// What the call waits for; 0: for something that is no descriptor.
@@ -78,7 +110,9 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
                       bool& connecting) {
   std::uint64_t* a = q.call.argument;
   const int fd = static_cast<int>(a[0]);
-  const bool waits = descriptors_.waits(fd);
+  const bool own = descriptors_.waits(fd);  // does not block, and the kernel thinks that it does
+  const bool granted = !own && blocks(fd);
+  const bool waits = own || granted;
   long result = 0;
   sockaddr_storage peer{};  // Linux names it here: a kernel's memory may be gone meanwhile
   static_assert(sizeof peer == name_bytes);
@@ -87,18 +121,16 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
   switch (info.number) {
     case SYS_read:
     case SYS_write:
-      if (!waits && !is_ready(fd, events_of(info.number))) {
-        // The program's own descriptor: whether to wait is its flag's business.
-        return (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 ? -EAGAIN : parked;
-      }
-      result = linux_result(info.number, a);
+      result =
+          granted ? without_waiting(info.number, a, ready_lock_) : linux_result(info.number, a);
       break;
     case SYS_recvfrom:
     case SYS_sendto: {
-      const bool asked = (a[3] & MSG_DONTWAIT) != 0;
       // A chunk goes to another call when this one has ended: Linux must not keep it.
-      const std::uint64_t flags = (a[3] & ~std::uint64_t{MSG_ZEROCOPY}) | MSG_DONTWAIT;
+      std::uint64_t flags = (a[3] & ~std::uint64_t{MSG_ZEROCOPY}) | MSG_DONTWAIT;
       if (info.number == SYS_recvfrom) {
+        // Of a stream that is to throw bytes away, and say that it brought them.
+        if ((flags & MSG_TRUNC) != 0 && is_stream(fd)) flags &= ~std::uint64_t{MSG_TRUNC};
         const std::uint64_t made[] = {a[0],
                                       a[1],
                                       a[2],
@@ -112,9 +144,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         const std::uint64_t made[] = {a[0], a[1], a[2], flags | MSG_NOSIGNAL, a[4], a[5]};
         result = linux_result(info.number, made);
       }
-      if (asked) return result;
-      if (!waits && (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return result;
-      if (result == -EAGAIN) return parked;
+      if ((a[3] & MSG_DONTWAIT) != 0) return result;
       break;
     }
     case SYS_accept4:
@@ -122,10 +152,18 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
     case SYS_accept:
 #endif
     {
-      if (!waits && !is_ready(fd, POLLIN))
-        return (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 ? -EAGAIN : parked;
       const int flags = info.number == SYS_accept4 ? static_cast<int>(a[3]) : 0;
-      result = errno_or(::accept4(fd, peer_at, &peer_bytes, flags | SOCK_NONBLOCK | SOCK_CLOEXEC));
+      {
+        // There is no accept that does not wait where the socket does: one of this server at a
+        // time.
+        std::unique_lock guard(ready_lock_, std::defer_lock);
+        if (granted) {
+          guard.lock();
+          if (!is_ready(fd, POLLIN)) return parked;
+        }
+        result =
+            errno_or(::accept4(fd, peer_at, &peer_bytes, flags | SOCK_NONBLOCK | SOCK_CLOEXEC));
+      }
       if (result >= 0) {
         if (const long bad = give_name(q, 1, peer_at, peer_bytes)) {
           ::close(static_cast<int>(result));
@@ -176,7 +214,9 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
   request tried = q;
   std::uint64_t progress = 0;
   bool connecting = false;
-  if (info.waits == waiting::peer) {
+  const bool connects = info.number == SYS_connect && !descriptors_.waits(static_cast<int>(a[0])) &&
+                        blocks(static_cast<int>(a[0]));
+  if (info.waits == waiting::peer && !connects) {
     const long result = attempt(tried, info, progress, connecting);
     if (result != parked) return result;
   }
@@ -190,7 +230,7 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
   waiting_call& w = begin_waiting(t, tried, info, std::move(file));
   w.progress = progress;
   w.connecting = connecting;
-  return waits_or(w, wait_for_peer(w));
+  return waits_or(w, connects ? wait_on_thread(w) : wait_for_peer(w));
 }
 
 /// A call that is to wait. The reply's slot is the call's own until it is replied to.

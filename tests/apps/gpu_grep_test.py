@@ -120,6 +120,14 @@ with tempfile.TemporaryDirectory(prefix="grosr-grep-") as folder:
     code, out, err = grep()
     check(code == 2 and "no pattern" in err, f"no arguments: {code}: {out}{err}")
 
+    # Nowhere to write to: 2, also for who cannot say so.
+    text = os.path.join(folder, "text")
+    write(text, "some text\n")
+    with open("/dev/full", "wb") as full:
+        for arguments, out, err in [(["some", text], full, subprocess.PIPE), (["some", folder + "/no"], subprocess.PIPE, full)]:
+            done = subprocess.run([PROGRAM, "--device", "host:0", *arguments], stdout=out, stderr=err, text=True, timeout=60)
+            check(done.returncode == 2, f"/dev/full: {arguments}: {done.returncode}: {done.stderr}")
+
     # Ctrl-C.
     big = os.path.join(folder, "big")
     write(os.path.join(big, "0"), b"some text to go through \n" * 200000)

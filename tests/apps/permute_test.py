@@ -85,6 +85,12 @@ with tempfile.TemporaryDirectory(prefix="grosr-permute-") as folder:
     with open(odd, "wb") as file:
         file.write(b"12345")
     refused([], 2, "OUT")
+    pipe = os.path.join(folder, "pipe")
+    os.mkfifo(pipe)
+    refused(["--from", pipe, new], 2, "no regular file")
+    if float(os.environ.get("GROSR_TEST_SCALE", "1")) >= 1:  # so many that one block is a launch
+        code, out, err = permute("--bytes", "16K", "--block", "16K", "--rounds", "4096", os.path.join(folder, "many"))
+        check(code == 0, f"4096 rounds: {code}: {out}{err}")
     refused(["--from", os.path.join(folder, "none"), new], 2, "none", "No such file")
     refused(["--from", odd, new], 2, "5 bytes", "--block")
     refused(["--from", folder, new], 2, folder)

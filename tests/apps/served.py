@@ -87,7 +87,7 @@ def check_help(name, commands):
     for arguments in [["--help"], *[[c, "--help"] for c in commands]]:
         code, out, err = run(name, *arguments)
         check(code == 0 and err == "", f"{name} {arguments}: exit code {code}, stderr {err!r}")
-        check("Example" in out and f"  {name} " in out, f"{name} {arguments}: no examples in {out!r}")
+        check("Example" in out and f"{name} " in out, f"{name} {arguments}: no examples in {out!r}")
     code, _, err = run(name)
     check(code == 2 and err.splitlines()[-1].startswith(f"{name}: no command"), f"{name}: {code} {err!r}")
 

@@ -140,6 +140,7 @@ with tempfile.TemporaryDirectory(prefix="grosr-words-") as folder:
     write(os.path.join(folder, "lots"), "w\n" * 65)
     for arguments, said in [
         (("--words", bad, tree), "65 bytes"),
+        (("--json", os.path.join(folder, "new"), tree), "--compare"),
         (("--words", os.path.join(folder, "none"), tree), "has no word"),
         (("--words", os.path.join(folder, "lots"), tree), "more than 64 words"),
         (("--words", folder + "/missing", tree), "cannot be read"),

@@ -17,12 +17,15 @@ struct twice {
 struct some_calls {
   server_ref sys;
   const char* outside;
+  std::uint64_t at;  // shared memory
   GROSR_DEVICE void operator()() const {
     if (simt::thread_id() != 0) return;
     const long file = open(sys, "data \"x\"\n", O_RDWR | O_CREAT, 0600);
     char some[8] = {1, 2, 3};
     pwrite(sys, static_cast<int>(file), some, 8, 0);
     rename(sys, "data \"x\"\n", "y");
+    sys::syscall(sys, SYS_symlinkat, at, AT_FDCWD, at + 5);
+    sys::syscall(sys, SYS_renameat2, AT_FDCWD, 8, AT_FDCWD, at + 5, 0);
     open(sys, outside, O_RDONLY);
     close(sys, static_cast<int>(file));
     close(sys, static_cast<int>(file));
@@ -56,12 +59,17 @@ TEST_P(audit, has_a_line_a_call) {
     o.audit_to = log;
     server s(where(), o);
     s.install(twice{});
-    run(1, 32, some_calls{s.ref(), path.data()});
+    simt::buffer<char> names(where(), simt::space::pinned, 10);
+    std::memcpy(names.data(), "text\0link", 10);
+    s.share(std::as_writable_bytes(std::span(names.data(), 10)));
+    run(1, 32, some_calls{s.ref(), path.data(), reinterpret_cast<std::uint64_t>(names.data())});
     s.drain(std::chrono::seconds(10));
     const char* const expected[] = {
         R"(openat\(-100, "data \\"x\\"\\x0a", 66, 384\) = (\d+))",
         R"(pwrite64\(\d+, 0x[0-9a-f]+, 8, 0\) = 8)",
         R"(renameat2\(-100, "data \\"x\\"\\x0a", -100, "y", 0\) = 0)",
+        R"(symlinkat\("text", -100, "link"\) = 0)",
+        R"(renameat2\(-100, 0x8, -100, 0x[0-9a-f]+, 0\) = -EFAULT)",
         R"(openat\(-100, "/etc/passwd", 0, 0\) = -EPERM)",
         R"(close\(\d+\) = 0)",
         R"(close\(\d+\) = -EBADF)",

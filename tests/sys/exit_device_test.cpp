@@ -51,12 +51,24 @@ TEST_P(program_exit, flushes_what_was_printed) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 60s);
 }
 
+struct sleep_shortly {
+  server_ref sys;
+  GROSR_DEVICE void operator()() const {
+    const timespec span{0, 1000};
+    nanosleep(sys, &span);
+  }
+};
+
 [[noreturn]] void fork_and_exit(device d) {
   options o;
   o.threads = 1;
   server s(d, o);
+  simt::run(d, {1, 32}, sleep_shortly{s.ref()});  // starts more threads than the service's
   const pid_t child = ::fork();
-  if (child == 0) std::exit(3);  // has none of the server's threads
+  if (child == 0) {
+    const server of_child(d, o);
+    std::exit(3);  // has none of the parent's threads
+  }
   int status = 0;
   ::waitpid(child, &status, 0);
   std::_Exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);

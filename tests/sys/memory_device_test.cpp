@@ -45,6 +45,34 @@ struct map_and_use {
   }
 };
 
+// What is refused stays what it was.
+struct unmap_askew {
+  server_ref sys;
+  std::int64_t* r;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() != 0) return;
+    const long at = mmap(sys, nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const auto behind = [&](std::uint64_t n) { return reinterpret_cast<void*>(at + n); };
+    r[0] = munmap(sys, behind(4096), 1);
+    r[1] = munmap(sys, behind(1), 1);
+    r[2] = munmap(sys, behind(1), 4095);
+    r[3] = munmap(sys, behind(4096), 1);
+    r[4] = madvise(sys, behind(4096), 4096, MADV_DONTNEED);
+    r[5] = madvise(sys, behind(0), 4096, 100);  // MADV_HWPOISON
+    r[6] = madvise(sys, behind(0), 4096, MADV_DONTNEED);
+    r[7] = munmap(sys, behind(0), 4096);
+    r[8] = munmap(sys, behind(0), 4096);
+  }
+};
+
+TEST_P(memory, of_the_program_beside_what_is_mapped_stays) {
+  server s(where());
+  auto r = make<std::int64_t>(9);
+  run(1, 32, unmap_askew{s.ref(), r.data()});
+  EXPECT_EQ(contents(r), (std::vector<std::int64_t>{-EPERM, -EINVAL, -EINVAL, -EPERM, -EPERM,
+                                                    -EPERM, 0, 0, -EPERM}));
+}
+
 TEST_P(memory, is_mapped_used_and_unmapped) {
   own_folder f;
   f.write("words", "hello");

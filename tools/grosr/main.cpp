@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/program.hpp"
+#include "cli/text.hpp"
 
 namespace {
 
@@ -45,7 +46,7 @@ int main(int argc, char** argv) {
       return int{exit_ok};
     }
     if (!chosen) {
-      fmt::print(stderr, "{}", program.help());
+      say(program.help());
       throw usage_error("no command was given; see above");
     }
     return chosen();

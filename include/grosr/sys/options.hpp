@@ -18,7 +18,7 @@ struct options {
   unsigned threads = 0;
   /// Rings, a power of two to 256; 0: two for each thread, at least 16 (4 on host:N).
   unsigned shards = 0;
-  /// Calls that a ring holds, a power of two from 32; 0: 16384, on host:N 1024.
+  /// Calls that a ring holds, a power of two from 32 to 2^24; 0: 16384, on host:N 1024.
   std::uint32_t records = 0;
   /// Threads, 1 to 4096, that are started for calls that wait for no descriptor; more calls queue.
   unsigned blocking_threads = 64;
@@ -38,7 +38,7 @@ struct options {
   std::chrono::milliseconds exit_patience{5'000};
   sys::policy policy;
   std::uint32_t descriptors = 1024;  ///< that kernels may have open at a time
-  int print_to = 1;                  ///< descriptor that sys::print writes to
+  int print_to = 1;   ///< descriptor that sys::print writes to; -1: none, texts go nowhere
   int audit_to = -1;  ///< descriptor for a line a call, as strace writes them; -1: none
   /// Calls that wait for the disk do so in an io_uring, where there is one; else, or if false, on
   /// threads.

@@ -26,7 +26,7 @@ GROSR_DEVICE inline std::uint64_t word_of(T value) {
 /// An operation whose arguments are these, and no bytes travel yet.
 template <unsigned Parts, bulk Bulk = bulk::none, class... Arguments>
 GROSR_DEVICE inline operation<Parts, Bulk> make(long number, Arguments... arguments) {
-  static_assert(sizeof...(Arguments) <= max_arguments);
+  static_assert(sizeof...(Arguments) <= max_arguments, "grosr: a call has at most 6 arguments");
   operation<Parts, Bulk> o(static_cast<call_number>(number));
   unsigned i = 0;
   ((o.record.argument[i++] = word_of(arguments)), ...);

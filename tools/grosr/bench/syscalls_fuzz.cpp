@@ -20,6 +20,7 @@
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/text.hpp"
+#include "net/socket.hpp"
 #include "work/fuzz.hpp"
 
 namespace grosr::tool {
@@ -116,7 +117,7 @@ enum class ending { quits, stopped, destroyed, last };
 struct plan_of_round {
   std::uint64_t seed;
   ending end;
-  bool denied, hostile, arena, slow_reader;
+  bool denied, hostile, arena, slow_reader, audited;
   simt::shape grid;
   clock::duration time;
   sys::options options;
@@ -125,12 +126,13 @@ struct plan_of_round {
     const char* const ends[] = {"kernels quit", "stop", "destroyed with calls under way"};
     return fmt::format(
         "round seed {}: {}, {}, {}, {} blocks of {}, {} threads, {} shards of {}, chunks {} {} {}, "
-        "patience {} ms, {} descriptors, ends: {}",
+        "patience {} ms, {} descriptors, {} calls in flight, {} a second{}{}, ends: {}",
         seed, denied ? "nothing allowed" : "a folder and the network",
         hostile ? "hostile" : "checked", arena ? "through the arena" : "in place", grid.blocks,
         grid.threads, options.threads, options.shards, options.records, options.chunks[0],
         options.chunks[1], options.chunks[2], options.patience.count(), options.descriptors,
-        ends[static_cast<unsigned>(end)]);
+        options.calls_in_flight, options.calls_per_second, options.io_uring ? ", io_uring" : "",
+        audited ? ", audited" : "", ends[static_cast<unsigned>(end)]);
   }
 };
 
@@ -158,6 +160,7 @@ class fuzzer {
 
   device where_;
   canaries canaries_;
+  descriptor nowhere_{::open("/dev/null", O_WRONLY | O_CLOEXEC)};  // where audit logs go
   watchdog watch_;
   std::optional<plan_of_round> plan_;
   fuzz::traffic* traffic_ = nullptr;
@@ -192,6 +195,10 @@ plan_of_round fuzzer::drawn(std::uint64_t seed) {
   o.descriptors = below(4) == 0 ? 8 : 256;
   o.blocking_threads = below(4) == 0 ? 1 : 32;
   o.use_arena = p.arena;
+  o.io_uring = below(3) != 0;
+  if (below(4) == 0) o.calls_in_flight = 32u << below(4);
+  if (below(16) == 0) o.calls_per_second = 2000u << below(8);
+  p.audited = below(4) == 0;
   if (!p.denied) {
     o.policy.folders = {{canaries_.rw(), sys::access::write}, {canaries_.ro(), sys::access::read}};
     o.policy.network = true;
@@ -203,6 +210,7 @@ void fuzzer::run_server(const plan_of_round& p, fuzz::traffic& t, print_reader& 
                         const std::vector<int>& files) {
   sys::options o = p.options;
   o.print_to = reader.to();
+  if (p.audited) o.audit_to = nowhere_.fd();
   watch_.expect("the server's start", 60s);
   auto server = std::make_unique<sys::server>(where_, o);
   server->install(fuzz::add_handler{});

@@ -295,14 +295,14 @@ std::string text_of(std::span<const lane_steps> all, unsigned threads, unsigned 
 
 const char* name_of(op o) {
   static const char* const names[] = {
-      "nothing",     "add",       "throws",   "throws other", "missing",    "syscall",
-      "print",       "open",      "openat",   "close",        "pread",      "pwrite",
-      "read",        "write",     "lseek",    "fstat",        "ftruncate",  "fsync",
-      "fallocate",   "unlink",    "rename",   "mkdir",        "getdents",   "socket",
-      "bind",        "listen",    "connect",  "accept",       "sendto",     "send",
-      "recvfrom",    "recv",      "shutdown", "setsockopt",   "getsockopt", "getsockname",
-      "getpeername", "poll",      "mmap",     "munmap",       "madvise",    "clock_gettime",
-      "nanosleep",   "getrandom", "getrusage"};
+      "nothing",    "add",           "throws",      "throws other", "missing",  "syscall",
+      "print",      "open",          "openat",      "close",        "pread",    "pwrite",
+      "read",       "write",         "readv",       "writev",       "lseek",    "fstat",
+      "ftruncate",  "fsync",         "fallocate",   "unlink",       "rename",   "mkdir",
+      "getdents",   "socket",        "bind",        "listen",       "connect",  "accept",
+      "sendto",     "send",          "recvfrom",    "recv",         "shutdown", "setsockopt",
+      "getsockopt", "getsockname",   "getpeername", "poll",         "mmap",     "munmap",
+      "madvise",    "clock_gettime", "nanosleep",   "getrandom",    "getrusage"};
   static_assert(std::size(names) == static_cast<std::size_t>(op::count));
   return o == op::check ? "check" : o < op::count ? names[static_cast<unsigned>(o)] : "?";
 }

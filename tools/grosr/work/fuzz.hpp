@@ -28,6 +28,8 @@ enum class op : std::uint8_t {
   pwrite,
   read,
   write,
+  readv,
+  writev,
   lseek,
   fstat,
   ftruncate,

@@ -122,7 +122,7 @@ GROSR_DEVICE GROSR_NOINLINE long make_one(const Caller& c, const drawn& d) {
   else if constexpr (O == op::getrusage)
     return end(c, sys::getrusage(c, d.flags, &m.usage), d);
   else if constexpr (O == op::getrandom)
-    return false;
+    return end(c, sys::getrandom(c, d.buffer, d.bytes, static_cast<unsigned>(d.flags)), d);
   else if constexpr (O == op::add)
     return end(c, sys::call<add_handler>(c, d.a[0], d.a[1]), d);
   else if constexpr (O == op::raw)
@@ -139,6 +139,10 @@ GROSR_DEVICE GROSR_NOINLINE long make_one(const Caller& c, const drawn& d) {
     return end(c, sys::read(c, d.fd, d.buffer, d.bytes), d);
   else if constexpr (O == op::write)
     return end(c, sys::write(c, d.fd, d.buffer, d.bytes), d);
+  else if constexpr (O == op::readv)
+    return end(c, sys::readv(c, d.fd, d.vectors(), d.flags), d);
+  else if constexpr (O == op::writev)
+    return end(c, sys::writev(c, d.fd, d.vectors(), d.flags), d);
   else if constexpr (O == op::fstat)
     return end(c, sys::fstat(c, d.fd, &m.status), d);
   else if constexpr (O == op::rename)
@@ -245,6 +249,10 @@ GROSR_DEVICE long make(const Caller& c, const drawn& d) {
         return make_one<op::read>(c, d);
       case op::write:
         return make_one<op::write>(c, d);
+      case op::readv:
+        return make_one<op::readv>(c, d);
+      case op::writev:
+        return make_one<op::writev>(c, d);
       case op::fstat:
         return make_one<op::fstat>(c, d);
       case op::rename:

@@ -36,6 +36,7 @@ struct lane_memory {
   unsigned char option[1024];
   struct stat status;
   rusage usage;
+  iovec vectors[8];
   std::uint64_t mapped, mapped_bytes;
   std::uint32_t stale;
   unsigned char bytes[2048];
@@ -61,6 +62,8 @@ struct drawn {
   const char* other;
   unsigned char* buffer;
   lane_memory* memory;
+
+  GROSR_DEVICE const iovec* vectors() const { return a[0] != 0 ? memory->vectors : nullptr; }
 };
 
 /// What kernels are told; a kernel's parameter.
@@ -315,6 +318,21 @@ class drawer {
     c.number = static_cast<long>(m_->length < 128 || d_.chance(2) ? m_->length : 128);
   }
 
+  /// Some that lie one behind the other in the buffer, some of them empty.
+  GROSR_DEVICE void vectors(drawn& c) {
+    std::uint64_t at = 0;
+    for (iovec& one : m_->vectors) {
+      const std::uint64_t left = c.buffer == nullptr ? 0 : c.bytes - at;
+      const std::uint64_t n = d_.chance(3) ? 0 : d_.chance(2) ? left : d_.next() % (left + 1);
+      one = {n == 0 && d_.chance(2) ? nullptr : c.buffer + at, n};
+      at += n;
+    }
+    c.bytes = at;
+    const int odd[] = {-1, 1025, 1 << 30, INT32_MIN};
+    c.flags = d_.chance(16) ? odd[d_.below(4)] : static_cast<int>(d_.below(9));
+    c.a[0] = !d_.chance(32) || (c.flags > 0 && c.flags <= 8);
+  }
+
   GROSR_DEVICE void fill(drawn& c, bool other_outside);
 
   const world& w_;
@@ -355,6 +373,10 @@ GROSR_DEVICE inline void drawer::fill(drawn& c, bool other_outside) {
       break;
     case op::unlink:
       c.flags = d_.chance(3) ? AT_REMOVEDIR : d_.chance(16) ? static_cast<int>(d_.next()) : 0;
+      break;
+    case op::readv:
+    case op::writev:
+      vectors(c);
       break;
     case op::socket:
       c.fd = d_.chance(6) ? static_cast<int>(d_.below(45)) : d_.chance(6) ? AF_INET6 : AF_INET;

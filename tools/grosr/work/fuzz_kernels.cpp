@@ -61,7 +61,7 @@ struct fuzz_kernel {
 
   GROSR_DEVICE bool brings_bytes(op o) const {
     return o == op::pread || o == op::read || o == op::recv || o == op::recvfrom ||
-           o == op::getdents || o == op::getrandom;
+           o == op::getdents || o == op::getrandom || o == op::readv;
   }
 
   GROSR_DEVICE GROSR_NOINLINE bool holds_secret(const unsigned char* at,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "cli/errors.hpp"
@@ -17,15 +18,15 @@ namespace {
 
 int complain(const CLI::App& program, int code, std::string_view what) {
   std::fflush(stdout);
-  fmt::print(stderr, "{}: {}\n", program.get_name(), what);
+  say(fmt::format("{}: {}\n", program.get_name(), what));
   return code;
 }
 
-int code_for(const grosr::error& e) {
+int code_for(const grosr::error& e, int failed) {
   return e.code() == errc::invalid_option || e.code() == errc::no_such_device ||
                  e.code() == errc::not_built
              ? exit_usage
-             : exit_failed;
+             : failed;
 }
 
 /// CLI11's complaint as one line that ends in what to do.
@@ -47,23 +48,26 @@ bool reader_left() {
 }
 
 /// What was printed has to have arrived.
-int finish(const CLI::App& program, int code) {
-  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || reader_left()) return code;
-  return complain(program, code == exit_ok ? exit_failed : code,
-                  fmt::format("standard output cannot be written ({}); free space or send it "
-                              "elsewhere",
-                              std::strerror(errno)));
+int finish(const CLI::App& program, int code, int failed) {
+  const bool flushed = std::fflush(stdout) == 0;
+  const int why = errno;
+  if ((flushed && std::ferror(stdout) == 0) || reader_left()) return code;
+  return complain(
+      program, code == exit_ok ? failed : code,
+      fmt::format("standard output cannot be written{}; free space or send it elsewhere",
+                  flushed ? "" : fmt::format(" ({})", std::strerror(why))));
 }
 
 }  // namespace
 
-int run_program(CLI::App& program, int argc, char** argv, const std::function<int()>& work) {
+int run_program(CLI::App& program, int argc, char** argv, const std::function<int()>& work,
+                int failed) {
   interrupt::install();
   try {
     program.parse(argc, argv);
-    return finish(program, work());
+    return finish(program, work(), failed);
   } catch (const CLI::CallForHelp& e) {
-    return finish(program, program.exit(e));
+    return finish(program, program.exit(e), failed);
   } catch (const CLI::ParseError& e) {
     return complain(program, exit_usage, explained(program, e));
   } catch (const interrupt::interrupted&) {
@@ -71,10 +75,22 @@ int run_program(CLI::App& program, int argc, char** argv, const std::function<in
   } catch (const usage_error& e) {
     return complain(program, exit_usage, e.what());
   } catch (const grosr::error& e) {
-    return complain(program, code_for(e), e.what());
+    return complain(program, code_for(e, failed), e.what());
   } catch (const std::exception& e) {
-    return complain(program, exit_failed, e.what());
+    return complain(program, failed, e.what());
   }
+}
+
+CLI::Validator seconds_between(double least, double most) {
+  CLI::Range range(least, most);
+  return CLI::Validator(
+      [range, least, most](std::string& text) {
+        double seconds = 0;
+        if (CLI::detail::lexical_cast(text, seconds) && std::isnan(seconds))
+          return fmt::format("Value {} not in range {} to {}", text, least, most);
+        return range(text);
+      },
+      "");
 }
 
 }  // namespace grosr::tool

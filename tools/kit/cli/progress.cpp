@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/interrupt.hpp"
+#include "cli/text.hpp"
 
 namespace grosr::tool {
 namespace {
@@ -55,12 +56,12 @@ void progress::at(std::uint64_t done) {
 void progress::draw() {
   const double seconds = std::chrono::duration<double>(drawn_ - began_).count();
   if (steps_ == 0) {
-    fmt::print(stderr, "\r\033[K  {}  {:.0f} s", what_, seconds);
+    say(fmt::format("\r\033[K  {}  {:.0f} s", what_, seconds));
   } else {
     constexpr std::uint64_t width = 30;
     const std::uint64_t filled = width * std::min(done_, steps_) / steps_;
-    fmt::print(stderr, "\r\033[K  {}  [{:=<{}}{: <{}}] {} of {}  {:.0f} s", what_, "", filled, "",
-               width - filled, done_, steps_, seconds);
+    say(fmt::format("\r\033[K  {}  [{:=<{}}{: <{}}] {} of {}  {:.0f} s", what_, "", filled, "",
+                    width - filled, done_, steps_, seconds));
   }
   std::fflush(stderr);
   shown = true;
@@ -68,7 +69,7 @@ void progress::draw() {
 
 void progress::clear() {
   if (!shown) return;
-  fmt::print(stderr, "\r\033[K");
+  say(fmt::format("\r\033[K"));
   std::fflush(stderr);
   shown = false;
 }

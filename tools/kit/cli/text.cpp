@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -142,6 +143,10 @@ std::uint64_t parse_bytes(std::string_view what, std::string_view text, std::uin
                                   one_line(text), least, most,
                                   most >= 65536 ? "65536 or 64K" : std::to_string(most)));
   });
+}
+
+void say(std::string_view text) {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
 
 std::string utc_now() {

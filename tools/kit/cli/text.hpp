@@ -29,6 +29,9 @@ std::uint64_t parse_number(std::string_view what, std::string_view text, std::ui
 std::uint64_t parse_bytes(std::string_view what, std::string_view text, std::uint64_t least,
                           std::uint64_t most);
 
+/// Writes to standard error. Where that cannot be written there is nobody to tell.
+void say(std::string_view text);
+
 /// Now, in UTC: "2025-11-21T09:39:00Z".
 std::string utc_now();
 
