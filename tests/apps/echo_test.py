@@ -89,6 +89,7 @@ def refuses():
         (["serve", "--device", "nowhere"], ["nowhere"]),
         (["drive", "--bytes", "15"], ["--bytes"]),
         (["drive", "--lost-after", "0"], ["--lost-after"]),
+        (["drive", "--seconds", "nan"], ["--seconds", "nan"]),
         (["compare", "--device", "host:0", "--threads", "0"], ["--threads"]),
     ])
 
