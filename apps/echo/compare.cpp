@@ -11,8 +11,8 @@
 #include "commands.hpp"
 #include "drive.hpp"
 #include "measure/session.hpp"
-#include "net/crowd.hpp"
 #include "net/socket.hpp"
+#include "net/thread_team.hpp"
 #include "server.hpp"
 
 namespace grosr::echo {
@@ -48,8 +48,8 @@ std::vector<unsigned> numbers(const char* what, const std::vector<std::string>& 
 /// What `threads` threads make of the two calls a datagram alone: each sends to itself, and
 /// receives.
 double loopback_limit(unsigned threads, std::uint32_t bytes) {
-  tool::crowd all(threads, [bytes](unsigned, const std::atomic<bool>& ends,
-                                   tool::crowd::tally& counts) {
+  tool::thread_team all(threads, [bytes](unsigned, const std::atomic<bool>& ends,
+                                         tool::thread_team::tally& counts) {
     sockaddr_in name = tool::name_of("127.0.0.1", 0);
     const auto sockets = tool::open_sockets(SOCK_DGRAM, name, 1);
     const int s = sockets[0].fd();

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "net/crowd.hpp"
 #include "net/socket.hpp"
+#include "net/thread_team.hpp"
 
 namespace grosr::echo {
 namespace {
@@ -66,7 +66,7 @@ class client_socket {
   int fd() const { return socket_.fd(); }
 
   /// Takes the echoes that are there. How many.
-  unsigned take(tool::crowd::tally& counts, std::vector<double>& round_trips) {
+  unsigned take(tool::thread_team::tally& counts, std::vector<double>& round_trips) {
     const int n = ::recvmmsg(fd(), takes_.data(), static_cast<unsigned>(takes_.size()),
                              MSG_DONTWAIT, nullptr);
     if (n < 0) {
@@ -107,7 +107,7 @@ class client_socket {
   }
 
  private:
-  void look_at(const mmsghdr& m, std::uint64_t now, tool::crowd::tally& counts,
+  void look_at(const mmsghdr& m, std::uint64_t now, tool::thread_team::tally& counts,
                std::vector<double>& round_trips) {
     const auto* text = static_cast<const unsigned char*>(m.msg_hdr.msg_iov->iov_base);
     head h{};
@@ -147,32 +147,32 @@ driven drive(const drive_options& o) {
   std::mutex lock;
   std::vector<double> round_trips;
   {
-    tool::crowd clients(
-        o.clients, [&](unsigned member, const std::atomic<bool>& ends, tool::crowd::tally& counts) {
-          std::vector<client_socket> sockets;
-          std::vector<pollfd> waits;
-          for (unsigned i = 0; i < o.sockets; ++i) {
-            sockets.emplace_back(o, member * o.sockets + i);
-            waits.push_back({sockets.back().fd(), POLLIN, 0});
-          }
-          std::vector<double> mine;
-          std::uint64_t lost = 0;
+    tool::thread_team clients(o.clients, [&](unsigned member, const std::atomic<bool>& ends,
+                                             tool::thread_team::tally& counts) {
+      std::vector<client_socket> sockets;
+      std::vector<pollfd> waits;
+      for (unsigned i = 0; i < o.sockets; ++i) {
+        sockets.emplace_back(o, member * o.sockets + i);
+        waits.push_back({sockets.back().fd(), POLLIN, 0});
+      }
+      std::vector<double> mine;
+      std::uint64_t lost = 0;
+      for (auto& s : sockets) s.fill(now_ns(), lost);
+      while (!ends.load(std::memory_order_relaxed)) {
+        unsigned got = 0;
+        for (auto& s : sockets) {
+          const unsigned n = s.take(counts, mine);
+          if (n != 0) s.fill(now_ns(), lost);
+          got += n;
+        }
+        if (got != 0) continue;
+        if (::poll(waits.data(), waits.size(), 10) == 0)
           for (auto& s : sockets) s.fill(now_ns(), lost);
-          while (!ends.load(std::memory_order_relaxed)) {
-            unsigned got = 0;
-            for (auto& s : sockets) {
-              const unsigned n = s.take(counts, mine);
-              if (n != 0) s.fill(now_ns(), lost);
-              got += n;
-            }
-            if (got != 0) continue;
-            if (::poll(waits.data(), waits.size(), 10) == 0)
-              for (auto& s : sockets) s.fill(now_ns(), lost);
-          }
-          const std::lock_guard guard(lock);
-          d.lost += lost;
-          round_trips.insert(round_trips.end(), mine.begin(), mine.end());
-        });
+      }
+      const std::lock_guard guard(lock);
+      d.lost += lost;
+      round_trips.insert(round_trips.end(), mine.begin(), mine.end());
+    });
     const auto f = clients.measure(std::min(0.2, o.seconds / 4), o.seconds);
     clients.end();
     d.seconds = f.seconds;

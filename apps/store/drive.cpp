@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "cli/text.hpp"
-#include "net/crowd.hpp"
 #include "net/socket.hpp"
+#include "net/thread_team.hpp"
 
 namespace grosr::store {
 namespace {
@@ -76,7 +76,7 @@ class client {
   double waited_us() const { return tool::microseconds_since(sent_); }
 
   /// Takes what has come. How many answers were completed by it.
-  unsigned take(bool waits, tool::crowd::tally& counts) {
+  unsigned take(bool waits, tool::thread_team::tally& counts) {
     const std::size_t had = in_.size();
     in_.resize(had + room);
     const ssize_t n = ::recv(fd(), in_.data() + had, room, waits ? 0 : MSG_DONTWAIT);
@@ -123,7 +123,7 @@ class client {
 
 void set_all(const drive_options& o, const texts& t) {
   client c(o);
-  tool::crowd::tally none;
+  tool::thread_team::tally none;
   constexpr std::uint32_t at_once = 32;
   for (std::uint32_t k = 0; k < o.keys; k += at_once) {
     for (std::uint32_t i = k; i < std::min(o.keys, k + at_once); ++i)
@@ -134,7 +134,7 @@ void set_all(const drive_options& o, const texts& t) {
 }
 
 void be_client(const drive_options& o, const texts& t, unsigned member,
-               const std::atomic<bool>& ends, tool::crowd::tally& counts,
+               const std::atomic<bool>& ends, tool::thread_team::tally& counts,
                std::vector<double>& round_trips) {
   std::vector<client> clients;
   std::vector<pollfd> waits;
@@ -183,13 +183,13 @@ driven drive(const drive_options& o) {
   std::mutex lock;
   std::vector<double> round_trips;
   {
-    tool::crowd clients(
-        o.clients, [&](unsigned member, const std::atomic<bool>& ends, tool::crowd::tally& counts) {
-          std::vector<double> mine;
-          be_client(o, t, member, ends, counts, mine);
-          const std::lock_guard guard(lock);
-          round_trips.insert(round_trips.end(), mine.begin(), mine.end());
-        });
+    tool::thread_team clients(o.clients, [&](unsigned member, const std::atomic<bool>& ends,
+                                             tool::thread_team::tally& counts) {
+      std::vector<double> mine;
+      be_client(o, t, member, ends, counts, mine);
+      const std::lock_guard guard(lock);
+      round_trips.insert(round_trips.end(), mine.begin(), mine.end());
+    });
     const auto f = clients.measure(std::min(0.2, o.seconds / 4), o.seconds);
     clients.end();
     d.seconds = f.seconds;

@@ -49,7 +49,7 @@ void release(device d, space s, void* p) noexcept;
 void copy(device d, void* to, const void* from, std::size_t bytes);
 std::unique_ptr<stream_backend> make_stream(device d);
 std::unique_ptr<bell_backend> make_bell(device d, std::uint32_t* armed, std::uint32_t* word,
-                                        std::function<void()> rung);
+                                        std::function<void()> on_ring);
 void wait_for_kernels(device d) noexcept;
 }  // namespace cuda_backend
 

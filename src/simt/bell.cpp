@@ -26,10 +26,10 @@ void host::sleep_while(std::uint32_t* word, std::uint32_t is, std::chrono::nanos
 // On the host backend the sleeper waits on the bell itself; on a GPU on a word that the stream's
 // host function writes.
 struct bell::state {
-  state(device d, std::function<void()> rung)
+  state(device d, std::function<void()> on_ring)
       : armed(d, space::device, 1),
         word(d, space::pinned, 1),
-        gpu(d.is_cuda() ? cuda_backend::make_bell(d, armed.data(), word.data(), std::move(rung))
+        gpu(d.is_cuda() ? cuda_backend::make_bell(d, armed.data(), word.data(), std::move(on_ring))
                         : nullptr) {}
 
   std::uint32_t& woken() { return gpu ? gpu->woken : word[0]; }
@@ -42,8 +42,8 @@ struct bell::state {
   std::atomic<std::uint32_t> round{0};  // 0: none yet
 };
 
-bell::bell(device d, std::function<void()> rung)
-    : state_(std::make_unique<state>(d, std::move(rung))) {}
+bell::bell(device d, std::function<void()> on_ring)
+    : state_(std::make_unique<state>(d, std::move(on_ring))) {}
 bell::~bell() = default;
 
 bell_ref bell::ref() const { return {state_->armed.data(), state_->word.data()}; }

@@ -59,8 +59,12 @@ struct bells {
 
 class cuda_bell final : public bell_backend {
  public:
-  cuda_bell(device d, std::uint32_t* armed, std::uint32_t* word, std::function<void()> rung)
-      : device_(d), armed_(armed), word_(word), rung_(std::move(rung)), seen_(d, space::pinned, 1) {
+  cuda_bell(device d, std::uint32_t* armed, std::uint32_t* word, std::function<void()> on_ring)
+      : device_(d),
+        armed_(armed),
+        word_(word),
+        on_ring_(std::move(on_ring)),
+        seen_(d, space::pinned, 1) {
     const on_device here(d.index());
     gpu::at(d.index());
     operations();
@@ -143,7 +147,7 @@ class cuda_bell final : public bell_backend {
     auto* b = static_cast<cuda_bell*>(self);
     const std::uint32_t round =
         atomic_ref<std::uint32_t, scope::system>(*b->seen_.data()).load(acquire);
-    if (b->rung_ && b->released_.load(std::memory_order_relaxed) != round) b->rung_();
+    if (b->on_ring_ && b->released_.load(std::memory_order_relaxed) != round) b->on_ring_();
     std::atomic_ref<std::uint32_t>(b->woken).store(round, std::memory_order_release);
     host::wake_sleepers(&b->woken);
   }
@@ -163,7 +167,7 @@ class cuda_bell final : public bell_backend {
 
   device device_;
   std::uint32_t *armed_, *word_;
-  std::function<void()> rung_;
+  std::function<void()> on_ring_;
   buffer<std::uint32_t> seen_;  // the newest round that the stream has armed
   cudaStream_t stream_{};
   std::mutex lock_;
@@ -177,8 +181,8 @@ class cuda_bell final : public bell_backend {
 }  // namespace
 
 std::unique_ptr<bell_backend> make_bell(device d, std::uint32_t* armed, std::uint32_t* word,
-                                        std::function<void()> rung) {
-  return std::make_unique<cuda_bell>(d, armed, word, std::move(rung));
+                                        std::function<void()> on_ring) {
+  return std::make_unique<cuda_bell>(d, armed, word, std::move(on_ring));
 }
 
 hold_bells::hold_bells() {

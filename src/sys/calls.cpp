@@ -148,7 +148,7 @@ long service::copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path) {
     path[n] = 0;
     return 0;
   }
-  // Anywhere in this process: the kernel copies, page by page, and says where there is none.
+  // Anywhere in this process: Linux copies, page by page, and says where there is none.
   for (std::size_t n = 0; n < PATH_MAX;) {
     const std::size_t now = std::min<std::size_t>(PATH_MAX - n, 4096 - (at + n) % 4096);
     iovec to{path.data() + n, now}, from{reinterpret_cast<void*>(at + n), now};
@@ -308,8 +308,12 @@ long service::call_plain(const linux_call& info, const call_record& c) {
   // Before it is gone: the program may get the same addresses at once.
   const auto removed =
       c.number == SYS_munmap ? mapped_.remove(a[0], a[1]) : std::vector<mapped_ranges::range>();
+  std::uint64_t all = 0;
+  for (const auto& [begin, end] : removed) all += end - begin;
+  // Another call was faster: what lies there now may be the program's.
+  const bool gone = c.number == SYS_munmap && !options_.policy.raw && all < a[1];
   // A sleep that was interrupted would begin anew.
-  const long result = linux_result(info.number, a, info.waits != waiting::other);
+  const long result = gone ? -EPERM : linux_result(info.number, a, info.waits != waiting::other);
   if (result < 0) {
     for (const auto& [begin, end] : removed) mapped_.add(begin, end - begin);
     return result;

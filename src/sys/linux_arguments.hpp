@@ -10,7 +10,7 @@
 
 namespace grosr::sys {
 
-/// What an argument is. "Input" is what the kernel reads, "output" what it writes.
+/// What an argument is. "Input" is what Linux reads, "output" what it writes.
 enum class argument_kind : std::uint8_t {
   value,         ///< a number, flags, or an address that the call only names
   descriptor,    ///< nullable: may be -1
@@ -22,8 +22,8 @@ enum class argument_kind : std::uint8_t {
   input,         ///< a struct of `bytes` bytes
   output,        ///< a struct of `bytes` bytes
   both,          ///< a struct of `bytes` bytes that is read and written
-  read_iovecs,   ///< iovecs whose memory the kernel reads; argument `from` says how many
-  fill_iovecs,   ///< iovecs whose memory the kernel fills; argument `from` says how many
+  read_iovecs,   ///< iovecs whose memory Linux reads; argument `from` says how many
+  fill_iovecs,   ///< iovecs whose memory Linux fills; argument `from` says how many
   sized,         ///< output bytes; the number that argument `from` points to says how many
   array,         ///< structs of `bytes` bytes, read and written; argument `from` says how many
   pointer,       ///< of varying meaning, or to what holds pointers itself

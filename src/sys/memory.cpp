@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "simt/nearby.hpp"
+#include "simt/affinity.hpp"
 #include "sys/service.hpp"
 #include "sys/waiting_call.hpp"
 
@@ -73,7 +73,7 @@ service::service(device d, const options& o)
       audit_(options_.audit_to),
       workers_(options_.blocking_threads),
       ring_(options_.io_uring),
-      bell_(d, [this] { serve_rung(); }) {
+      bell_(d, [this] { serve_on_bell(); }) {
   if (!options_.policy.folders.empty())
     folders_ = std::make_unique<folders>(options_.policy.folders);
   make_memory();
@@ -82,10 +82,10 @@ service::service(device d, const options& o)
     threads_.push_back(std::make_unique<service_thread>());
     threads_.back()->number = i;
   }
-  rung_ = std::make_unique<service_thread>();
-  rung_->number = options_.threads;
+  bell_worker_ = std::make_unique<service_thread>();
+  bell_worker_->number = options_.threads;
   for (auto& t : threads_) t->seen.resize(shards_.size());
-  rung_->seen.resize(shards_.size());
+  bell_worker_->seen.resize(shards_.size());
   awake_ = options_.threads;
   // Fewer processors than threads that spin would not do, however near.
   if (options_.pin) near_ = simt::processors_near(device_);
@@ -94,7 +94,7 @@ service::service(device d, const options& o)
   try {
     for (auto& t : threads_) {
       t->thread = quiet_thread("grosr sys", [this, own = t.get()] {
-        if (!near_.empty()) simt::run_on(near_);
+        if (!near_.empty()) simt::set_affinity(near_);
         run(*own);
       });
       ++started;
@@ -181,7 +181,7 @@ void service::share(const void* at, std::size_t bytes) {
 sys::statistics service::statistics() const {
   sys::statistics s;
   for (const auto& t : threads_) t->counts.sum(s);
-  rung_->counts.sum(s);
+  bell_worker_->counts.sum(s);
   waiting_counts_.sum(s);
   s.unwritten = printed_.lost();
   s.unaudited = audit_.lost();

@@ -38,7 +38,7 @@ bool descends(std::string_view path) {
   return !path.starts_with('/');
 }
 
-int by_kernel(int fd, const char* path, const opening& o) {
+int by_openat2(int fd, const char* path, const opening& o) {
   open_how how{};
   how.flags = static_cast<unsigned>(o.flags);
   how.mode = o.mode;
@@ -114,15 +114,15 @@ descriptor::~descriptor() {
 
 resolver resolver_here() {
   const descriptor root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const descriptor opened(by_kernel(root.get(), ".", normal({O_PATH | O_DIRECTORY})));
+  const descriptor opened(by_openat2(root.get(), ".", normal({O_PATH | O_DIRECTORY})));
   // Old filters of containers say EPERM to calls that they do not know.
   const bool lacks = opened.get() == -ENOSYS || opened.get() == -EPERM;
-  return lacks ? resolver::walk : resolver::kernel;
+  return lacks ? resolver::walk : resolver::openat2;
 }
 
 int open_below(resolver how, int fd, const char* path, const opening& what) {
   const opening o = normal(what);
-  return how == resolver::kernel ? by_kernel(fd, path, o) : by_walk(fd, path, o);
+  return how == resolver::openat2 ? by_openat2(fd, path, o) : by_walk(fd, path, o);
 }
 
 }  // namespace grosr::sys

@@ -23,11 +23,11 @@ class descriptor {
 };
 
 enum class resolver {
-  kernel,  ///< openat2, which follows links and `..` that stay below
-  walk,    ///< component by component, for kernels without openat2: no link, no `..`
+  openat2,  ///< which follows links and `..` that stay below
+  walk,     ///< component by component, where Linux has no openat2: no link, no `..`
 };
 
-/// Whether this kernel, and what filters its calls, has openat2.
+/// Whether Linux here, and what filters its calls, has openat2.
 resolver resolver_here();
 
 /// What is opened, in addition to the path.

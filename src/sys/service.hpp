@@ -106,7 +106,7 @@ class service {
   unsigned help(service_thread& t, bool all);
   unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
   bool lets_in(call_number number);
-  void serve_rung();
+  void serve_on_bell();
   void end_threads();
   bool something_waits() const;
   void rest(service_thread& t);
@@ -223,7 +223,7 @@ class service {
   alignas(128) char after_resting_{};
   std::vector<unsigned> near_;  ///< processors that threads run on; none: any
   std::vector<std::unique_ptr<service_thread>> threads_;
-  std::unique_ptr<service_thread> rung_;  ///< has no thread: serve_rung()
+  std::unique_ptr<service_thread> bell_worker_;  ///< has no thread: serve_on_bell()
   reactor reactor_;
   workers workers_;
   disk_ring ring_;

@@ -219,9 +219,9 @@ bool service::something_waits() const {
 
 /// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made
 /// here. Once only, since that thread is woken afterwards.
-void service::serve_rung() {
+void service::serve_on_bell() {
   const no_write_signals here;  // the thread is not the server's own
-  serve(*rung_);
+  serve(*bell_worker_);
 }
 
 /// All but one sleep until somebody has too much to do; the last one until the device rings.
@@ -254,7 +254,7 @@ void service::rest(service_thread& t) {
   const auto busy = [this] { return ending_.load() || something_waits(); };
   count(t.counts.sleeps);
   rests_[t.number] = true;
-  resting_.fetch_add(1);  // serve_rung() and who wakes before it look at its shards
+  resting_.fetch_add(1);  // serve_on_bell() and who wakes before it look at its shards
   // What was missed, by a ring just as this fell asleep, is found at the next look.
   while (bell_.arm(busy) && !busy() && !bell_.sleep()) {
   }
@@ -285,7 +285,7 @@ bool service::drain(std::chrono::nanoseconds limit) {
     const auto none = [&](const auto& t) {
       return t->under_way[epoch].load(std::memory_order_acquire) == 0;
     };
-    return std::all_of(threads_.begin(), threads_.end(), none) && none(rung_);
+    return std::all_of(threads_.begin(), threads_.end(), none) && none(bell_worker_);
   };
   std::unique_lock one_at_a_time(drain_lock_, std::defer_lock);
   if (!until([&] { return one_at_a_time.try_lock(); })) return false;

@@ -48,7 +48,7 @@ class folders_test : public ::testing::TestWithParam<resolver> {
     write_file(out() / "file", "outside");
   }
   void SetUp() override {
-    if (!walks() && resolver_here() != resolver::kernel) GTEST_SKIP() << "no openat2 here";
+    if (!walks() && resolver_here() != resolver::openat2) GTEST_SKIP() << "no openat2 here";
   }
   ~folders_test() override { fs::remove_all(top); }
 
@@ -95,7 +95,7 @@ class folders_test : public ::testing::TestWithParam<resolver> {
 };
 
 inline std::string resolver_name(const ::testing::TestParamInfo<resolver>& info) {
-  return info.param == resolver::kernel ? "kernel" : "walk";
+  return info.param == resolver::openat2 ? "openat2" : "walk";
 }
 
 }  // namespace grosr::sys

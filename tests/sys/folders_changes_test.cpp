@@ -9,7 +9,7 @@ namespace {
 class folder_changes : public folders_test {};
 
 INSTANTIATE_TEST_SUITE_P(resolvers, folder_changes,
-                         ::testing::Values(resolver::kernel, resolver::walk), resolver_name);
+                         ::testing::Values(resolver::openat2, resolver::walk), resolver_name);
 
 TEST_P(folder_changes, bad_paths_are_refused_as_linux_does) {
   const folders f = both();

@@ -23,7 +23,7 @@ class nested_folders : public folders_test {
 };
 
 INSTANTIATE_TEST_SUITE_P(resolvers, nested_folders,
-                         ::testing::Values(resolver::kernel, resolver::walk), resolver_name);
+                         ::testing::Values(resolver::openat2, resolver::walk), resolver_name);
 
 TEST_P(nested_folders, the_longest_prefix_says_what_is_allowed) {
   const folders f = three();

@@ -11,7 +11,7 @@ namespace {
 class folder_races : public folders_test {};
 
 INSTANTIATE_TEST_SUITE_P(resolvers, folder_races,
-                         ::testing::Values(resolver::kernel, resolver::walk), resolver_name);
+                         ::testing::Values(resolver::openat2, resolver::walk), resolver_name);
 
 // Runs `change` over and over on a thread of its own.
 class meanwhile {

@@ -10,7 +10,7 @@ using testing::error_of;
 class folder_paths : public folders_test {};
 
 INSTANTIATE_TEST_SUITE_P(resolvers, folder_paths,
-                         ::testing::Values(resolver::kernel, resolver::walk), resolver_name);
+                         ::testing::Values(resolver::openat2, resolver::walk), resolver_name);
 
 TEST_P(folder_paths, refuses_in_words_what_is_no_folder) {
   const auto text = [&](const fs::path& path) {

@@ -9,7 +9,7 @@
 namespace grosr::simt {
 
 /// Whether this build can tell: it has hwloc.
-bool knows_nearby();
+bool knows_topology();
 
 /// Numbers of the processors near a device, of those that the calling thread may run on. None when
 /// there is nothing to choose, or nobody knows: the machine has one NUMA node, all processors are
@@ -22,6 +22,6 @@ std::vector<unsigned> processors_near(const std::string& pci_address);
 
 /// Has the calling thread, and threads that it starts later, run on these processors. Whether it
 /// does; false when it may not run on any.
-bool run_on(const std::vector<unsigned>& processors);
+bool set_affinity(const std::vector<unsigned>& processors);
 
 }  // namespace grosr::simt

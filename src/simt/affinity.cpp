@@ -1,4 +1,4 @@
-#include "simt/nearby.hpp"
+#include "simt/affinity.hpp"
 
 #include <sched.h>
 
@@ -35,7 +35,7 @@ cpu_set make_set() {
 
 }  // namespace
 
-bool run_on(const std::vector<unsigned>& processors) {
+bool set_affinity(const std::vector<unsigned>& processors) {
   const cpu_set s = make_set();
   for (unsigned p : processors) CPU_SET_S(p, set_bytes, s.get());
   return sched_setaffinity(0, set_bytes, s.get()) == 0;
@@ -68,7 +68,7 @@ topology load(bool with_pci) {
 
 }  // namespace
 
-bool knows_nearby() { return true; }
+bool knows_topology() { return true; }
 
 std::vector<unsigned> processors_near(const std::string& pci_address) {
   std::vector<unsigned> near;
@@ -92,7 +92,7 @@ std::vector<unsigned> processors_near(const std::string& pci_address) {
 
 #else
 
-bool knows_nearby() { return false; }
+bool knows_topology() { return false; }
 std::vector<unsigned> processors_near(const std::string&) { return {}; }
 
 #endif

@@ -1,4 +1,4 @@
-#include "net/crowd.hpp"
+#include "net/thread_team.hpp"
 
 #include <pthread.h>
 #include <time.h>
@@ -20,19 +20,19 @@ double seconds_on(clockid_t clock) {
 
 }  // namespace
 
-struct crowd::moment {
+struct thread_team::moment {
   clock::time_point at;
   std::uint64_t done = 0, failed = 0;
   double own_cpu_s = 0, cpu_s = 0;
 };
 
-void crowd::join() {
+void thread_team::join() {
   ends_ = true;
   for (auto& t : threads_)
     if (t.joinable()) t.join();
 }
 
-void crowd::be(unsigned member, const work& w) {
+void thread_team::run_member(unsigned member, const work& w) {
   try {
     w(member, ends_, tallies_[member]);
   } catch (...) {
@@ -44,23 +44,23 @@ void crowd::be(unsigned member, const work& w) {
   while (!ends_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-crowd::crowd(unsigned count, const work& w) : tallies_(new tally[count]) {
+thread_team::thread_team(unsigned count, const work& w) : tallies_(new tally[count]) {
   try {
-    for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this, w, i] { be(i, w); });
+    for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this, w, i] { run_member(i, w); });
   } catch (...) {
     join();
     throw;
   }
 }
 
-crowd::~crowd() { join(); }
+thread_team::~thread_team() { join(); }
 
-void crowd::end() {
+void thread_team::end() {
   join();
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
 
-crowd::moment crowd::now() {
+thread_team::moment thread_team::now() {
   moment m{clock::now()};
   m.cpu_s = seconds_on(CLOCK_PROCESS_CPUTIME_ID);
   for (std::size_t i = 0; i < threads_.size(); ++i) {
@@ -73,18 +73,18 @@ crowd::moment crowd::now() {
   return m;
 }
 
-void crowd::pass(double seconds) {
+void thread_team::pass(double seconds) {
   for (double left = seconds; left > 0 && !threw_; left -= 0.02)
     interrupt::sleep_for_seconds(std::min(left, 0.02));
   if (threw_) end();
 }
 
-crowd::figures crowd::measure(double warm_up, double seconds) {
+thread_team::measurement thread_team::measure(double warm_up, double seconds) {
   pass(warm_up);
   const moment before = now();
   pass(seconds);
   const moment after = now();
-  figures f;
+  measurement f;
   f.seconds = std::chrono::duration<double>(after.at - before.at).count();
   f.done = after.done - before.done;
   f.failed = after.failed;

@@ -1,6 +1,6 @@
 // Which processors are near a device, on a machine of two nodes that hwloc is told of; a thread
 // never leaves those that it was given.
-#include "simt/nearby.hpp"
+#include "simt/affinity.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -95,11 +95,11 @@ class machine {
   char path_[32] = "/tmp/grosr.XXXXXX";
 };
 
-class nearby : public ::testing::Test {
+class processors_nearby : public ::testing::Test {
  protected:
   void SetUp() override {
     all = may_run_on();
-    if (!knows_nearby()) GTEST_SKIP() << "built without hwloc";
+    if (!knows_topology()) GTEST_SKIP() << "built without hwloc";
     if (all.size() < 2) GTEST_SKIP() << "needs two processors";
     rest.assign(all.begin() + 1, all.end());
   }
@@ -107,13 +107,13 @@ class nearby : public ::testing::Test {
   processors all, rest;
 };
 
-TEST_F(nearby, are_those_of_the_device_s_node) {
+TEST_F(processors_nearby, are_those_of_the_device_s_node) {
   const machine two({{all[0]}, rest});
   EXPECT_EQ(processors_near("0000:17:00.0"), processors{all[0]});
   EXPECT_EQ(processors_near("0000:18:00.0"), rest);
 }
 
-TEST_F(nearby, are_none_where_there_is_nothing_to_choose_or_nobody_knows) {
+TEST_F(processors_nearby, are_none_where_there_is_nothing_to_choose_or_nobody_knows) {
   {
     const machine two({{all[0]}, rest});
     EXPECT_TRUE(processors_near("0000:19:00.0").empty());
@@ -125,23 +125,23 @@ TEST_F(nearby, are_none_where_there_is_nothing_to_choose_or_nobody_knows) {
   EXPECT_TRUE(processors_near("0000:17:00.0").empty());
 }
 
-TEST_F(nearby, are_those_that_the_thread_may_run_on) {
+TEST_F(processors_nearby, are_those_that_the_thread_may_run_on) {
   const machine two({{all[0], 1000}, rest});
   EXPECT_EQ(processors_near("0000:17:00.0"), processors{all[0]});
   std::thread([&] {
-    ASSERT_TRUE(run_on({all[0]}));
+    ASSERT_TRUE(set_affinity({all[0]}));
     EXPECT_TRUE(processors_near("0000:17:00.0").empty());  // all of them
     EXPECT_TRUE(processors_near("0000:18:00.0").empty());  // none of them
     EXPECT_EQ(may_run_on(), processors{all[0]});
   }).join();
 }
 
-TEST_F(nearby, is_where_a_thread_and_those_that_it_starts_run) {
+TEST_F(processors_nearby, is_where_a_thread_and_those_that_it_starts_run) {
   std::thread([&] {
-    ASSERT_TRUE(run_on(rest));
+    ASSERT_TRUE(set_affinity(rest));
     EXPECT_EQ(may_run_on(), rest);
     std::thread([&] { EXPECT_EQ(may_run_on(), rest); }).join();
-    EXPECT_FALSE(run_on({}));
+    EXPECT_FALSE(set_affinity({}));
     EXPECT_EQ(may_run_on(), rest);
   }).join();
 }

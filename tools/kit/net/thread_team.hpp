@@ -12,7 +12,7 @@
 
 namespace grosr::tool {
 
-class crowd {
+class thread_team {
  public:
   /// What a member counts; only it writes them.
   struct alignas(128) tally {
@@ -24,11 +24,11 @@ class crowd {
   using work = std::function<void(unsigned member, const std::atomic<bool>& ends, tally& counts)>;
 
   /// Starts `count` threads; each calls `w` once, which returns soon after `ends` is true.
-  crowd(unsigned count, const work& w);
-  ~crowd();
-  crowd(const crowd&) = delete;
+  thread_team(unsigned count, const work& w);
+  ~thread_team();
+  thread_team(const thread_team&) = delete;
 
-  struct figures {
+  struct measurement {
     double seconds = 0;
     std::uint64_t done = 0;
     std::uint64_t failed = 0;  ///< since the start
@@ -38,7 +38,7 @@ class crowd {
 
   /// Lets `warm_up` seconds pass, then counts for `seconds`. Throws what a member threw, and
   /// interrupt::interrupted.
-  figures measure(double warm_up, double seconds);
+  measurement measure(double warm_up, double seconds);
 
   /// Ends the threads, and throws what one of them threw.
   void end();
@@ -47,7 +47,7 @@ class crowd {
   struct moment;
   moment now();
   void pass(double seconds);
-  void be(unsigned member, const work& w);
+  void run_member(unsigned member, const work& w);
   void join();
 
   std::atomic<bool> ends_{false}, threw_{false};
