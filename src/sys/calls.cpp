@@ -295,29 +295,39 @@ long service::call_sized(const linux_call& info, const call_record& c, unsigned 
   return result;
 }
 
-long service::call_plain(const linux_call& info, const call_record& c) {
+/// Gives back memory that kernels mapped. Taken from the ranges before it is gone: the program may
+/// get the same addresses at once.
+long service::call_munmap(const call_record& c) {
+  const auto removed = mapped_.remove(c.argument[0], c.argument[1]);
+  std::uint64_t all = 0;
+  for (const auto& [begin, end] : removed) all += end - begin;
+  // Less: another call was faster, and what lies there now may be the program's.
+  const bool is_own = options_.policy.raw || all >= c.argument[1];
+  const long result = is_own ? linux_result(SYS_munmap, c.argument) : -EPERM;
+  if (result < 0)
+    for (const auto& [begin, end] : removed) mapped_.add(begin, end - begin);
+  return result;
+}
+
+/// splice or tee: a pipe that is full or empty would hold the thread, and the end.
+long service::call_splice(const call_record& c) {
   std::uint64_t a[max_arguments];
   std::copy_n(c.argument, max_arguments, a);
-  // A pipe that is full or empty would hold the thread, and the end.
-  if (c.number == SYS_splice) a[5] |= SPLICE_F_NONBLOCK;
-  if (c.number == SYS_tee) a[3] |= SPLICE_F_NONBLOCK;
+  a[c.number == SYS_splice ? 5 : 3] |= SPLICE_F_NONBLOCK;
+  return linux_result(c.number, a);
+}
+
+long service::call_plain(const linux_call& info, const call_record& c) {
+  if (c.number == SYS_munmap) return call_munmap(c);
+  if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
+  const std::uint64_t* a = c.argument;
   if (!options_.policy.raw)
     for (unsigned i = 0; i < info.count; ++i)
       if (info.arguments[i].kind == argument_kind::sized && a[i] != 0)
         return call_sized(info, c, i);
-  // Before it is gone: the program may get the same addresses at once.
-  const auto removed =
-      c.number == SYS_munmap ? mapped_.remove(a[0], a[1]) : std::vector<mapped_ranges::range>();
-  std::uint64_t all = 0;
-  for (const auto& [begin, end] : removed) all += end - begin;
-  // Another call was faster: what lies there now may be the program's.
-  const bool gone = c.number == SYS_munmap && !options_.policy.raw && all < a[1];
   // A sleep that was interrupted would begin anew.
-  const long result = gone ? -EPERM : linux_result(info.number, a, info.waits != waiting::other);
-  if (result < 0) {
-    for (const auto& [begin, end] : removed) mapped_.add(begin, end - begin);
-    return result;
-  }
+  const long result = linux_result(info.number, a, info.waits != waiting::other);
+  if (result < 0) return result;
   if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
   const int fd = static_cast<int>(result);
   if (makes_descriptor(c)) {

@@ -127,6 +127,8 @@ class service {
   long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
+  long call_munmap(const call_record& c);
+  long call_splice(const call_record& c);
   long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
   long opened(long fd, bool waits = false, std::optional<int> open_flags = {});

@@ -69,7 +69,7 @@ void progress::draw() {
 
 void progress::clear() {
   if (!shown) return;
-  say(fmt::format("\r\033[K"));
+  say("\r\033[K");
   std::fflush(stderr);
   shown = false;
 }
