@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sys/calls.hpp"
+#include "sys/open_files.hpp"
 
 namespace grosr::sys {
 namespace {
@@ -219,12 +220,6 @@ struct many_descriptors {
     note(open(sys, "in", O_RDONLY) >= 0);
   }
 };
-
-std::size_t open_files() {
-  std::size_t n = 0;
-  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
-  return n;
-}
 
 TEST_P(bad_input, of_too_many_descriptors_is_refused) {
   own_folder f;

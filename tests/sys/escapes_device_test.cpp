@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "sys/calls.hpp"
+#include "sys/open_files.hpp"
 #include "sys/peers.hpp"
 
 namespace grosr::sys {
@@ -24,12 +25,6 @@ struct noted {
   unsigned i = 0;
   GROSR_DEVICE void operator()(long result) { r[i++] = result; }
 };
-
-std::size_t open_files() {
-  std::size_t n = 0;
-  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
-  return n;
-}
 
 /// A page of the program's own, of which kernels know the address.
 class own_page {

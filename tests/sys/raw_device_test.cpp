@@ -4,16 +4,12 @@
 #include <sys/socket.h>
 
 #include "sys/calls.hpp"
+#include "sys/open_files.hpp"
 
 namespace grosr::sys {
 namespace {
 
 GROSR_DEVICE_SUITE(raw_policy);
-
-std::size_t open_files() {
-  return static_cast<std::size_t>(
-      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
-}
 
 // One lane notes what each call returns.
 struct open_and_use {
