@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <utility>
 
 namespace grosr::sys {
 
@@ -99,7 +100,7 @@ long descriptors::add_word(int fd, bits what, bool waits) {
 bool descriptors::grant(int fd) {
   if (fd < 0 || fd >= end || ::fcntl(fd, F_GETFD) < 0) return false;
   // What it is may have changed since it was granted before; who uses it still does.
-  const bits is = known | granted | kind_of(fd);
+  const bits is = known | granted | shared | kind_of(fd);
   bits w = word(fd).load(std::memory_order_relaxed);
   if ((w & (known | granted)) == known) return true;  // kernels opened it
   while (!word(fd).compare_exchange_weak(w, is | (w & uses), std::memory_order_release)) {
@@ -124,13 +125,43 @@ bool descriptors::is_closing(int fd) const {
   return (word(fd).load(std::memory_order_acquire) & closing) != 0;
 }
 
-bool descriptors::begin_close(int fd) {
+bool descriptors::begin_short(unsigned thread, unsigned which, int fd) {
   if (fd < 0 || fd >= end) return false;
+  short_uses& mine = shorts_[thread];
+  bits w = word(fd).load(std::memory_order_acquire);
+  while ((w & (known | closing | shared)) == known) {
+    const bits meets = (w & uses) != 0 ? shared : 0;
+    if (!word(fd).compare_exchange_weak(w, (w | meets) + 1, std::memory_order_seq_cst)) continue;
+    mine.counted[which] = fd;
+    return true;
+  }
+  if ((w & (known | closing)) != known) return false;
+  // A hazard pointer (Michael, "Hazard pointers", 2004): said first, looked at afterwards. Who
+  // closes after that look sees `shared`, and looks for it.
+  mine.fd[which].store(fd, std::memory_order_seq_cst);
+  w = word(fd).load(std::memory_order_seq_cst);
+  if ((w & (known | closing | shared)) == (known | shared)) return true;
+  mine.fd[which].store(-1, std::memory_order_release);
+  // Closed meanwhile, and perhaps another one has its number, which nobody was promised.
+  return false;
+}
+
+void descriptors::end_short(unsigned thread) {
+  short_uses& mine = shorts_[thread];
+  for (unsigned i = 0; i < at_a_time; ++i) {
+    mine.fd[i].store(-1, std::memory_order_release);
+    if (mine.counted[i] >= 0) release(std::exchange(mine.counted[i], -1));
+  }
+}
+
+/// What it was, its new use included; 0 if it was not open.
+descriptors::bits descriptors::begin_close(int fd) {
+  if (fd < 0 || fd >= end) return 0;
   bits w = word(fd).load(std::memory_order_acquire);
   do {
-    if ((w & known) == 0 || (w & closing) != 0) return false;
-  } while (!word(fd).compare_exchange_weak(w, (w | closing) + 1, std::memory_order_acq_rel));
-  return true;
+    if ((w & known) == 0 || (w & closing) != 0) return 0;
+  } while (!word(fd).compare_exchange_weak(w, (w | closing) + 1, std::memory_order_seq_cst));
+  return (w | closing) + 1;
 }
 
 void descriptors::await_shorts(int fd) const {
@@ -150,7 +181,7 @@ void descriptors::end_of(int fd) {
   word(fd).store(0, std::memory_order_release);
   if ((w & granted) != 0) return;
   open_.fetch_sub(1);
-  if ((w & regular) == 0) forget_linger(fd);
+  if ((w & (regular | unseen)) == 0) forget_linger(fd);
   ::close(fd);
 }
 

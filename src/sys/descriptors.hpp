@@ -59,18 +59,12 @@ class descriptors {
   /// None: kernels may not use it, or it is being closed.
   std::optional<use> acquire(int fd);
 
-  /// The same for a short while on one service thread, at no cost to the others: until
-  /// end_short() it stays open, and close() waits. A thread holds up to two.
+  /// The same for a short while on one service thread: until end_short() it stays open. A thread
+  /// holds up to two. Uses of a descriptor are counted until two meet; from then on they cost
+  /// other threads nothing, and close() looks for them.
   static constexpr unsigned at_a_time = 2;
-  bool begin_short(unsigned thread, unsigned which, int fd) {
-    if (fd < 0 || fd >= end) return false;
-    // A hazard pointer (Michael, "Hazard pointers", 2004): said first, looked at afterwards.
-    shorts_[thread].fd[which].store(fd, std::memory_order_seq_cst);
-    return (word(fd).load(std::memory_order_seq_cst) & (known | closing)) == known;
-  }
-  void end_short(unsigned thread) {
-    for (auto& fd : shorts_[thread].fd) fd.store(-1, std::memory_order_release);
-  }
+  bool begin_short(unsigned thread, unsigned which, int fd);
+  void end_short(unsigned thread);
 
   /// Whether it is a file that never makes a call wait for a peer. A call uses it.
   bool is_regular(int fd) const {
@@ -104,9 +98,10 @@ class descriptors {
   /// is refused and still open. 0, or -EBADF.
   template <class Before>
   long close(int fd, Before&& before) {
-    if (!begin_close(fd)) return -EBADF;
+    const bits was = begin_close(fd);
+    if (was == 0) return -EBADF;
     before();
-    await_shorts(fd);
+    if ((was & shared) != 0) await_shorts(fd);
     release(fd);
     return 0;
   }
@@ -122,15 +117,16 @@ class descriptors {
   static constexpr bits known = bits{1} << 63, granted = known >> 1, waiting = known >> 2,
                         closing = known >> 3, regular = known >> 4, direct = known >> 5,
                         synced = known >> 6, mute = known >> 7, unseen = known >> 8,
-                        uses = 0xffff'ffff;
-  struct alignas(64) short_use {
+                        shared = known >> 9, uses = 0xffff'ffff;
+  struct alignas(64) short_uses {
     std::atomic<int> fd[at_a_time]{-1, -1};
+    int counted[at_a_time]{-1, -1};  // its thread's own
   };
   static bits kind_of(int fd);
   static bits by_flags(int flags);
   bits look_at(int fd) const;
   long add_word(int fd, bits what, bool waits);
-  bool begin_close(int fd);
+  bits begin_close(int fd);
   void await_shorts(int fd) const;
   void release(int fd);
   void end_of(int fd);
@@ -142,7 +138,7 @@ class descriptors {
   const std::uint32_t most_;
   const unsigned threads_;
   std::atomic<std::uint32_t> open_{0};
-  std::unique_ptr<short_use[]> shorts_{new short_use[threads_]};
+  std::unique_ptr<short_uses[]> shorts_{new short_uses[threads_]};
   std::unique_ptr<std::atomic<bits>[], void (*)(std::atomic<bits>*)> words_;
 };
 

@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "grosr/simt/error.hpp"
 #include "sys/descriptors.hpp"
@@ -128,11 +129,14 @@ folders::place folders::lookup(int directory) const {
     return {roots_.front().fd.get(), roots_.front().allowed};
   }
   if (directory < 0 || directory >= descriptors::end) return {-EBADF};
-  std::shared_lock guard(stripe_of(directory).lock);
-  const unsigned char is = known_of(directory);
-  if (is == unknown) return {-EBADF};
-  const int copy = ::fcntl(directory, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return {-errno};
+  std::atomic<unsigned>& copying = stripe_of(directory).copying;
+  // Said first, looked at afterwards; forget() does it the other way around.
+  copying.fetch_add(1, std::memory_order_seq_cst);
+  const unsigned char is = known_of(directory).load(std::memory_order_seq_cst);
+  const int copy = is == unknown ? -1 : ::fcntl(directory, F_DUPFD_CLOEXEC, 0);
+  const int e = is == unknown ? EBADF : errno;
+  copying.fetch_sub(1, std::memory_order_release);
+  if (copy < 0) return {-e};
   return holding(copy, is == writable ? sys::access::write : sys::access::read, "");
 }
 
@@ -239,15 +243,15 @@ long folders::openat(int directory, const char* path, int flags, unsigned mode) 
       writes && mixed_ ? open_to_write(start, what) : open_below(how_, start.fd, start.rest, what);
   if (fd < 0) return fd;
   if (fd >= descriptors::end) return fd;  // no kernel gets it
-  std::unique_lock guard(stripe_of(fd).lock);
-  known_of(fd) = start.allowed == sys::access::write ? writable : readable;
+  known_of(fd).store(start.allowed == sys::access::write ? writable : readable,
+                     std::memory_order_release);
   return fd;
 }
 
 void folders::forget(int fd) const {
   if (fd < 0 || fd >= descriptors::end) return;
-  std::unique_lock guard(stripe_of(fd).lock);
-  known_of(fd) = unknown;
+  known_of(fd).store(unknown, std::memory_order_seq_cst);
+  while (stripe_of(fd).copying.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
 }
 
 }  // namespace grosr::sys

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <ctime>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -120,14 +120,16 @@ class folders {
   // Folders with different access lie in each other: then `allowed` of where a path begins says
   // nothing, and allowed_at is asked.
   bool mixed_ = false;
-  // What is known of a descriptor, and a lock for those that leave the same remainder: threads open
-  // and close millions a second, and would wait for one lock. All of it lies a line apart.
+  // What is known of a descriptor, and how many just copy one of those that leave the same
+  // remainder. All of it lies a line apart: threads open and close millions a second.
   struct alignas(64) stripe {
-    std::shared_mutex lock;
+    std::atomic<unsigned> copying{0};
   };
   static constexpr std::size_t stripes = 256, apart = 64;
   stripe& stripe_of(int fd) const { return stripes_[static_cast<std::size_t>(fd) % stripes]; }
-  unsigned char& known_of(int fd) const { return opened_[static_cast<std::size_t>(fd) * apart]; }
+  std::atomic_ref<unsigned char> known_of(int fd) const {
+    return std::atomic_ref(opened_[static_cast<std::size_t>(fd) * apart]);
+  }
   std::unique_ptr<stripe[]> stripes_{new stripe[stripes]};
   std::unique_ptr<unsigned char[], void (*)(void*)> opened_;
 };

@@ -160,7 +160,7 @@ class service {
   long wait_for_peer(waiting_call& w);
   long wait_on_thread(waiting_call& w);
   long await_lock(const call_record& c);
-  void end_waiting(waiting_call& w, long result, std::optional<std::uint64_t> ns = {});
+  void end_waiting(waiting_call& w, long result, std::uint64_t ns = thread_counts::not_timed);
 
   // disk.cpp
   bool waits_for_disk(const call_record& c);

@@ -39,7 +39,7 @@ unsigned thread_counts::kind_of(unsigned number) {
 }
 
 void thread_counts::add(unsigned number, std::uint64_t n, std::uint64_t errors, std::uint64_t bytes,
-                        std::optional<std::uint64_t> ns) {
+                        std::uint64_t ns) {
   const unsigned kind = kind_of(number);
   if (!counts_[kind]) {
     counts_[kind] = std::make_unique<call_counts>();
@@ -49,9 +49,9 @@ void thread_counts::add(unsigned number, std::uint64_t n, std::uint64_t errors, 
   count(c.calls, n);
   count(c.errors, errors);
   count(c.bytes, bytes);
-  if (!ns) return;
-  count(c.ns, *ns * n);
-  const auto log = static_cast<unsigned>(std::bit_width(*ns | 1) - 1);
+  if (ns == not_timed) return;
+  count(c.ns, ns * n);
+  const auto log = static_cast<unsigned>(std::bit_width(ns | 1) - 1);
   count(c.latency[std::min<unsigned>(log, 39)], n);
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "grosr/sys/options.hpp"
 
@@ -21,9 +20,13 @@ class thread_counts {
  public:
   static constexpr unsigned linux_calls = 512, handlers = 256, own = 16;
 
-  /// `n` calls of one number took `ns` each, if that is known; `errors` of them failed.
+  /// No optional: one that is passed in memory is read as a whole right after its parts were
+  /// written, which waits for all stores before it, among them a reply's way to the device.
+  static constexpr std::uint64_t not_timed = ~std::uint64_t{0};
+
+  /// `n` calls of one number took `ns` each, or are not_timed; `errors` of them failed.
   void add(unsigned number, std::uint64_t n, std::uint64_t errors, std::uint64_t bytes,
-           std::optional<std::uint64_t> ns);
+           std::uint64_t ns);
 
   /// Adds what this thread counted. Any thread.
   void sum(statistics& s) const;

@@ -309,7 +309,7 @@ long service::await_lock(const call_record& c) {
   }
 }
 
-void service::end_waiting(waiting_call& w, long result, std::optional<std::uint64_t> ns) {
+void service::end_waiting(waiting_call& w, long result, std::uint64_t ns) {
   const request q = w.made;
   w.~waiting_call();
   {

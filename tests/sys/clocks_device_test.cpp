@@ -139,7 +139,15 @@ TEST_P(clocks, refuse_what_is_no_time_and_end_with_the_server) {
   server s(where());
   auto r = make<std::int64_t>(4);
   std::thread stops([&] {
-    std::this_thread::sleep_for(100ms * testing::slowdown);
+    const auto refused = [&] {
+      std::uint64_t all = 0;
+      for (const call_statistics& c : s.statistics().calls) all += c.errors;
+      return all;
+    };
+    for (const auto began = std::chrono::steady_clock::now();
+         refused() < 2 && std::chrono::steady_clock::now() - began < 60s;)
+      std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(50ms);
     s.stop();
   });
   run(1, 32, sleep_oddly{s.ref(), r.data()});

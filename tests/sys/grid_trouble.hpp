@@ -70,14 +70,15 @@ struct count_held {
     held[0] = taken(v.slots);
     for (unsigned size = 0; size < chunk_sizes; ++size) held[1 + size] = taken(v.chunks[size]);
   }
-  // Takes the rest: no call can be made afterwards.
+  // Takes the rest, word by word: no call can be made afterwards.
   GROSR_DEVICE static std::uint32_t taken(const queue::places_ref& places) {
     std::uint32_t all = places.words() * 32;
-    for (;;) {
-      const std::uint32_t bits = places.claim(0, 32).bits;
-      if (bits == 0) return all;
-      all -= simt::popcount(bits);
+    for (std::uint32_t word = 0; word < places.words(); ++word) {
+      std::uint32_t rest = 0;
+      for (unsigned i = 0; i < 32; ++i) rest += places.claim_one(word, i).bits != 0;
+      all -= rest;
     }
+    return all;
   }
 };
 

@@ -25,7 +25,7 @@ sys::options reading_options(const file_list& list, const device& d, unsigned th
   o.threads = threads;
   o.descriptors = 4096;  // more than there are warps that read
   if (threads == 0 && d.is_cuda())
-    o.threads = std::clamp(std::thread::hardware_concurrency() * 3 / 4, 1u, 256u);
+    o.threads = std::clamp(std::thread::hardware_concurrency() * 5 / 8, 1u, 256u);
   return o;
 }
 
