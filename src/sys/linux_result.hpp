@@ -25,13 +25,19 @@ inline long injected_result(long number, std::uint64_t* arguments) {
 
 /// What the call returns, or -errno. `again`: not -EINTR, it is made again.
 inline long linux_result(long number, const std::uint64_t* arguments, bool again = true) {
+  const auto make = [number](const std::uint64_t* a) {
+    const long result = ::syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return result < 0 ? -static_cast<long>(errno) : result;
+  };
   for (;;) {
-    std::uint64_t a[6];
-    for (unsigned i = 0; i < 6; ++i) a[i] = arguments[i];
-    long result = injected_result(number, a);
-    if (result == 0) {
-      result = ::syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-      if (result < 0) result = -errno;
+    long result = 0;
+    if (injected_fault.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+      result = make(arguments);
+    } else {
+      std::uint64_t a[6];
+      for (unsigned i = 0; i < 6; ++i) a[i] = arguments[i];
+      result = injected_result(number, a);
+      if (result == 0) result = make(a);
     }
     if (result != -EINTR || !again) return result;
   }
