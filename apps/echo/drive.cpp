@@ -112,6 +112,7 @@ class client_socket {
     const auto* text = static_cast<const unsigned char*>(m.msg_hdr.msg_iov->iov_base);
     head h{};
     std::memcpy(&h, text, sizeof h);
+    if (m.msg_len == bytes_ && h.sent_ns < began_ns_) return;  // to who had this port before
     if (m.msg_len != bytes_ || h.place >= places_.size() || h.number > number_) {
       counts.add(counts.failed, 1);
       return;
@@ -131,7 +132,7 @@ class client_socket {
   }
 
   std::size_t bytes_;
-  std::uint64_t lost_after_ns_;
+  std::uint64_t began_ns_ = now_ns(), lost_after_ns_;
   tool::descriptor socket_;
   std::vector<place> places_;
   std::vector<unsigned char> out_, in_;

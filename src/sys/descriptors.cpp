@@ -81,6 +81,16 @@ descriptors::bits descriptors::look_at(int fd) const {
   return is ? regular : 0;
 }
 
+descriptors::bits descriptors::look_at_type(int fd) const {
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  const bool is = ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
+  const bits found = typed | (is ? stream : bits{0});
+  // Of one that nobody holds here the program may make something else.
+  if (is_known(fd)) word(fd).fetch_or(found, std::memory_order_relaxed);
+  return found & stream;
+}
+
 long descriptors::add(int fd, bool waits) { return add_word(fd, kind_of(fd), waits); }
 
 long descriptors::add_opened(int fd, int flags, bool waits) {

@@ -77,6 +77,12 @@ class descriptors {
     return (word(fd).load(std::memory_order_relaxed) & (regular | unseen)) != 0;
   }
 
+  /// Whether it is a socket whose bytes have no ends between them. A call uses it.
+  bool is_stream(int fd) const {
+    const bits w = word(fd).load(std::memory_order_relaxed);
+    return ((w & typed) != 0 ? w & stream : look_at_type(fd)) != 0;
+  }
+
   /// Whether it goes around the page cache: all that is read and written waits for the disk.
   bool is_direct(int fd) const { return (word(fd).load(std::memory_order_relaxed) & direct) != 0; }
 
@@ -117,7 +123,8 @@ class descriptors {
   static constexpr bits known = bits{1} << 63, granted = known >> 1, waiting = known >> 2,
                         closing = known >> 3, regular = known >> 4, direct = known >> 5,
                         synced = known >> 6, mute = known >> 7, unseen = known >> 8,
-                        shared = known >> 9, uses = 0xffff'ffff;
+                        shared = known >> 9, typed = known >> 10, stream = known >> 11,
+                        uses = 0xffff'ffff;
   struct alignas(64) short_uses {
     std::atomic<int> fd[at_a_time]{-1, -1};
     int counted[at_a_time]{-1, -1};  // its thread's own
@@ -125,6 +132,7 @@ class descriptors {
   static bits kind_of(int fd);
   static bits by_flags(int flags);
   bits look_at(int fd) const;
+  bits look_at_type(int fd) const;
   long add_word(int fd, bits what, bool waits);
   bits begin_close(int fd);
   void await_shorts(int fd) const;

@@ -47,12 +47,6 @@ bool blocks(int fd) {
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
-bool is_stream(int fd) {
-  int type = 0;
-  socklen_t bytes = sizeof type;
-  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
-}
-
 /// read or write of a descriptor that blocks: -EAGAIN where it would wait.
 long without_waiting(long number, const std::uint64_t* a, std::mutex& one_at_a_time) {
   iovec part{reinterpret_cast<void*>(a[1]), a[2]};
@@ -130,7 +124,8 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
       std::uint64_t flags = (a[3] & ~std::uint64_t{MSG_ZEROCOPY}) | MSG_DONTWAIT;
       if (info.number == SYS_recvfrom) {
         // Of a stream that is to throw bytes away, and say that it brought them.
-        if ((flags & MSG_TRUNC) != 0 && is_stream(fd)) flags &= ~std::uint64_t{MSG_TRUNC};
+        if ((flags & MSG_TRUNC) != 0 && descriptors_.is_stream(fd))
+          flags &= ~std::uint64_t{MSG_TRUNC};
         const std::uint64_t made[] = {a[0],
                                       a[1],
                                       a[2],
