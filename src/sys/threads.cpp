@@ -32,17 +32,6 @@ unsigned weight_of(const request& q) {
   return static_cast<unsigned>(std::min<std::uint64_t>(4 + bytes / 4096, usual_batch));
 }
 
-/// Asks for the beginning of what calls read and fill: it comes from where the device wrote it
-/// while those before are made.
-void look_ahead(const std::vector<request>& batch) {
-  for (const request& q : batch)
-    for (unsigned i = 0; q.linux != nullptr && i < q.linux->count; ++i) {
-      const argument_kind kind = q.linux->arguments[i].kind;
-      if (kind >= argument_kind::input_bytes && kind <= argument_kind::both)
-        __builtin_prefetch(reinterpret_cast<const void*>(q.call.argument[i]));
-    }
-}
-
 // One in so many of them is timed, and stands for the others: reading the clock costs as much.
 constexpr unsigned timed_light = 8;
 
@@ -181,7 +170,6 @@ bool service::lets_in(call_number number) {
 }
 
 void service::make_all(service_thread& t) {
-  if (t.batch.size() > 1) look_ahead(t.batch);
   std::uint64_t before = now_ticks();
   const auto ns_since = [&] {
     const std::uint64_t now = now_ticks();
