@@ -112,9 +112,9 @@ class client_socket {
     const auto* text = static_cast<const unsigned char*>(m.msg_hdr.msg_iov->iov_base);
     head h{};
     std::memcpy(&h, text, sizeof h);
-    if (m.msg_len == bytes_ && h.sent_ns < began_ns_) return;  // to who had this port before
     if (m.msg_len != bytes_ || h.place >= places_.size() || h.number > number_) {
-      counts.add(counts.failed, 1);
+      // Or it is for who had this port before.
+      if (m.msg_len != bytes_ || h.sent_ns >= began_ns_) counts.add(counts.failed, 1);
       return;
     }
     place& p = places_[h.place];

@@ -340,8 +340,11 @@ long service::call_plain(const linux_call& info, const call_record& c) {
     }
     return opened(result, waits);
   }
-  if (puts_descriptor(c.number) && !descriptors_.is_known(fd))
-    return opened(result, descriptors_.waits(static_cast<int>(a[0])));
+  if (puts_descriptor(c.number)) {
+    if (!descriptors_.is_known(fd))
+      return opened(result, descriptors_.waits(static_cast<int>(a[0])));
+    descriptors_.replaced(fd);
+  }
   return result;
 }
 

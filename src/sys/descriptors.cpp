@@ -58,7 +58,7 @@ descriptors::descriptors(std::uint32_t most, unsigned threads)
 
 descriptors::~descriptors() {
   for (int fd = 0; fd < end && open() != 0; ++fd)
-    if ((word(fd).load() & (known | granted)) == known) end_of(fd);
+    if (const bits w = word(fd).load(); (w & (known | granted)) == known) end_of(fd, w);
 }
 
 descriptors::bits descriptors::kind_of(int fd) {
@@ -103,8 +103,22 @@ long descriptors::add_word(int fd, bits what, bool waits) {
     open_.fetch_sub(1);
     return -EMFILE;
   }
-  word(fd).store(known | what | (waits ? waiting : bits{0}), std::memory_order_release);
+  // With a raw policy kernels close without a word, and calls on what it was may still end.
+  const bits is = known | what | (waits ? waiting : bits{0});
+  bits w = word(fd).load(std::memory_order_relaxed);
+  while (
+      !word(fd).compare_exchange_weak(w, is | (w & (uses | shorts)), std::memory_order_release)) {
+  }
   return fd;
+}
+
+void descriptors::replaced(int fd) {
+  const bits is = kind_of(fd);
+  bits w = word(fd).load(std::memory_order_relaxed);
+  while (!word(fd).compare_exchange_weak(
+      w, is | (w & (known | granted | waiting | closing | shared | uses | shorts)),
+      std::memory_order_release)) {
+  }
 }
 
 bool descriptors::grant(int fd) {
@@ -113,7 +127,8 @@ bool descriptors::grant(int fd) {
   const bits is = known | granted | shared | kind_of(fd);
   bits w = word(fd).load(std::memory_order_relaxed);
   if ((w & (known | granted)) == known) return true;  // kernels opened it
-  while (!word(fd).compare_exchange_weak(w, is | (w & uses), std::memory_order_release)) {
+  while (
+      !word(fd).compare_exchange_weak(w, is | (w & (uses | shorts)), std::memory_order_release)) {
   }
   return true;
 }
@@ -140,8 +155,9 @@ bool descriptors::begin_short(unsigned thread, unsigned which, int fd) {
   short_uses& mine = shorts_[thread];
   bits w = word(fd).load(std::memory_order_acquire);
   while ((w & (known | closing | shared)) == known) {
-    const bits meets = (w & uses) != 0 ? shared : 0;
-    if (!word(fd).compare_exchange_weak(w, (w | meets) + 1, std::memory_order_seq_cst)) continue;
+    const bits meets = (w & shorts) != 0 ? shared : 0;
+    if (!word(fd).compare_exchange_weak(w, (w | meets) + one_short, std::memory_order_seq_cst))
+      continue;
     mine.counted[which] = fd;
     return true;
   }
@@ -160,7 +176,8 @@ void descriptors::end_short(unsigned thread) {
   short_uses& mine = shorts_[thread];
   for (unsigned i = 0; i < at_a_time; ++i) {
     mine.fd[i].store(-1, std::memory_order_release);
-    if (mine.counted[i] >= 0) release(std::exchange(mine.counted[i], -1));
+    if (mine.counted[i] >= 0)
+      word(std::exchange(mine.counted[i], -1)).fetch_sub(one_short, std::memory_order_release);
   }
 }
 
@@ -174,7 +191,9 @@ descriptors::bits descriptors::begin_close(int fd) {
   return (w | closing) + 1;
 }
 
-void descriptors::await_shorts(int fd) const {
+void descriptors::await_shorts(int fd, bool may_be_shared) const {
+  while ((word(fd).load(std::memory_order_acquire) & shorts) != 0) std::this_thread::yield();
+  if (!may_be_shared) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (unsigned i = 0; i < threads_; ++i)
     for (const auto& held : shorts_[i].fd)
@@ -183,15 +202,15 @@ void descriptors::await_shorts(int fd) const {
 
 void descriptors::release(int fd) {
   const bits after = word(fd).fetch_sub(1, std::memory_order_acq_rel) - 1;
-  if ((after & (uses | closing)) == closing) end_of(fd);
+  if ((after & (uses | closing)) == closing) end_of(fd, after);
 }
 
-void descriptors::end_of(int fd) {
-  const bits w = word(fd).load(std::memory_order_relaxed);
-  word(fd).store(0, std::memory_order_release);
-  if ((w & granted) != 0) return;
+void descriptors::end_of(int fd, bits last) {
+  // Else the program has granted it again, and keeps it.
+  if (!word(fd).compare_exchange_strong(last, 0, std::memory_order_acq_rel)) return;
+  if ((last & granted) != 0) return;
   open_.fetch_sub(1);
-  if ((w & (regular | unseen)) == 0) forget_linger(fd);
+  if ((last & (regular | unseen)) == 0) forget_linger(fd);
   ::close(fd);
 }
 

@@ -28,6 +28,9 @@ class descriptors {
   /// before a call has to know.
   long add_opened(int fd, int flags, bool waits);
 
+  /// A call has put another file there, which kernels may use as they could the one before.
+  void replaced(int fd);
+
   /// The program's own: never closed here. False: it is not open, or not below `end`.
   bool grant(int fd);
 
@@ -59,9 +62,9 @@ class descriptors {
   /// None: kernels may not use it, or it is being closed.
   std::optional<use> acquire(int fd);
 
-  /// The same for a short while on one service thread: until end_short() it stays open. A thread
-  /// holds up to two. Uses of a descriptor are counted until two meet; from then on they cost
-  /// other threads nothing, and close() looks for them.
+  /// The same for a short while on one service thread: until end_short() it stays open, and close()
+  /// waits. A thread holds up to two. Such uses of a descriptor are counted until two meet; from
+  /// then on they cost other threads nothing, and close() looks for them.
   static constexpr unsigned at_a_time = 2;
   bool begin_short(unsigned thread, unsigned which, int fd);
   void end_short(unsigned thread);
@@ -107,7 +110,7 @@ class descriptors {
     const bits was = begin_close(fd);
     if (was == 0) return -EBADF;
     before();
-    if ((was & shared) != 0) await_shorts(fd);
+    await_shorts(fd, (was & shared) != 0);
     release(fd);
     return 0;
   }
@@ -118,13 +121,13 @@ class descriptors {
   ~descriptors();
 
  private:
-  // Word: uses (32 bits) and what it is.
+  // Word: uses (32 bits), short ones that are counted (16), and what it is.
   using bits = std::uint64_t;
   static constexpr bits known = bits{1} << 63, granted = known >> 1, waiting = known >> 2,
                         closing = known >> 3, regular = known >> 4, direct = known >> 5,
                         synced = known >> 6, mute = known >> 7, unseen = known >> 8,
                         shared = known >> 9, typed = known >> 10, stream = known >> 11,
-                        uses = 0xffff'ffff;
+                        one_short = bits{1} << 32, shorts = 0xffff * one_short, uses = 0xffff'ffff;
   struct alignas(64) short_uses {
     std::atomic<int> fd[at_a_time]{-1, -1};
     int counted[at_a_time]{-1, -1};  // its thread's own
@@ -135,9 +138,9 @@ class descriptors {
   bits look_at_type(int fd) const;
   long add_word(int fd, bits what, bool waits);
   bits begin_close(int fd);
-  void await_shorts(int fd) const;
+  void await_shorts(int fd, bool may_be_shared) const;
   void release(int fd);
-  void end_of(int fd);
+  void end_of(int fd, bits last);
 
   // Words lie a line apart: threads that use neighbours would wait for each other.
   static constexpr std::size_t apart = 8;

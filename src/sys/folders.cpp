@@ -68,7 +68,7 @@ bool same(const struct ::stat& a, const struct ::stat& b) {
 // calloc, because pages that are never touched are never there.
 folders::folders(const std::vector<folder>& allowed, resolver how)
     : how_(how),
-      opened_(static_cast<unsigned char*>(std::calloc(descriptors::end, apart)), std::free) {
+      opened_(static_cast<about*>(std::calloc(descriptors::end, sizeof(about))), std::free) {
   if (!opened_) throw std::bad_alloc();
   for (const folder& f : allowed) {
     if (f.path.find('\0') != f.path.npos) refuse(f, "its path has a zero byte", make_it);
@@ -129,13 +129,14 @@ folders::place folders::lookup(int directory) const {
     return {roots_.front().fd.get(), roots_.front().allowed};
   }
   if (directory < 0 || directory >= descriptors::end) return {-EBADF};
-  std::atomic<unsigned>& copying = stripe_of(directory).copying;
+  about& d = about_of(directory);
+  if (d.is.load(std::memory_order_relaxed) == unknown) return {-EBADF};
   // Said first, looked at afterwards; forget() does it the other way around.
-  copying.fetch_add(1, std::memory_order_seq_cst);
-  const unsigned char is = known_of(directory).load(std::memory_order_seq_cst);
+  d.copying.fetch_add(1, std::memory_order_seq_cst);
+  const known is = d.is.load(std::memory_order_seq_cst);
   const int copy = is == unknown ? -1 : ::fcntl(directory, F_DUPFD_CLOEXEC, 0);
   const int e = is == unknown ? EBADF : errno;
-  copying.fetch_sub(1, std::memory_order_release);
+  d.copying.fetch_sub(1, std::memory_order_release);
   if (copy < 0) return {-e};
   return holding(copy, is == writable ? sys::access::write : sys::access::read, "");
 }
@@ -243,15 +244,16 @@ long folders::openat(int directory, const char* path, int flags, unsigned mode) 
       writes && mixed_ ? open_to_write(start, what) : open_below(how_, start.fd, start.rest, what);
   if (fd < 0) return fd;
   if (fd >= descriptors::end) return fd;  // no kernel gets it
-  known_of(fd).store(start.allowed == sys::access::write ? writable : readable,
-                     std::memory_order_release);
+  about_of(fd).is.store(start.allowed == sys::access::write ? writable : readable,
+                        std::memory_order_release);
   return fd;
 }
 
 void folders::forget(int fd) const {
   if (fd < 0 || fd >= descriptors::end) return;
-  known_of(fd).store(unknown, std::memory_order_seq_cst);
-  while (stripe_of(fd).copying.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  about& d = about_of(fd);
+  d.is.store(unknown, std::memory_order_seq_cst);
+  while (d.copying.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
 }
 
 }  // namespace grosr::sys

@@ -120,18 +120,15 @@ class folders {
   // Folders with different access lie in each other: then `allowed` of where a path begins says
   // nothing, and allowed_at is asked.
   bool mixed_ = false;
-  // What is known of a descriptor, and how many just copy one of those that leave the same
-  // remainder. All of it lies a line apart: threads open and close millions a second.
-  struct alignas(64) stripe {
-    std::atomic<unsigned> copying{0};
+  // By descriptor: what is known of it, and how many calls just copy it. A line apart: threads open
+  // and close millions a second.
+  struct about {
+    std::atomic<known> is;
+    std::atomic<unsigned> copying;
+    unsigned char apart[56];
   };
-  static constexpr std::size_t stripes = 256, apart = 64;
-  stripe& stripe_of(int fd) const { return stripes_[static_cast<std::size_t>(fd) % stripes]; }
-  std::atomic_ref<unsigned char> known_of(int fd) const {
-    return std::atomic_ref(opened_[static_cast<std::size_t>(fd) * apart]);
-  }
-  std::unique_ptr<stripe[]> stripes_{new stripe[stripes]};
-  std::unique_ptr<unsigned char[], void (*)(void*)> opened_;
+  about& about_of(int fd) const { return opened_[static_cast<std::size_t>(fd)]; }
+  std::unique_ptr<about[], void (*)(void*)> opened_;
 };
 
 }  // namespace grosr::sys

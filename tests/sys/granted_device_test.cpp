@@ -195,5 +195,40 @@ TEST_P(granted, own_events_and_copies_wait) {
   EXPECT_EQ(contents(r), (std::vector<std::int64_t>{8, 0, 8, 8, 8, 0, 2, 2}));
 }
 
+// One descriptor at a time, each of which a call has waited on.
+struct open_and_close {
+  server_ref sys;
+  std::uint32_t turns;
+  std::int64_t* r;  // of the turn that went wrong: which, and how
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() != 0) return;
+    const auto later = sys.start();
+    const std::uint64_t one = 1;
+    GROSR_NO_UNROLL
+    for (std::uint32_t turn = 0; turn < turns; ++turn) {
+      std::uint64_t value = 0;
+      const int event = static_cast<int>(syscall(sys, SYS_eventfd2, 0, 0));
+      auto waits = read(later, event, &value, 8);
+      const long wrote = write(sys, event, &one, 8), waited = wait(later, waits);
+      const long closed = close(sys, event);
+      if (event >= 0 && wrote == 8 && waited == 8 && closed == 0) continue;
+      r[0] = turn + 1;
+      r[1] = event;
+      return;
+    }
+  }
+};
+
+TEST_P(granted, what_kernels_close_is_closed_when_they_know) {
+  options o;
+  o.threads = 2;
+  o.descriptors = 1;
+  server s(where(), o);
+  auto r = make<std::int64_t>(2);
+  run(1, 32,
+      open_and_close{s.ref(), static_cast<std::uint32_t>(testing::scaled(1000, 100)), r.data()});
+  EXPECT_EQ(contents(r), (std::vector<std::int64_t>{0, 0}));
+}
+
 }  // namespace
 }  // namespace grosr::sys
