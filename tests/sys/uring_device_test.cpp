@@ -206,9 +206,10 @@ TEST_P(uring, is_not_thought_of_while_all_is_cached) {
     is_slow = false;
     EXPECT_GE(tries_of(100), 100u);
     tries_of(5000);  // now and then one is slow by chance
-    unsigned least = 100;
-    for (int i = 0; i < 20; ++i) least = std::min(least, tries_of(100));
-    EXPECT_EQ(least, 0u);
+    // Up to one without any: after a slow one the thread asks for 256 reads, and may be among them.
+    unsigned last = 100;
+    for (int i = 0; i < 20 && last != 0; ++i) last = tries_of(100);
+    EXPECT_EQ(last, 0u);
     is_slow = true;
     EXPECT_GE(tries_of(3), 1u);
     is_slow = false;
