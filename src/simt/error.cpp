@@ -24,6 +24,8 @@ class category final : public std::error_category {
         return "invalid option";
       case errc::out_of_memory:
         return "out of memory";
+      case errc::task_failed:
+        return "a task failed";
       case errc::not_built:
         return "not built";
       case errc::misuse:

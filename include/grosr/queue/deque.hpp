@@ -51,6 +51,12 @@ class deque_ref {
     o.bottom += n;
   }
 
+  /// Anyone, as steal(last).
+  GROSR_DEVICE std::uint64_t steal() const {
+    bool last = false;
+    return steal(last);
+  }
+
   /// Owner only. False when full.
   GROSR_DEVICE bool push(deque_owner& o, std::uint64_t entry) const {
     if (!lay(o, 0, entry)) return false;
@@ -95,13 +101,15 @@ class deque_ref {
     return static_cast<std::uint32_t>(w >> 32) - static_cast<std::uint32_t>(w);
   }
 
-  /// Anyone. The oldest entry, or 0 when empty or when another thief was faster.
-  GROSR_DEVICE std::uint64_t steal() const {
+  /// Anyone. The oldest entry, or 0 when empty or when another thief was faster. `last`: it was the
+  /// only one.
+  GROSR_DEVICE std::uint64_t steal(bool& last) const {
     std::uint64_t w = atomic(*word_).load(simt::acquire);  // A1: pairs with R1 in push()
     std::uint32_t bottom = static_cast<std::uint32_t>(w >> 32), top = static_cast<std::uint32_t>(w);
     if (bottom == top) return 0;
     // Acquire: the load is over before the owner can see the new top and lay another entry here.
     std::uint64_t entry = atomic(entries_[top & mask_]).load(simt::acquire);
+    last = bottom - top == 1;
     return atomic(*word_).compare_exchange(w, pack(bottom, top + 1), simt::acq_rel) ? entry : 0;
   }
 

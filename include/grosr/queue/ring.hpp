@@ -86,8 +86,13 @@ class ring_ref {
   GROSR_DEVICE std::uint32_t try_push_n(const T* values, std::uint32_t count) const {
     std::uint64_t grant = reserve(control_->reserved, control_->tail, count);
     std::uint32_t n = static_cast<std::uint32_t>(grant >> 32);
-    for (std::uint32_t i = 0; i < n; ++i) write(static_cast<std::uint32_t>(grant) + i, values[i]);
-    if (n != 0) announce(n);
+    if (n == 0) return 0;
+    const auto first = static_cast<std::uint32_t>(grant);
+    for (std::uint32_t i = 0; i < n; ++i) lay(first + i, values[i]);
+    simt::fence(simt::release);  // R3 and R1 for all of them
+    for (std::uint32_t i = 0; i < n; ++i)
+      sequence_of(first + i).store(lap(first + i) * 2 + 1, simt::relaxed);
+    simt::atomic_ref<std::uint32_t>(control_->ready).fetch_add(n, simt::relaxed);
     return n;
   }
 
@@ -95,8 +100,17 @@ class ring_ref {
   GROSR_DEVICE std::uint32_t try_pop_n(T* values, std::uint32_t count) const {
     std::uint64_t grant = take(count);
     std::uint32_t n = static_cast<std::uint32_t>(grant >> 32);
-    for (std::uint32_t i = 0; i < n; ++i) values[i] = read(static_cast<std::uint32_t>(grant) + i);
-    if (n != 0) give_back(n);
+    if (n == 0) return 0;
+    const auto first = static_cast<std::uint32_t>(grant);
+    for (std::uint32_t i = 0; i < n; ++i)
+      simt::wait_until([&] { return written(first + i, simt::relaxed); }, simt::forever, nullptr,
+                       "the writer of a queue cell");
+    simt::fence(simt::acquire);  // A3 for all of them
+    for (std::uint32_t i = 0; i < n; ++i) values[i] = data_[(first + i) & mask_];
+    simt::fence(simt::release);  // R2: pairs with A2 in lay()
+    for (std::uint32_t i = 0; i < n; ++i)
+      sequence_of(first + i).store(lap(first + i + capacity()) * 2, simt::relaxed);
+    simt::atomic_ref<std::uint32_t>(control_->reserved).fetch_sub(n, simt::relaxed);
     return n;
   }
 
@@ -174,25 +188,34 @@ class ring_ref {
     simt::atomic_ref<std::uint32_t>(control_->reserved).fetch_sub(count, simt::release);
   }
 
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> sequence_of(std::uint32_t ticket) const {
+    return simt::atomic_ref<std::uint32_t>(sequence_[ticket & mask_]);
+  }
+
+  GROSR_DEVICE bool written(std::uint32_t ticket, simt::order o) const {
+    return sequence_of(ticket).load(o) == lap(ticket) * 2 + 1;
+  }
+
+  // Puts a value where its cell's last reader has finished.
+  GROSR_DEVICE void lay(std::uint32_t ticket, const T& value) const {
+    // A2: pairs with R2 in read().
+    simt::wait_until([&] { return sequence_of(ticket).load(simt::acquire) == lap(ticket) * 2; },
+                     simt::forever, nullptr, "the last reader of a queue cell");
+    data_[ticket & mask_] = value;
+  }
+
   GROSR_DEVICE void write(std::uint32_t ticket, const T& value) const {
-    std::uint32_t cell = ticket & mask_, lap2 = lap(ticket) * 2;
-    simt::atomic_ref<std::uint32_t> sequence(sequence_[cell]);
-    // A2: pairs with R2 in read(): the cell's last reader has finished.
-    simt::wait_until([&] { return sequence.load(simt::acquire) == lap2; }, simt::forever, nullptr,
-                     "the last reader of a queue cell");
-    data_[cell] = value;
-    sequence.store(lap2 + 1, simt::release);  // R3: pairs with A3 in read()
+    lay(ticket, value);
+    sequence_of(ticket).store(lap(ticket) * 2 + 1, simt::release);  // R3: pairs with A3 in read()
   }
 
   GROSR_DEVICE T read(std::uint32_t ticket) const {
-    std::uint32_t cell = ticket & mask_, lap2 = lap(ticket) * 2;
-    simt::atomic_ref<std::uint32_t> sequence(sequence_[cell]);
     // A3: pairs with R3 in write().
-    simt::wait_until([&] { return sequence.load(simt::acquire) == lap2 + 1; }, simt::forever,
-                     nullptr, "the writer of a queue cell");
-    T value = data_[cell];
-    // R2: pairs with A2 in write(). Laps wrap with the tickets.
-    sequence.store(lap(ticket + capacity()) * 2, simt::release);
+    simt::wait_until([&] { return written(ticket, simt::acquire); }, simt::forever, nullptr,
+                     "the writer of a queue cell");
+    T value = data_[ticket & mask_];
+    // R2: pairs with A2 in lay(). Laps wrap with the tickets.
+    sequence_of(ticket).store(lap(ticket + capacity()) * 2, simt::release);
     return value;
   }
 

@@ -60,6 +60,16 @@ GROSR_DEVICE constexpr order in_turn() {
 #endif
 }
 
+/// The order of a release after which another lane of the warp goes on with what others released to
+/// the same word: that lane fences (acquire) first, which on a GPU holds for the whole warp.
+GROSR_DEVICE constexpr order release_for_warp() {
+#if GROSR_ON_GPU
+  return release;
+#else
+  return acq_rel;
+#endif
+}
+
 #if defined(__CUDACC__)
 namespace detail {
 static_assert(static_cast<int>(cuda::memory_order_seq_cst) == static_cast<int>(seq_cst) &&
@@ -106,6 +116,8 @@ class atomic_ref {
   GROSR_DEVICE T load(order o) const {
 #if GROSR_ON_GPU
     if constexpr (as_rmw) return ref().fetch_or(0, detail::cuda_order(o));
+    // The same for the compiler, which then sees that it is a block's memory.
+    if (S == scope::block && o == relaxed) return *static_cast<const volatile T*>(object_);
     return ref().load(detail::cuda_order(o));
 #else
     host::schedule_point();
@@ -118,6 +130,8 @@ class atomic_ref {
 #if GROSR_ON_GPU
     if constexpr (as_rmw)
       ref().exchange(value, detail::cuda_order(o));
+    else if (S == scope::block && o == relaxed)
+      *static_cast<volatile T*>(object_) = value;
     else
       ref().store(value, detail::cuda_order(o));
 #else

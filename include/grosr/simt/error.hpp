@@ -18,6 +18,7 @@ enum class errc {
   out_of_memory,    ///< memory of the named space is exhausted
   not_built,        ///< this program was built without the backend asked for
   misuse,           ///< a documented contract was broken, e.g. a caller outside its own mask
+  task_failed,      ///< a task ended with an error, and was to bring a result
 };
 
 const std::error_category& error_category() noexcept;

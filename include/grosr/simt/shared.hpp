@@ -1,8 +1,10 @@
 // Storage that the threads of one block share.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
+#include "grosr/simt/atomic.hpp"
 #include "grosr/simt/config.hpp"
 #include "grosr/simt/detail/host_machine.hpp"
 
@@ -20,6 +22,29 @@ GROSR_DEVICE inline T& block_shared() {
 #else
   static const char key = 0;
   return *static_cast<T*>(host::block_shared(&key, sizeof(T), alignof(T)));
+#endif
+}
+
+/// What a function that is called through a pointer was handed of block_shared(), which it must not
+/// ask for itself: it would take that memory in every kernel whose functions may call it.
+template <class T>
+GROSR_DEVICE inline T& in_block_shared(T* p) {
+#if GROSR_ON_GPU
+  // There and back, so that the compiler knows which memory it is.
+  return *static_cast<T*>(__cvta_shared_to_generic(__cvta_generic_to_shared(p)));
+#else
+  return *p;
+#endif
+}
+
+/// Adds to a word of block_shared() and returns what it was, in few instructions; for lanes of one
+/// warp. On a GPU those see what they do to block-shared memory in the order in which it is done;
+/// elsewhere it acquires and releases.
+GROSR_DEVICE inline std::uint32_t shared_add(std::uint32_t& word, std::uint32_t n) {
+#if GROSR_ON_GPU
+  return atomicAdd(&word, n);
+#else
+  return atomic_ref<std::uint32_t, scope::block>(word).fetch_add(n, acq_rel);
 #endif
 }
 
