@@ -16,9 +16,11 @@
 namespace grosr::run {
 namespace {
 
-constexpr std::uint32_t least_margin = 128;              // batches; twice what one worker may need
+constexpr std::uint32_t least_margin = 128;    // batches; twice what one worker may need
+constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keeps, at least
+constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its waste
 constexpr std::chrono::milliseconds least_watchdog{50};  // workers tell every 4 ms that they go on
-constexpr std::size_t lone_words = 7;  // single words of the view that have a line of their own
+constexpr std::size_t lone_words = 8;  // single words of the view that have a line of their own
 
 std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
@@ -88,6 +90,8 @@ void engine::check_options() const {
   queue::check_capacity(options_.deque_capacity, "runtime: deque_capacity");
   if (options_.ports_per_level > 8)
     bad("ports_per_level = " + std::to_string(options_.ports_per_level) + "; at most 8");
+  if (options_.futures < 1 || options_.futures > (1u << 20))
+    bad("futures = " + std::to_string(options_.futures) + "; must be from 1 to 1048576");
   if (options_.inline_depth > 64)
     bad("inline_depth = " + std::to_string(options_.inline_depth) + "; at most 64");
   if (options_.idle_timeout.count() < 0 || options_.watchdog.count() < 0)
@@ -122,8 +126,14 @@ void engine::allocate() {
   std::uint32_t workers = blocks_ * warps_per_block, all = workers + blocks_;
   std::uint32_t ports = priority_levels * options_.ports_per_level;
   std::uint32_t stride = 0;
-  for (auto& t : program_.types) stride = std::max(stride, t.stride);
+  for (auto& t : program_.types) {
+    stride = std::max(stride, t.stride);
+    view_.frame_stride = std::max(view_.frame_stride, t.frame_bytes);
+  }
+  const bool joins = view_.frame_stride != 0;
   view_.workers = workers;
+  view_.channels = program_.channels;
+  view_.channel_count = program_.channel_count;
   view_.blocks = blocks_;
   view_.ports_per_level = options_.ports_per_level;
   view_.warp_bitmap_words = (workers + 31) / 32;
@@ -156,12 +166,28 @@ void engine::allocate() {
     std::size_t slab_refs = std::size_t{options_.slabs} * (slab_records / simt::warp_size);
     return std::bit_ceil(std::max<std::size_t>(batches + overflow_batches + slab_refs, 2));
   };
+  // Frames get as many bytes as batches.
+  const std::size_t frame_margin = 64 * simt::warp_size;
+  auto frames_for = [&](std::size_t batches) -> std::size_t {
+    if (!joins) return 0;
+    const std::size_t n = batches * view_.batch_bytes / view_.frame_stride;
+    return std::clamp<std::size_t>(n, workers * std::size_t{least_frames} + 2 * frame_margin,
+                                   run::fresh_group - 1) /
+           frame_group * frame_group;
+  };
+  auto frames_bytes = [&](std::size_t frames) -> std::size_t {
+    return joins
+               ? frames * view_.frame_stride + queue::ring<std::uint32_t>::bytes(std::bit_ceil(
+                                                   std::max<std::size_t>(frames / frame_group, 2)))
+               : 0;
+  };
   auto total = [&](std::size_t batches) {
-    return fixed + batches * view_.batch_bytes +
+    return fixed + batches * view_.batch_bytes + frames_bytes(frames_for(batches)) +
            queue::ring<std::uint32_t>::bytes(std::bit_ceil(std::max<std::size_t>(batches, 2))) +
            2 * priority_levels * queue::ring<std::uint64_t>::bytes(ring_cells(batches));
   };
-  std::size_t least = std::size_t{2} * workers + least_margin;
+  const std::size_t margin = joins ? 2 * least_margin : least_margin;
+  std::size_t least = std::size_t{2} * workers + margin;
   if (total(least) > options_.memory_limit)
     throw error(errc::invalid_option,
                 "runtime: memory_limit is " + kibibytes(options_.memory_limit) + ", but " +
@@ -174,7 +200,8 @@ void engine::allocate() {
   }
   auto batches = static_cast<std::uint32_t>(low);
   view_.pool_batches = batches;
-  view_.pool_margin = std::clamp<std::uint32_t>(batches / 16, least_margin / 2, 1024);
+  view_.pool_margin =
+      std::clamp<std::uint32_t>(batches / 16, static_cast<std::uint32_t>(margin / 2), 1024);
   view_.stock_target = std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
   device_bytes_ = total(batches);
 
@@ -187,6 +214,7 @@ void engine::allocate() {
   view_.error_count = own_line();
   view_.keeper = own_line();
   view_.departed = own_line();
+  view_.cancelled = own_line();
   std::vector<queue::ingress_ref> refs;
   for (std::uint32_t i = 0; i < ports; ++i) {
     ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
@@ -226,6 +254,25 @@ void engine::allocate() {
   device_array(running_, view_.running, workers);
   device_array(stats_, view_.stats, workers);
   device_array(saves_, view_.saves, workers);
+  if (joins) {
+    const std::size_t frames = frames_for(batches);
+    device_array(frames_, view_.frames, frames * view_.frame_stride);
+    view_.frame_margin = static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(frames / 16, frame_margin, 16 * frame_margin));
+    view_.frame_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(
+        (frames - 2 * frame_margin) / workers / 2, most_kept_least, frame_capacity - 32));
+    // The first ones, of whole groups, are for what found no room.
+    const std::size_t waste = (workers + frame_group - 1) / frame_group,
+                      groups = frames / frame_group;
+    free_frames_ = {device_,
+                    static_cast<std::uint32_t>(std::bit_ceil(std::max<std::size_t>(groups, 2)))};
+    free_frames_.fill(static_cast<std::uint32_t>(groups - waste), [&](std::uint32_t i) {
+      return static_cast<std::uint32_t>((waste + i) * frame_group) | fresh_group;
+    });
+    view_.free_frames = free_frames_.ref();
+    pinned_array(roots_, view_.roots, options_.futures);
+    for (std::uint32_t i = options_.futures; i-- > 0;) free_roots_.push_back(i);
+  }
   free_batches_ = {device_, std::bit_ceil(std::max(batches, 2u))};
   view_.free_batches = free_batches_.ref();
   pinned_array(overflow_, view_.overflow,
@@ -274,6 +321,7 @@ runtime_stats engine::stats() const {
     s.spilled += w.spilled;
     s.failed += w.failed;
     s.rejected += w.rejected;
+    s.joined += w.joined;
   }
   return s;
 }

@@ -248,6 +248,50 @@ bool engine::wait(ticket_id t, deadline until) {
   return wait_for([&] { return done(t); }, until);
 }
 
+std::uint32_t engine::take_root() {
+  std::uint32_t taken = 0;
+  wait_for(
+      [&] {
+        std::lock_guard lock(roots_lock_);
+        std::erase_if(dropped_roots_, [&](std::uint32_t r) {
+          if (!root_ready(r)) return false;
+          free_roots_.push_back(r);
+          return true;
+        });
+        if (free_roots_.empty()) return false;
+        taken = free_roots_.back();
+        free_roots_.pop_back();
+        return true;
+      },
+      {});
+  host_word(roots_[taken].done).store(0, simt::relaxed);
+  return taken;
+}
+
+void engine::give_root_back(std::uint32_t root) {
+  std::lock_guard lock(roots_lock_);
+  free_roots_.push_back(root);
+}
+
+void engine::drop_root(std::uint32_t root) {
+  std::lock_guard lock(roots_lock_);
+  (root_ready(root) ? free_roots_ : dropped_roots_).push_back(root);
+}
+
+bool engine::root_ready(std::uint32_t root) const {
+  return host_word(roots_[root].done).load(simt::acquire) != 0;
+}
+
+bool engine::wait_root(std::uint32_t root, deadline until) {
+  return wait_for([&] { return root_ready(root); }, until);
+}
+
+void throw_task_failed(int status) {
+  throw error(errc::task_failed,
+              "get: a task that the result comes from ended with " + std::to_string(status) + " (" +
+                  std::generic_category().message(-status) + "); runtime::errors() tells which");
+}
+
 bool engine::wait_all(deadline until) {
   unsigned ports = priority_levels * options_.ports_per_level;
   std::vector<std::uint32_t> target(ports);

@@ -118,7 +118,7 @@ TEST_P(many_threads, wait_for_all_while_others_submit) {
   std::uint32_t good = 0;
   for (std::uint32_t i = 1; i <= rounds; ++i) {
     rt->submit(tree{&cells[0], 5});
-    if (!rt->wait_all_for(20s)) break;
+    if (!rt->wait_all_for(20s * slowdown)) break;
     if (simt::atomic_ref<std::uint32_t, simt::scope::system>(cells[0]).load(simt::acquire) !=
         i * 32)
       break;

@@ -2,7 +2,9 @@
 // docs/scheduler.md, "Quiescence".
 #pragma once
 
-#include "grosr/run/spawn.hpp"
+#include <utility>
+
+#include "grosr/run/serve.hpp"
 
 namespace grosr::run {
 
@@ -45,6 +47,36 @@ class member : public spawner<Tasks...> {
     told_ = simt::shuffle(simt::full_mask, alone ? 1u : 0u, 0) != 0;
     if (told_) tell(claimed);
     return told_;
+  }
+
+  // ---- channels: what is collected in lots that are not full is work that nobody holds. So who
+  // pushed looks before it rests ----
+
+  /// Whole warp: serves lots that are not full, with `all` if it pushed since it last found none,
+  /// else those that wait for too long. True: it may have work, and does not rest.
+  GROSR_DEVICE bool collects(bool all) {
+    if constexpr ((is_serve<Tasks> || ...)) {
+      std::uint32_t look = 0;
+      if (leads()) look = all ? std::exchange(base::w_.pushed, 0) : finds_overdue() ? 1 : 0;
+      if (simt::shuffle(simt::full_mask, look, 0) == 0) return false;
+      activate();
+      const bool some = channels<spawner<Tasks...>>::collect(&base::memory(), all);
+      if (some && leads()) base::w_.pushed = 1;  // there may be more than it could
+      base::flush(true);
+      if (some) simt::pause(0, "consumers of a channel");
+      return some;
+    }
+    return false;
+  }
+
+  /// One lane: whether elements wait for too long. This worker looks for them then before it rests.
+  GROSR_DEVICE bool finds_overdue() {
+    if constexpr ((is_serve<Tasks> || ...))
+      if (channels<spawner<Tasks...>>::overdue(&base::memory())) {
+        base::w_.pushed = 1;
+        return true;
+      }
+    return false;
   }
 
   /// Whole warp, active, hands and deques empty: stops being active. The last one publishes what is

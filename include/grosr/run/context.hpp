@@ -13,6 +13,8 @@ namespace grosr {
 template <class Spawner>
 class context {
  public:
+  using spawner_type = Spawner;
+
   GROSR_DEVICE context(const Spawner& spawner, width w, std::uint32_t level, std::uint32_t depth)
       : spawner_(spawner),
         width_(w),
@@ -25,23 +27,24 @@ class context {
   /// there is no room then (docs/scheduler.md, "Spawn").
   template <class Task>
   GROSR_DEVICE void spawn(const Task& task) {
-    spawner_.spawn(task, level_, true, depth_);
+    spawner_.spawn(run::as_record(task), level_, depth_);
   }
 
   /// The same, at another priority than this task's own.
   template <class Task>
   GROSR_DEVICE void spawn(const Task& task, priority p) {
-    spawner_.spawn(task, static_cast<std::uint32_t>(p) % priority_levels, false, depth_);
+    spawner_.spawn(run::as_record(task), static_cast<std::uint32_t>(p) % priority_levels, depth_);
   }
 
   /// Starts a task if there is room for it now; false when task memory is full.
   template <class Task>
   GROSR_DEVICE bool try_spawn(const Task& task) {
-    return spawner_.try_spawn(task, level_, true);
+    return spawner_.try_spawn(run::as_record(task), level_);
   }
   template <class Task>
   GROSR_DEVICE bool try_spawn(const Task& task, priority p) {
-    return spawner_.try_spawn(task, static_cast<std::uint32_t>(p) % priority_levels, false);
+    return spawner_.try_spawn(run::as_record(task),
+                              static_cast<std::uint32_t>(p) % priority_levels);
   }
 
   /// The heap that the runtime was given (runtime_options::heap). Without one, and with a checked
@@ -52,7 +55,7 @@ class context {
   /// heap is not checked.
   template <class Task>
   GROSR_DEVICE checked_heap_ref checked_heap(const Task&) const {
-    return spawner_.template get_checked_heap<Task>();
+    return spawner_.template get_checked_heap<run::record_of<Task>>();
   }
 
   /// For a task that found no memory: starts it again, at low priority, when some was freed that
@@ -64,7 +67,7 @@ class context {
   GROSR_DEVICE bool retry(const Task& task) {
     if (rank() != 0) return true;
     if (!spawner_.wait_for_memory()) return false;
-    spawner_.spawn(task, static_cast<std::uint32_t>(priority::low), false, depth_);
+    spawner_.spawn(run::as_record(task), static_cast<std::uint32_t>(priority::low), depth_);
     return true;
   }
 
@@ -74,6 +77,15 @@ class context {
   /// Lanes that ask together may get different answers: in a warp or block task let one thread ask
   /// and tell the others.
   GROSR_DEVICE bool yield_to_higher() { return spawner_.higher_waits(level_); }
+
+  /// Whether workers wait for work, as far as the runtime noticed: a long task then does well to
+  /// start others for parts of what it has left.
+  GROSR_DEVICE bool others_wait() const { return spawner_.others_wait(); }
+
+  /// In a warp or block task, by one thread while the others of its warp start nothing: lets other
+  /// workers have what was started there so far. Otherwise they have it when the task ends, or,
+  /// batch by batch, when it has become long.
+  GROSR_DEVICE void offer() { spawner_.offer(); }
 
   /// Number of this thread among those that run the task together, and how many they are: 0 of 1
   /// in a lane task, of 32 in a warp task, of block_threads in a block task.
@@ -99,11 +111,19 @@ class context {
   /// True once the runtime was told to abort: long tasks should return.
   GROSR_DEVICE bool aborted() const { return spawner_.aborted(); }
 
- private:
+  // ---- for fork and join ----
+  GROSR_DEVICE Spawner& spawner() { return spawner_; }
+  GROSR_DEVICE std::uint32_t depth() const { return depth_; }
+  /// The frame whose continuation this thread is to run after the task; no_frame mostly.
+  GROSR_DEVICE std::uint32_t ready() const { return ready_; }
+  GROSR_DEVICE void set_ready(std::uint32_t frame) { ready_ = frame; }
+
+ protected:
   Spawner spawner_;
   width width_;
   std::uint8_t level_;
   std::uint8_t depth_;
+  std::uint32_t ready_ = Spawner::no_frame;
 };
 
 }  // namespace grosr

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "grosr/queue/ingress.hpp"
+#include "grosr/run/frame_stack.hpp"
 #include "grosr/run/layout.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/simt/buffer.hpp"
@@ -25,8 +26,6 @@ namespace grosr::run {
 
 /// A word that the host and the device share.
 using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
-
-using deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// The deadline that is `limit` from now; none when that is beyond the clock.
 inline deadline in(std::chrono::nanoseconds limit) {
@@ -41,13 +40,18 @@ struct task_type {
   std::uint32_t bytes;
   std::uint32_t stride;
   width how_wide;
+  std::uint32_t frame_bytes;  ///< of one that waits for results; 0: it brings none
 };
+
+[[noreturn]] void throw_task_failed(int status);
 
 /// The kernel of one set of task types.
 struct program {
   std::vector<task_type> types;
   simt::kernel_fit fit;
   std::function<void(simt::stream&, simt::shape, const view&)> launch;
+  queue::channel_state* channels = nullptr;  ///< of a graph, device memory
+  std::uint32_t channel_count = 0;
   std::function<void(simt::stream&)> trap;  ///< ends every kernel of the context; null on the host
 };
 
@@ -79,6 +83,15 @@ class engine {
   /// Bring the kernel back if it left. Throw the reason when the runtime is lost.
   bool wait(ticket_id t, deadline until);
   bool wait_all(deadline until);
+
+  // Results that the host waits for.
+  std::uint32_t take_root();
+  void give_root_back(std::uint32_t root);  ///< nothing will be brought there
+  void drop_root(std::uint32_t root);
+  static std::uint64_t home_of_root(std::uint32_t root) { return home::of_host(root).bits; }
+  bool root_ready(std::uint32_t root) const;
+  bool wait_root(std::uint32_t root, deadline until);
+  const run::root& root_at(std::uint32_t root) const { return roots_[root]; }
 
   /// Leaves the device at the workers' next step, and returns when the kernel has ended. Work that
   /// is left goes on with the next submit or wait.
@@ -159,6 +172,11 @@ class engine {
   simt::buffer<std::uint64_t> deque_words_, deque_entries_;
   simt::buffer<worker_stats> stats_;
   simt::buffer<worker_save> saves_;
+  simt::buffer<unsigned char> frames_;
+  queue::ring<std::uint32_t> free_frames_;
+  simt::buffer<run::root> roots_;
+  std::mutex roots_lock_;
+  std::vector<std::uint32_t> free_roots_, dropped_roots_;
   simt::buffer<error_record> errors_;
   simt::buffer<trace_event> trace_;
   simt::buffer<std::uint32_t> trace_counts_;

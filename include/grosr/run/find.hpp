@@ -92,10 +92,24 @@ class finder : public poller<Tasks...> {
     activate();
     std::uint64_t bits = 0;
     if (leads()) {
-      bits = d.steal();
-      if (bits) ++w_.stolen;
+      bool last = false;
+      bits = d.steal(last);
+      if (bits != 0) {
+        ++w_.stolen;
+        if (last) now_empty(level, victim);
+      }
     }
     return {simt::shuffle(simt::full_mask, bits, 0)};
+  }
+
+  /// One lane, which took the last ref there: others do not look there any more, until more comes.
+  GROSR_DEVICE void now_empty(std::uint32_t level, std::uint32_t victim) const {
+    const bool block = victim >= v_.workers;
+    const std::uint32_t i = block ? victim - v_.workers : victim, bit = 1u << i % 32;
+    simt::atomic_ref<std::uint32_t> word(v_.bitmap(level, block)[i / 32]);
+    // Its owner publishes and then sets the bit: one of the two sees the other.
+    word.fetch_and(~bit, simt::acq_rel);
+    if (v_.deque(level, victim).size() != 0) word.fetch_or(bit, simt::relaxed);
   }
 
   /// Claims a line of a level that a poll has seen: it is in `line_` then.
@@ -123,7 +137,7 @@ class finder : public poller<Tasks...> {
   /// repeats this worker's hints, which a thief may have cleared.
   GROSR_DEVICE void offer() {
     if ((hints_ & hungry_bit) || this->run_cycles_ > base::long_run_cycles)
-      w_.spilled += publish_all(v_, w_.deques, id_, 1);
+      w_.spilled += feed(v_, w_.deques, id_);
     std::uint32_t missing = w_.deques.marked & ~hints_;
     if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
   }

@@ -5,9 +5,11 @@
 #include <cstdint>
 
 #include "grosr/alloc/heap_ref.hpp"
+#include "grosr/queue/channel.hpp"
 #include "grosr/queue/deque.hpp"
 #include "grosr/queue/ingress.hpp"
 #include "grosr/queue/ring.hpp"
+#include "grosr/run/root.hpp"
 #include "grosr/run/task.hpp"
 
 namespace grosr::run {
@@ -113,17 +115,21 @@ GROSR_DEVICE inline std::uint32_t slot_word(std::uint32_t generation, bool faile
 
 /// Counters of one worker; all only grow. Device memory.
 struct worker_stats {
-  std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected;
+  std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected, joined;
 };
 
 /// Free pool batches that a worker keeps at hand, at most.
 inline constexpr std::uint32_t stock_capacity = 16;
 
+/// Free frames that travel together between workers and the ring of free ones.
+inline constexpr std::uint32_t frame_group = 8;
+
 /// What of a worker survives a kernel's end.
 struct worker_save {
   std::uint32_t active;
-  std::uint32_t stock_count;
+  std::uint32_t stock_count, frame_count;
   std::uint32_t stock[stock_capacity];
+  std::uint32_t frames[frame_group - 1];
 };
 
 /// A failed task, kept in host memory. `serial` is written last.
@@ -166,6 +172,9 @@ GROSR_DEVICE inline std::uint32_t hint_bit(std::uint32_t level, bool block) {
 /// Set while warps wait for work: workers publish what they could keep.
 inline constexpr std::uint32_t hungry_bit = 1u << 16;
 
+/// Set while a frame is cancelled: tasks look whether theirs is, before they begin.
+inline constexpr std::uint32_t cancelling_bit = 1u << 17;
+
 /// Everything a kernel needs; passed by value, and copied to block-shared memory by each block.
 struct view {
   // Device memory, one line each.
@@ -175,6 +184,7 @@ struct view {
   std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody
   std::uint32_t* departed;     ///< how many workers have left, of all kernels (wraps)
   std::uint64_t* way_made;     ///< when (clock_ns) a task was last told to make way; 0: it has
+  std::uint32_t* cancelled;    ///< how many frames are
   // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
   queue::ingress_ref* ports;
   slot_info* slots;
@@ -193,6 +203,11 @@ struct view {
   std::uint32_t* bitmaps;        ///< [level][bitmap_words], warps' words, then blocks'
   queue::ring_ref<std::uint64_t> spill[priority_levels];        ///< for warps
   queue::ring_ref<std::uint64_t> block_spill[priority_levels];  ///< for blocks
+  // Fork and join; nothing unless a task type brings a result.
+  unsigned char* frames;  ///< the first ones, one a worker, are for what found no room
+  queue::ring_ref<std::uint32_t> free_frames;  ///< groups of them: frame_stack.hpp
+  root* roots;                                 ///< pinned: what the host waits for
+  queue::channel_state* channels;              ///< of a graph
   // Reports.
   worker_stats* stats;
   worker_save* saves;
@@ -208,8 +223,8 @@ struct view {
 
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
   std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches,
-      inline_depth;
-  std::uint32_t epoch, idle_us, trace_capacity, memory_wait_us;
+      inline_depth, frame_stride, frame_margin, frame_keep;
+  std::uint32_t epoch, idle_us, trace_capacity, memory_wait_us, channel_count;
 
   GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }
   GROSR_DEVICE queue::deque_ref deque(std::uint32_t level, std::uint32_t worker) const {
@@ -219,6 +234,9 @@ struct view {
   GROSR_DEVICE unsigned char* batch_at(std::uint32_t batch) const {
     return batch < pool_batches ? pool + std::uint64_t{batch} * batch_bytes
                                 : overflow + std::uint64_t{batch - pool_batches} * batch_bytes;
+  }
+  GROSR_DEVICE unsigned char* frame_at(std::uint32_t frame) const {
+    return frames + std::uint64_t{frame} * frame_stride;
   }
   GROSR_DEVICE std::uint32_t* bitmap(std::uint32_t level, bool block) const {
     return bitmaps + level * (warp_bitmap_words + block_bitmap_words) +

@@ -9,14 +9,21 @@ namespace grosr::run {
 
 inline constexpr std::uint32_t no_batch = 0xffffffffu;
 
+/// Free frames that a worker keeps at hand, at most.
+inline constexpr std::uint32_t frame_capacity = 288;
+
 /// Bytes of a slot that a warp fetches across the bus at once: 128 records of 16 bytes, 32 of 64.
 inline constexpr std::uint32_t stage_bytes = 2048;
 
-/// A batch that is being filled by spawns.
+/// A batch that is being filled by spawns. Lanes take places in it by adding to `count`; who gets
+/// one that it does not have sees to the next batch.
 struct open_batch {
-  std::uint32_t batch;  ///< pool batch, or no_batch
-  std::uint32_t count;  ///< records in it
+  unsigned char* at;      ///< where it lies
+  std::uint32_t batch;    ///< pool batch, or no_batch
+  std::uint32_t count;    ///< places taken; from nowhere on, there is no batch
+  std::uint32_t written;  ///< of them
 };
+inline constexpr std::uint32_t nowhere = 1u << 20;
 
 /// Refs of one level that a worker keeps to itself before it publishes the older half.
 inline constexpr std::uint32_t keep_capacity = 8;
@@ -29,6 +36,7 @@ struct deque_local {
   std::uint32_t lock;
   std::uint32_t nonempty;  ///< bit l: deque l may hold refs, kept or published
   std::uint32_t marked;    ///< bit l: this worker's bit in bitmap l is set
+  std::uint32_t shown;     ///< what was spawned in this run may have begun
   std::uint32_t kept[priority_levels];
   std::uint64_t keep[priority_levels][keep_capacity];
   queue::deque_owner owner[priority_levels];
@@ -40,17 +48,25 @@ struct warp_local {
   std::uint64_t run_began;                   ///< cycle_count when the batch that is running began
   std::uint64_t open_mask;                   ///< bit i: open[i] has a batch
   open_batch open[Types * priority_levels];  ///< type * priority_levels + level
+  std::uint32_t frame_count;  ///< of free frames at hand; below 0 when lanes found none
+  std::uint32_t frames[frame_capacity];
+  std::uint32_t spare_count;  ///< free frames for lanes that found none there
+  std::uint32_t spare[frame_group];
+  std::uint32_t ready_count;
+  std::uint32_t ready[2 * simt::warp_size];  ///< frames whose continuations are to run
+  std::uint32_t left;                        ///< one more such frame: the first of a list
   std::uint32_t stock_count;
   std::uint32_t stock[stock_capacity];
   // What else a worker remembers between runs. Lane 0 writes it, between runs but for those that
   // tasks count in. Here and not in registers, because the hot loop needs those.
-  std::uint32_t spawned, inlined, spilled, rejected, failed;  // since the last flush_stats
-  std::uint32_t tasks, batches, stolen;                       // likewise
+  std::uint32_t spawned, inlined, spilled, rejected, failed, joined;  // since the last flush_stats
+  std::uint32_t tasks, batches, stolen;                               // likewise
   std::uint64_t trace_began;
   std::uint64_t host_told;    ///< when (cycle_count) the host was told what runs here
   std::uint32_t told_type;    ///< what it was told: type + 1, or 0
   std::uint32_t told_serial;  ///< how often
   std::uint32_t makes_way;    ///< the task that runs was told to make way
+  std::uint32_t pushed;       ///< lots that are not full may hold what was pushed here
   std::uint32_t port;         ///< the port that this worker polls, or polled last
   queue::poll_role role;      ///< in it
   std::uint64_t scanned;      ///< when (cycle_count) it last looked for what hints may have missed
@@ -71,8 +87,10 @@ struct block_local {
   std::uint32_t meeting;       ///< 0: none; else asked for
   std::uint32_t arrived;       ///< warps at the meeting
   std::uint32_t verdict;       ///< 1: leave
+  std::uint32_t cancelling;    ///< a frame is cancelled somewhere, as a warp last saw
   std::uint64_t next_meeting;  ///< not before this (clock_ns), unless to leave
   std::uint64_t task_ref;
+  std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
   alignas(16) unsigned char record[max_task_bytes];
 
@@ -127,6 +145,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   queue::deque_ref deque = v.deque(level, index);
   bool block = index >= v.workers;
   std::uint32_t laid = 0, spilled = 0;
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(d.shown).store(1, simt::relaxed);
   GROSR_NO_UNROLL
   for (; laid < n && deque.lay(d.owner[level], laid, d.keep[level][laid]); ++laid) {
   }
@@ -142,11 +161,12 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   d.kept[level] -= n;
   GROSR_NO_UNROLL
   for (std::uint32_t i = 0; i < d.kept[level]; ++i) d.keep[level][i] = d.keep[level][i + n];
-  if (laid != 0 && (d.marked >> level & 1) == 0) {
+  if (laid != 0) {
+    // Also where it was set: a thief that took the last ref clears it (finder::now_empty).
     d.marked |= 1u << level;
     std::uint32_t i = block ? index - v.workers : index;
     simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
-        .fetch_or(1u << i % 32, simt::relaxed);
+        .fetch_or(1u << i % 32, simt::acq_rel);
   }
   // H1 for a spilled ref: always a write, so that whoever clears the hint next sees the ring.
   if (spilled != 0)
@@ -165,6 +185,18 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_all(const view& v, dequ
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l)
     if (d.kept[l] > but) spilled += publish(v, d, index, l, d.kept[l] - but);
+  return spilled;
+}
+
+/// One lane, nobody spawning: where nothing is published any more, publishes the older half of what
+/// is kept. Returns how many refs were spilled.
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t feed(const view& v, deque_local& d,
+                                                      std::uint32_t index) {
+  std::uint32_t spilled = 0;
+  GROSR_NO_UNROLL
+  for (std::uint32_t l = 0; l < priority_levels; ++l)
+    if (d.kept[l] > 1 && v.deque(l, index).size() == 0)
+      spilled += publish(v, d, index, l, d.kept[l] / 2);
   return spilled;
 }
 
@@ -207,17 +239,20 @@ GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t ind
   return r;
 }
 
-/// One lane: takes batches from the pool into `stock`; returns how many. The last `v.pool_margin`
-/// batches are for one worker at a time, the keeper: it goes on depth-first while the others wait
-/// or run children inline, and what it finishes makes room for them.
+/// One lane: whether this worker is the one that may use the margins, or has just become that. The
+/// last `v.pool_margin` batches, and frames, are for one worker at a time, the keeper: it goes on
+/// depth-first while the others wait or run children inline, and what it finishes makes room for
+/// them.
+GROSR_DEVICE inline bool keeps(const view& v, std::uint32_t worker) {
+  simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
+  std::uint32_t who = keeper.load(simt::relaxed);
+  return who == worker + 1 || (who == 0 && keeper.compare_exchange(who, worker + 1, simt::relaxed));
+}
+
+/// One lane: takes batches from the pool into `stock`; returns how many.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t refill(const view& v, std::uint32_t* stock,
                                                         std::uint32_t worker) {
-  if (v.free_batches.ready() < v.pool_margin) {
-    simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
-    std::uint32_t who = keeper.load(simt::relaxed);
-    if (who == 0 && keeper.compare_exchange(who, worker + 1, simt::relaxed)) who = worker + 1;
-    if (who != worker + 1) return 0;
-  }
+  if (v.free_batches.ready() < v.pool_margin && !keeps(v, worker)) return 0;
   return v.free_batches.try_pop_n(stock, v.stock_target);
 }
 
@@ -243,7 +278,9 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_overflow(const view& v) {
 GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool idle) {
   simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
   if (keeper.load(simt::relaxed) == worker + 1 &&
-      (idle || v.free_batches.ready() >= 2 * v.pool_margin))
+      (idle ||
+       (v.free_batches.ready() >= 2 * v.pool_margin &&
+        (v.frame_stride == 0 || v.free_frames.ready() * frame_group >= 2 * v.frame_margin))))
     keeper.store(0, simt::relaxed);
 }
 

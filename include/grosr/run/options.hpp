@@ -4,12 +4,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace grosr {
 
 class heap;
+
+namespace run {
+/// When a wait ends; none: never.
+using deadline = std::optional<std::chrono::steady_clock::time_point>;
+}  // namespace run
 
 /// Options of a runtime. 0 means "choose for me" where it says so.
 struct runtime_options {
@@ -25,7 +31,8 @@ struct runtime_options {
   /// Pinned host memory for tasks that find that full, in bytes: wide ones, and those too deep to
   /// run inside their parents.
   std::size_t overflow_limit = std::size_t{16} << 20;
-  unsigned inline_depth = 4;  ///< how deep lane tasks run in their parents when memory is full
+  std::uint32_t futures = 1024;  ///< results that the host waits for at a time; see runtime::fork()
+  unsigned inline_depth = 4;     ///< how deep lane tasks run in their parents when memory is full
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};
   /// No worker began or ended a run for so long while work is outstanding: the runtime aborts. 0:
@@ -51,6 +58,7 @@ struct runtime_stats {
   std::uint64_t inlined = 0;      ///< tasks run inside their parent: memory was full
   std::uint64_t spilled = 0;      ///< batches that went to a spill ring: a deque was full
   std::uint64_t failed = 0;       ///< tasks that returned an error
+  std::uint64_t joined = 0;       ///< continuations run where their last result came
   std::uint64_t rejected = 0;     ///< spawns that found no room in time and were not run
   std::uint64_t residencies = 0;  ///< how often the kernel was launched
   std::size_t memory = 0;         ///< device memory held for tasks and queues, bytes

@@ -39,6 +39,10 @@ class poller : public worker<Tasks...> {
     std::uint64_t both = v_.hints_and_leave();
     std::uint64_t now = both & 0xffffffffu;
     if (says_leave(both)) now |= leave_now;
+    using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+    const std::uint32_t cancelling = both & cancelling_bit;
+    if (word(b_.cancelling).load(simt::relaxed) != cancelling)
+      word(b_.cancelling).store(cancelling, simt::relaxed);
     if (simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0)
       now |= meeting_called;
     return now;
@@ -206,9 +210,10 @@ class poller : public worker<Tasks...> {
           stop = may_park;
         if (active_ && (board != w_.alone || turn >= linger_polls)) stop |= drop_count;
         if (scan_due()) {
-          std::uint32_t found = scan_hints();
-          if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
-          stop |= found ? scanned | give_up : scanned;
+          const std::uint32_t found = scan_hints(), news = active_ ? found : found | hungry_bit;
+          if ((news & ~now) != 0)
+            simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(news, simt::relaxed);
+          stop |= found || base::finds_overdue() ? scanned | give_up : scanned;
         }
       }
       if (roams() && turn >= 3) stop |= give_up;

@@ -63,6 +63,7 @@ class scheduler : public meeter<Tasks...> {
       // Who had nothing and now has work: the others should look too, unless a line came alone.
       if (found && !busy_ && (!waited || base::shared_lines_)) wake_others();
       busy_ = found;
+      if (turn % 64 == 0) base::collects(false);
       if (turn % 64 == 0 && leads()) {
         base::flush_stats();
         yield_keeper(v_, id_, false);
@@ -88,23 +89,32 @@ class scheduler : public meeter<Tasks...> {
     if (simt::lane_id() == 0) {
       w_.deques = {};
       w_.open_mask = 0;
-      w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = 0;
+      w_.left = spawner<Tasks...>::no_frame;
+      w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
       w_.tasks = w_.batches = w_.stolen = 0;
       w_.host_told = w_.alone = 0;
       w_.scanned = simt::cycle_count();
       w_.told_type = w_.told_serial = w_.makes_way = 0;
+      w_.pushed = v_.saves[id_].active;  // it may have
       w_.port = simt::block_id() % ports();
-      for (auto& o : w_.open) o.batch = no_batch;
+      w_.spare_count = w_.ready_count = 0;
+      for (auto& o : w_.open) {
+        o.batch = no_batch;
+        o.count = nowhere;
+      }
       adopt(w_.deques, id_);
       active_ = v_.saves[id_].active != 0;
       w_.stock_count = v_.saves[id_].stock_count;
+      w_.frame_count = v_.saves[id_].frame_count;
     }
+    if (simt::lane_id() < frame_group - 1)
+      w_.frames[simt::lane_id()] = v_.saves[id_].frames[simt::lane_id()];
     if (simt::lane_id() < stock_capacity)
       w_.stock[simt::lane_id()] = v_.saves[id_].stock[simt::lane_id()];
     active_ = simt::shuffle(simt::full_mask, active_ ? 1u : 0u, 0) != 0;
     if (simt::thread_id() == 0) {
       b_.deques = {};
-      b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = 0;
+      b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = 0;
       b_.next_meeting = 0;
       adopt(b_.deques, v_.workers + simt::block_id());
       if (simt::block_id() == 0) {
@@ -137,12 +147,17 @@ class scheduler : public meeter<Tasks...> {
   GROSR_DEVICE void depart() {
     simt::sync_warp();
     if (!leads()) return;
+    w_.frame_count = base::frames_at_hand();
+    while (w_.spare_count != 0) w_.frames[w_.frame_count++] = w_.spare[--w_.spare_count];
+    spill_frames(&v_, &w_, 0);
     publish_all(v_, w_.deques, id_, 0);
     if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
     yield_keeper(v_, id_, true);
     worker_save& save = v_.saves[id_];
     save.active = active_ ? 1 : 0;
     save.stock_count = w_.stock_count;
+    save.frame_count = w_.frame_count;
+    for (std::uint32_t i = 0; i < w_.frame_count; ++i) save.frames[i] = w_.frames[i];
     for (std::uint32_t i = 0; i < w_.stock_count; ++i) save.stock[i] = w_.stock[i];
     base::flush_stats();
     base::take_leave();
@@ -152,6 +167,7 @@ class scheduler : public meeter<Tasks...> {
 
   /// Whole warp without work: waits until there may be some, or has taken a line (`has_line_`).
   GROSR_DEVICE void wait() {
+    if (base::collects(true)) return;
     // The block's deque counts as this worker's: it rests only when that is empty too.
     std::uint32_t block_work = 0;
     if (leads() && (block_work = nonempty(b_.deques)) != 0) base::ask_for_meeting(false);
@@ -228,6 +244,7 @@ class scheduler : public meeter<Tasks...> {
           // Hints are only hints: after a long wait look at more.
           if (long_ago) {
             std::uint32_t found = base::scan_hints();
+            if (verdict == watched::nothing && base::finds_overdue()) verdict = watched::work;
             if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
             if (verdict == watched::work) w_.port = (w_.port + 1) % ports();  // next time
           }

@@ -9,7 +9,8 @@
 //   auto ticket = runtime.submit(square{x, 3});
 //   ticket.wait();
 //
-// It does not order tasks, move data, or return values: tasks write where their members point.
+// It does not order tasks or move data; tasks write where their members point, or bring a result:
+// join.hpp.
 #pragma once
 
 #include <chrono>
@@ -54,6 +55,55 @@ class ticket {
   run::ticket_id id_;
 };
 
+/// The result of a task that the host forked. Refers to its runtime, which must live. Not
+/// thread-safe; to be moved, not copied.
+template <class Result>
+class future {
+ public:
+  future() = default;
+  future(run::engine* e, std::uint32_t root) : engine_(e), root_(root) {}
+  future(future&& other) noexcept
+      : engine_(std::exchange(other.engine_, nullptr)), root_(other.root_) {}
+  future& operator=(future&& other) noexcept {
+    std::swap(engine_, other.engine_);
+    std::swap(root_, other.root_);
+    return *this;
+  }
+  ~future() {
+    if (engine_) engine_->drop_root(root_);
+  }
+
+  /// True when the result, or an error in its place, is there. Never blocks.
+  bool ready() const { return engine_ == nullptr || engine_->root_ready(root_); }
+  /// Waits until ready(). Throws error(device_lost, watchdog or stopped) if that cannot happen.
+  void wait() const {
+    if (engine_) engine_->wait_root(root_, {});
+  }
+  /// The same with a time limit: false when it passed first.
+  bool wait_for(std::chrono::nanoseconds limit) const {
+    return engine_ == nullptr || engine_->wait_root(root_, run::in(limit));
+  }
+  /// Waits: 0, or the first error (a negative errno) of the tasks that made the result.
+  int status() const {
+    wait();
+    return engine_ ? engine_->root_at(root_).status : 0;
+  }
+  /// Waits: the result. Throws error(task_failed) when status() is not 0.
+  Result get() const {
+    const int s = status();
+    if (s != 0) run::throw_task_failed(s);
+    if constexpr (!std::is_void_v<Result>) {
+      Result r;
+      __builtin_memcpy(&r, engine_->root_at(root_).value, sizeof r);
+      return r;
+    }
+  }
+
+ private:
+  run::engine* engine_ = nullptr;
+  std::uint32_t root_ = 0;
+};
+
 /// A resident scheduler for tasks of the types named. Every member may be called from any number
 /// of host threads, except construction and destruction. Not movable: tickets point to it.
 template <class... Tasks>
@@ -65,6 +115,12 @@ class runtime {
   /// error(invalid_option, out_of_memory, not_built, device_lost).
   explicit runtime(device d = device::best(), const runtime_options& options = {})
       : engine_(std::make_unique<run::engine>(d, options, make_program(d, options))) {}
+
+  /// For a graph: the same, whose workers see to these channels.
+  runtime(device d, const runtime_options& options, queue::channel_state* channels,
+          std::uint32_t channel_count)
+      : engine_(std::make_unique<run::engine>(
+            d, options, with_channels(make_program(d, options), channels, channel_count))) {}
 
   /// Finishes what was accepted, as stop() without a deadline, but does not throw: call stop() to
   /// learn of errors.
@@ -83,9 +139,7 @@ class runtime {
   template <class Task>
   ticket submit(std::span<const Task> tasks, priority p = priority::normal) {
     if (tasks.empty()) return {};
-    auto id = engine_->submit(types::template index_of<Task>(), tasks.data(), tasks.size(),
-                              static_cast<unsigned>(p), {}, false);
-    return {engine_.get(), *id};
+    return {engine_.get(), *submit_records(tasks, p, false)};
   }
   template <class Task>
   ticket submit(const std::vector<Task>& tasks, priority p = priority::normal) {
@@ -105,14 +159,29 @@ class runtime {
   template <class Task>
   std::optional<ticket> try_submit(std::span<const Task> tasks, priority p = priority::normal) {
     if (tasks.empty()) return ticket{};
-    auto id = engine_->submit(types::template index_of<Task>(), tasks.data(), tasks.size(),
-                              static_cast<unsigned>(p), {}, true);
+    auto id = submit_records(tasks, p, true);
     if (!id) return std::nullopt;
     return ticket(engine_.get(), *id);
   }
   template <class Task>
   std::optional<ticket> try_submit(const Task& task, priority p = priority::normal) {
     return try_submit(std::span<const Task>(&task, 1), p);
+  }
+
+  /// Hands over a task that brings a result: a future for that, which comes when all that it joins
+  /// has ended. Waits while there are as many futures as `futures` says. Throws as submit().
+  template <class Task>
+  future<typename Task::result> fork(const Task& task, priority p = priority::normal) {
+    const std::uint32_t root = engine_->take_root();
+    const run::forked<Task> record{task, engine_->home_of_root(root)};
+    try {
+      engine_->submit(types::template index_of<Task>(), &record, 1, static_cast<unsigned>(p), {},
+                      false);
+    } catch (...) {
+      engine_->give_root_back(root);
+      throw;
+    }
+    return {engine_.get(), root};
   }
 
   /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
@@ -153,9 +222,11 @@ class runtime {
   static run::program make_program(const device& d, const runtime_options& o) {
     static_assert(types::checked);
     run::program p;
-    p.types = {run::task_type{std::string(run::type_name<Tasks>()), sizeof(Tasks),
-                              run::stride_of<Tasks>, run::width_of<Tasks>()}...};
-    using kernel = run::resident<Tasks...>;
+    p.types = {run::task_type{
+        std::string(run::type_name<Tasks>()), sizeof(run::record_of<Tasks>),
+        run::stride_of<run::record_of<Tasks>>, run::width_of<Tasks>(),
+        run::brings_result<Tasks> ? run::frame_header_bytes + run::stride_of<Tasks> : 0}...};
+    using kernel = run::resident<run::record_of<Tasks>...>;
     p.fit = simt::fit<run::block_threads, min_blocks, kernel>(d, run::block_threads);
     // Functions out of line need up to 1 KiB, the heap's 1 KiB more. In whole KiB, so that runtimes
     // of one process mostly need the same.
@@ -170,6 +241,28 @@ class runtime {
       p.trap = [](simt::stream& s) { simt::launch<32, 1>(s, {1, 32}, simt::trap_kernel{}); };
     }
     return p;
+  }
+
+  static run::program with_channels(run::program p, queue::channel_state* channels,
+                                    std::uint32_t count) {
+    p.channels = channels;
+    p.channel_count = count;
+    return p;
+  }
+
+  template <class Task>
+  std::optional<run::ticket_id> submit_records(std::span<const Task> tasks, priority p,
+                                               bool attempt) {
+    const auto level = static_cast<unsigned>(p);
+    constexpr unsigned type = types::template index_of<Task>();
+    if constexpr (run::brings_result<Task>) {
+      std::vector<run::forked<Task>> records;
+      records.reserve(tasks.size());
+      for (const Task& t : tasks) records.push_back({t, 0});
+      return engine_->submit(type, records.data(), records.size(), level, {}, attempt);
+    } else {
+      return engine_->submit(type, tasks.data(), tasks.size(), level, {}, attempt);
+    }
   }
 
   std::unique_ptr<run::engine> engine_;

@@ -3,9 +3,10 @@
 // Everything here lives in block-shared memory, so that any lane can call it from inside a task.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 
-#include "grosr/run/local.hpp"
+#include "grosr/run/frames.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 
@@ -26,46 +27,118 @@ inline constexpr bool always_false = false;
 
 /// A few pointers into block-shared memory: cheap to make and to copy.
 template <class... Tasks>
-class spawner {
+class spawner : public frames<sizeof...(Tasks)> {
+  using base = frames<sizeof...(Tasks)>;
+
+ protected:
+  using base::b_, base::id_, base::leads, base::room_wait_ns, base::v_, base::w_;
+
  public:
   using types = type_list<Tasks...>;
-  using local = warp_local<types::size>;
-  using shared = block_local<types::size>;
+  using typename base::local, typename base::shared;
   using context_type = context<spawner>;
+  using base::no_frame;
 
-  GROSR_DEVICE explicit spawner(shared& b)
-      : b_(b),
-        v_(b.get_view()),
-        w_(b.warps[simt::warp_id()]),
-        id_(simt::block_id() * warps_per_block + simt::warp_id()) {}
+  GROSR_DEVICE explicit spawner(shared& b) : base(b) {}
 
   // ---- called by tasks, through their context ----
 
+  /// False: there was no room for it, and it was not run.
   template <class T>
-  GROSR_DEVICE void spawn(const T& task, std::uint32_t level, bool uniform, std::uint32_t depth) {
-    uniform = uniform && depth == 0;
-    if (place(task, level, uniform, false)) return;
+  GROSR_DEVICE bool spawn(const T& task, std::uint32_t level, std::uint32_t depth) {
+    if (place(task, level, false)) return true;
+    return spawn_slowly(task, level, depth);
+  }
+
+  /// Lanes whose task found no pool batch.
+  template <class T>
+  GROSR_DEVICE bool spawn_slowly(const T& task, std::uint32_t level, std::uint32_t depth) {
     if constexpr (width_of<T>() == width::lane) {
       if (depth < v_.inline_depth) {
         simt::opaque (&run_inline<T>)(&b_, task, level, depth + 1);
-        return;
+        return true;
       }
     }
     // Wider than a lane, or too deep: the overflow in host memory; then wait for room a while; then
     // say that it was not run.
     std::uint64_t deadline = simt::clock_ns() + room_wait_ns;
     bool placed = false;
-    simt::wait_until([&] { return (placed = place(task, level, false, true)); }, deadline, nullptr,
+    simt::wait_until([&] { return (placed = place(task, level, true)); }, deadline, nullptr,
                      "room in task memory");
     if (!placed) reject(&b_, task);
+    return placed;
   }
 
   template <class T>
-  GROSR_DEVICE bool try_spawn(const T& task, std::uint32_t level, bool uniform) {
-    return place(task, level, uniform, false);
+  GROSR_DEVICE void note_failure(const T& task, int status) {
+    note_failure(&b_, task, status);
+  }
+
+  /// Bytes that the largest continuation may take.
+  struct continuation_bytes {
+    piece p[std::max({stride_of_task<Tasks>...}) / 16];
+  };
+
+  /// Lanes that are together, outside tasks: as spawn(), for types that are not lane-wide.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static bool spawn_alone(shared* block, T task, std::uint32_t level) {
+    return spawner(simt::in_block_shared(block)).spawn(task, level, 0);
+  }
+
+  /// Lanes that are together: the same where there is room now, also in the overflow; false else,
+  /// and nothing was counted as rejected.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static bool spawn_if_room(shared* block, T task,
+                                                        std::uint32_t level) {
+    spawner self(simt::in_block_shared(block));
+    return self.place(task, level, false) || self.place(task, level, true);
+  }
+
+  /// One lane: a task ended with an error, and is not counted as failed yet.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void note_failure(shared* block, T task, int status) {
+    spawner self(simt::in_block_shared(block));
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.failed).fetch_add(1, simt::relaxed);
+    record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
+  }
+
+  /// One lane: keeps a failed task for the host.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void keep_error(shared* block, T task, int status) {
+    spawner self(simt::in_block_shared(block));
+    record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
+  }
+
+  template <class T>
+  GROSR_DEVICE bool try_spawn(const T& task, std::uint32_t level) {
+    return place(task, level, false);
+  }
+
+  template <class T, class Context>
+  GROSR_DEVICE static int invoke(const T& task, Context& c) {
+    if constexpr (!requires { task(c); }) {
+      static_assert(
+          always_false<T>,
+          "grosr: a task needs GROSR_DEVICE void (or int) operator()(auto& context) const");
+      return 0;
+    } else if constexpr (std::is_void_v<decltype(task(c))>) {
+      simt::call(task, c);
+      return 0;
+    } else {
+      static_assert(std::is_same_v<decltype(task(c)), int>,
+                    "grosr: a task returns void, or int: 0 or a negative errno");
+      return simt::call(task, c);
+    }
   }
 
   GROSR_DEVICE bool aborted() const { return v_.aborted(); }
+  GROSR_DEVICE const view& get_view() const { return v_; }
+
+  /// Any lane: what it pushed may lie in lots that are not full. This worker sees to them before it
+  /// rests.
+  GROSR_DEVICE void note_pushed() {
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.pushed).store(1, simt::relaxed);
+  }
 
   GROSR_DEVICE const heap_ref& get_heap() const { return v_.heap; }
   /// Whether it is worth to ask for memory again; may wait 20 us.
@@ -81,6 +154,14 @@ class spawner {
     return checked_heap_ref(v);
   }
 
+  /// Any lane: whether workers wait for work.
+  GROSR_DEVICE bool others_wait() const {
+    return (static_cast<std::uint32_t>(v_.hints_and_leave()) & hungry_bit) != 0;
+  }
+
+  /// One lane, nobody spawning in its warp: publishes all that this worker has.
+  GROSR_DEVICE void offer() { offer(&b_); }
+
   /// Any lane: whether this worker should make way for work above `level`. May take a line in from
   /// a port that nobody polled for a while.
   GROSR_DEVICE bool higher_waits(std::uint32_t level) {
@@ -92,15 +173,14 @@ class spawner {
     auto leave = static_cast<std::uint32_t>(both >> 32);
     if (leave == v_.epoch || leave == leave_abort) return true;
     std::uint32_t hints = static_cast<std::uint32_t>(both) & above;
-    if (hints != 0) return takes_turn(hints);
-    return poll_above(level) && takes_turn(above);
+    if (hints != 0) return takes_turn(&b_, hints);
+    return poll_above(&b_, level) && takes_turn(&b_, above);
   }
 
  protected:
   static constexpr std::uint64_t turn_ns = 8192;
-  static constexpr std::uint64_t room_wait_ns = 200'000'000;
   static constexpr std::uint32_t poll_stale_ns = 4096;
-  static constexpr std::uint64_t long_run_cycles = 20'000;  // about 10 us
+  static constexpr std::uint64_t long_run_cycles = 64 * 1024;  // about 32 us
 
   GROSR_DEVICE static constexpr bool is_block_type(std::uint32_t type) {
     std::uint32_t blocks = 0, i = 0;
@@ -121,21 +201,21 @@ class spawner {
     return w == width::lane ? batch_records : w == width::warp ? 8 : 4;
   }
 
-  GROSR_DEVICE bool leads() const { return simt::lane_id() == 0; }
-
   // ---- making way ----
 
   /// Any lane: takes in a line of a level above from a port that nobody polled for a while.
-  GROSR_DEVICE GROSR_NOINLINE bool poll_above(std::uint32_t level) {
+  GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t level) {
+    spawner self(simt::in_block_shared(block));
+    const view& v = self.v_;
     // Another one each time, for all that ask may be few.
     std::uint32_t one =
-        (id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v_.ports_per_level;
+        (self.id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v.ports_per_level;
     for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
-      const queue::ingress_ref& port = v_.ports[l * v_.ports_per_level + one];
+      const queue::ingress_ref& port = v.ports[l * v.ports_per_level + one];
       queue::poll_role role{};
       if (!port.take_role(poll_stale_ns, role) || !port.accept_one(role)) continue;
       // H1, as in poller::accept().
-      simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint_bit(l, false), simt::acq_rel);
+      simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint_bit(l, false), simt::acq_rel);
       return true;
     }
     return false;
@@ -144,77 +224,94 @@ class spawner {
   /// Lanes that are together, while more urgent work waits: whether this worker makes way for it.
   /// One at a time, until that one has found something or 8 us have passed: who waits is mostly
   /// one task, and those who ask are all workers. Warps that a block task waits for all do.
-  GROSR_DEVICE GROSR_NOINLINE bool takes_turn(std::uint32_t hints) {
+  GROSR_DEVICE GROSR_NOINLINE static bool takes_turn(shared* block, std::uint32_t hints) {
+    spawner self(simt::in_block_shared(block));
+    const view& v = self.v_;
     std::uint32_t mask = simt::active_mask();
     unsigned leader = simt::lowest_bit(mask);
     std::uint32_t mine = 0;
     if (simt::lane_id() == leader) {
       using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-      if (hints >> 8 != 0 && word(b_.meeting).load(simt::relaxed) != 0) mine = 1;
-      simt::atomic_ref<std::uint64_t> way_made(*v_.way_made);
+      if (hints >> 8 != 0 && word(self.b_.meeting).load(simt::relaxed) != 0) mine = 1;
+      simt::atomic_ref<std::uint64_t> way_made(*v.way_made);
       std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
       if (mine == 0 && now - last > turn_ns && way_made.compare_exchange(last, now, simt::relaxed))
         mine = 1;
-      if (mine != 0) word(w_.makes_way).store(1, simt::relaxed);
+      if (mine != 0) word(self.w_.makes_way).store(1, simt::relaxed);
     }
     return simt::shuffle(mask, mine, leader) != 0;
   }
 
   // ---- spawning ----
 
-  /// Lanes that are together put their tasks into the open batch of the type and level. False for
-  /// the lanes for which there was no pool batch. `uniform`: all lanes have the same level.
+  /// Puts a task into the open batch of the type and level. False when there was no pool batch.
   template <class T>
-  GROSR_DEVICE bool place(const T& task, std::uint32_t level, bool uniform, bool last_resort) {
+  GROSR_DEVICE bool place(const T& task, std::uint32_t level, bool last_resort) {
     constexpr std::uint32_t type = types::template index_of<T>();
     constexpr std::uint32_t limit = batch_limit(width_of<T>());
-    unsigned lane = simt::lane_id();
-    std::uint32_t pending = simt::active_mask_by(level << 8 | type, uniform);
     open_batch& open = w_.open[type * priority_levels + level];
     GROSR_NO_UNROLL
     for (;;) {
-      unsigned leader = simt::lowest_bit(pending);
-      std::uint64_t grant = 0;  // batch << 32 | first << 16 | count
-      if (lane == leader) {
-        lock(w_.deques.lock);
-        if (open.batch == no_batch) {
-          open.batch = take_batch(v_, w_, id_);
-          if (open.batch == no_batch && last_resort) open.batch = take_overflow(v_);
-          open.count = 0;
-        }
-        if (open.batch != no_batch) {
-          std::uint32_t n = simt::popcount(pending), room = limit - open.count;
-          n = n < room ? n : room;
-          grant = std::uint64_t{open.batch} << 32 | open.count << 16 | n;
-          open.count += n;
-          w_.open_mask |= std::uint64_t{1} << (type * priority_levels + level);
-          w_.spawned += n;
-        }
+      const std::uint32_t i = simt::shared_add(open.count, 1);
+      if (i < limit) {
+        write_record(open.at + i * stride_of<T>, task);
+        simt::fence<simt::scope::block>(simt::release);  // R1: the record; pairs with A1
+        simt::shared_add(open.written, 1);
+        return true;
       }
-      grant = simt::shuffle(pending, grant, leader);
-      std::uint32_t n = grant & 0xffff, rank = simt::rank_in(pending, lane);
-      if (rank < n) {
-        std::uint32_t batch = static_cast<std::uint32_t>(grant >> 32);
-        std::uint32_t index = (static_cast<std::uint32_t>(grant) >> 16) + rank;
-        write_record(v_.batch_at(batch) + index * stride_of<T>, task);
-      }
-      simt::sync_warp(pending);
-      if (lane == leader) {
-        if (open.batch != no_batch && open.count == limit) {
-          push_any(ref::make(open.batch, false, 0, limit, type, level, false), true);
-          open.batch = no_batch;
-          // A long run's children do not wait for its end.
-          if (width_of<T>() != width::block && long_run())
-            w_.spilled += publish_all(v_, w_.deques, id_, 0);
-        }
-        unlock(w_.deques.lock);
-      }
-      if (pending == simt::full_mask) simt::sync_warp();
-      if (rank < n) return true;
-      if (n == 0) return false;
-      // The n lowest lanes of the mask are served.
-      for (std::uint32_t i = 0; i < n; ++i) pending &= pending - 1;
+      if (!next_batch(&b_, type * priority_levels + level, last_resort)) return false;
     }
+  }
+
+  /// Lanes that found no place: one sees to a batch for records of this kind; false when there is
+  /// none.
+  GROSR_DEVICE GROSR_NOINLINE static bool next_batch(shared* block, std::uint32_t kind,
+                                                     bool last_resort) {
+    spawner self(simt::in_block_shared(block));
+    local& w = self.w_;
+    const std::uint32_t mask = simt::active_mask_by(kind, false);
+    const unsigned leader = simt::lowest_bit(mask);
+    std::uint32_t got = 0;
+    if (simt::lane_id() == leader) {
+      lock(w.deques.lock);
+      open_batch& open = w.open[kind];
+      simt::atomic_ref<std::uint32_t, simt::scope::block> count(open.count), written(open.written);
+      const std::uint32_t limit = batch_limit(width_at(kind / priority_levels));
+      if (count.load(simt::relaxed) < limit) {
+        got = 1;  // another lane has seen to it
+      } else {
+        if (open.batch != no_batch) {
+          // A1: pairs with R1 in place(): who took a place before writes without waiting for anything.
+          simt::wait_until([&] { return written.load(simt::acquire) == limit; }, simt::forever,
+                           nullptr, "another lane's record");
+          self.close(kind, limit, true);
+          // A long run's children do not wait for its end.
+          if (!is_block_type(kind / priority_levels) && self.long_run())
+            w.spilled += feed(self.v_, w.deques, self.id_);
+        }
+        open.batch = take_batch(self.v_, w, self.id_);
+        if (open.batch == no_batch && last_resort) open.batch = take_overflow(self.v_);
+        got = open.batch != no_batch ? 1 : 0;
+        if (got != 0) {
+          open.at = self.v_.batch_at(open.batch);
+          w.open_mask |= std::uint64_t{1} << kind;
+        }
+        written.store(0, simt::relaxed);
+        count.store(got != 0 ? 0 : nowhere, simt::release);
+      }
+      unlock(w.deques.lock);
+    }
+    return simt::shuffle(mask, got, leader) != 0;
+  }
+
+  /// One lane: the open batch of this kind has n records, all written.
+  GROSR_DEVICE void close(std::uint32_t kind, std::uint32_t n, bool locked) {
+    open_batch& open = w_.open[kind];
+    w_.spawned += n;
+    push_any(
+        ref::make(open.batch, false, 0, n, kind / priority_levels, kind % priority_levels, false),
+        locked);
+    open.batch = no_batch;
   }
 
   template <class T>
@@ -234,6 +331,7 @@ class spawner {
   GROSR_DEVICE void push_any(ref r, bool locked) {
     std::uint32_t spilled;
     if (is_block_type(r.type())) {
+      simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).store(1, simt::relaxed);
       lock(b_.deques.lock);
       spilled = push_ref(v_, b_.deques, v_.workers + simt::block_id(), r);
       unlock(b_.deques.lock);
@@ -245,6 +343,40 @@ class spawner {
     w_.spilled += spilled;
   }
 
+  /// One lane, nobody spawning, while somebody waits for work and nothing of the level is
+  /// published: closes what is open, and publishes the older half of what is kept then.
+  GROSR_DEVICE GROSR_NOINLINE static void share(shared* block, std::uint32_t level) {
+    spawner self(simt::in_block_shared(block));
+    local& w = self.w_;
+    self.close_all();
+    const std::uint32_t kept = w.deques.kept[level];
+    if (kept > 1) w.spilled += publish(self.v_, w.deques, self.id_, level, kept / 2);
+  }
+
+  GROSR_DEVICE GROSR_NOINLINE static void offer(shared* block) {
+    spawner self(simt::in_block_shared(block));
+    self.close_all();
+    self.w_.spilled += publish_all(self.v_, self.w_.deques, self.id_, 0);
+  }
+
+  /// One lane, nobody spawning: closes every open batch.
+  GROSR_DEVICE void close_all() {
+    GROSR_NO_UNROLL
+    for (std::uint64_t rest = w_.open_mask; rest != 0; rest &= rest - 1) {
+      const std::uint32_t kind = simt::lowest_bit64(rest);
+      if (w_.open[kind].batch != no_batch) close_open(kind);
+    }
+    w_.open_mask = 0;
+  }
+
+  /// One lane, nobody spawning: closes the batch of a kind, all of whose records are written.
+  GROSR_DEVICE void close_open(std::uint32_t kind) {
+    const std::uint32_t limit = batch_limit(width_at(kind / priority_levels));
+    const std::uint32_t n = w_.open[kind].count;
+    close(kind, n < limit ? n : limit, false);
+    w_.open[kind].count = nowhere;
+  }
+
   /// Whole warp, after a run: closes every open batch. `publish_blocks`: other blocks may see this
   /// block's tasks at once.
   GROSR_DEVICE void flush(bool publish_blocks) {
@@ -254,13 +386,8 @@ class spawner {
     rest = simt::shuffle(simt::full_mask, rest, 0);
     GROSR_NO_UNROLL
     for (; rest != 0; rest &= rest - 1) {
-      std::uint32_t i = simt::lowest_bit64(rest), type = i / priority_levels;
-      open_batch& open = w_.open[i];
-      if (leads() && open.batch != no_batch) {
-        push_any(ref::make(open.batch, false, 0, open.count, type, i % priority_levels, false),
-                 false);
-        open.batch = no_batch;
-      }
+      const std::uint32_t kind = simt::lowest_bit64(rest);
+      if (leads() && w_.open[kind].batch != no_batch) close_open(kind);
     }
     if (leads()) w_.open_mask = 0;
     if (leads() && publish_blocks && nonempty(b_.deques) != 0) {
@@ -275,38 +402,22 @@ class spawner {
   GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, T task, std::uint32_t level,
                                                      std::uint32_t depth) {
     using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    spawner self(*block);
+    spawner self(simt::in_block_shared(block));
     count(self.w_.inlined).fetch_add(1, simt::relaxed);
+    count(self.w_.deques.shown).store(1, simt::relaxed);
     context_type c(self, width::lane, level, depth);
     int status = invoke(task, c);
-    if (status == 0) return;
-    count(self.w_.failed).fetch_add(1, simt::relaxed);
-    record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
+    if (status != 0) note_failure(block, task, status);
+    if constexpr (is_forked<T>)
+      if (c.ready() != no_frame) self.leave_ready(c.ready());
   }
 
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static void reject(shared* block, T task) {
-    spawner self(*block);
+    spawner self(simt::in_block_shared(block));
     simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.rejected)
         .fetch_add(1, simt::relaxed);
     record_error(self.v_, types::template index_of<T>(), -ENOSPC, &task, sizeof(T));
-  }
-
-  template <class T>
-  GROSR_DEVICE static int invoke(const T& task, context_type& c) {
-    if constexpr (!requires { task(c); }) {
-      static_assert(
-          always_false<T>,
-          "grosr: a task needs GROSR_DEVICE void (or int) operator()(auto& context) const");
-      return 0;
-    } else if constexpr (std::is_void_v<decltype(task(c))>) {
-      simt::call(task, c);
-      return 0;
-    } else {
-      static_assert(std::is_same_v<decltype(task(c)), int>,
-                    "grosr: a task returns void, or int: 0 or a negative errno");
-      return simt::call(task, c);
-    }
   }
 
   GROSR_DEVICE GROSR_NOINLINE static void record_error(const view& v, std::uint32_t type, int code,
@@ -320,11 +431,6 @@ class spawner {
     for (std::uint32_t k = 0; k < bytes; ++k) e.task[k] = from[k];
     simt::atomic_ref<std::uint32_t, simt::scope::system>(e.serial).store(i + 1, simt::release);
   }
-
-  shared& b_;
-  const view& v_;
-  local& w_;
-  std::uint32_t id_;
 };
 
 }  // namespace grosr::run

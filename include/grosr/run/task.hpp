@@ -47,6 +47,55 @@ constexpr bool check_task() {
   return true;
 }
 
+/// Whether a task brings a result: it says which, `using result = R;`, void too.
+template <class T>
+concept brings_result = requires {
+  typename T::result;
+};
+
+/// The record of a task that brings a result: the task, and where that goes. What it does when it
+/// is called is in join.hpp.
+template <class T>
+struct forked {
+  static constexpr grosr::width width = width_of<T>();
+  T task;
+  std::uint64_t home;
+  GROSR_DEVICE int operator()(auto& context) const;
+};
+
+template <class T>
+inline constexpr bool is_forked = false;
+template <class T>
+inline constexpr bool is_forked<forked<T>> = true;
+
+namespace detail {
+template <class T>
+struct record_of {
+  using type = T;
+};
+template <brings_result T>
+struct record_of<T> {
+  using type = forked<T>;
+};
+}  // namespace detail
+template <class T>
+using record_of = typename detail::record_of<T>::type;
+
+/// Bytes that a continuation takes in a frame; at least one piece.
+template <class Record>
+inline constexpr std::uint32_t stride_of_task = 16;
+template <class T>
+inline constexpr std::uint32_t stride_of_task<forked<T>> = stride_of<T>;
+
+/// A task as its record.
+template <class T>
+GROSR_DEVICE constexpr auto as_record(const T& task, std::uint64_t home = 0) {
+  if constexpr (brings_result<T>)
+    return forked<T>{task, home};
+  else
+    return task;
+}
+
 template <class... Tasks>
 struct type_list {
   static_assert(sizeof...(Tasks) >= 1, "grosr: a runtime needs at least one task type");

@@ -1,0 +1,101 @@
+// A channel of a graph, as the functions see it that push into it. docs/channels.md.
+#pragma once
+
+#include "grosr/queue/channel.hpp"
+#include "grosr/run/context.hpp"
+
+namespace grosr {
+
+namespace run {
+template <class Spawner>
+struct channels;
+}
+
+/// Places in a channel that are one lane's until it says that they are ready. Trivially copyable.
+template <class T>
+class reservation {
+ public:
+  reservation() = default;
+  GROSR_DEVICE reservation(queue::channel_ref<T> channel, std::uint64_t first, std::uint32_t count)
+      : channel_(channel), first_(first), count_(count) {}
+
+  /// False: there was no room.
+  GROSR_DEVICE explicit operator bool() const { return first_ != queue::no_ticket; }
+  GROSR_DEVICE std::uint32_t size() const { return count_; }
+  /// Element i, to be written in place. Of a type in rows.
+  GROSR_DEVICE T& operator[](std::uint32_t i) const {
+    return channel_.at(channel_.place_of(first_ + i));
+  }
+  /// Writes element i, of any layout.
+  GROSR_DEVICE void write(std::uint32_t i, const T& value) const {
+    channel_.store(channel_.place_of(first_ + i), value);
+  }
+  GROSR_DEVICE std::uint64_t first() const { return first_; }
+
+ private:
+  queue::channel_ref<T> channel_;
+  std::uint64_t first_ = queue::no_ticket;
+  std::uint32_t count_ = 0;
+};
+
+/// A channel of a graph, for the functions that push into it: a member of theirs, 8 bytes. All
+/// calls may be made by any lanes, also after they diverged; those that are together share them.
+template <class T>
+class channel {
+ public:
+  using element = T;
+  channel() = default;
+  explicit channel(queue::channel_state* s) : channel_(s) {}
+
+  /// Hands an element over. When the channel is full it becomes a task of its own: it takes task
+  /// memory as context.spawn() does, and is not lost.
+  template <class Context>
+  GROSR_DEVICE void push(Context& context, const T& value) const {
+    if (at<Context>::owns(context, channel_.address(), 1) && !try_push(context, value))
+      at<Context>::push_alone(context, channel_, value);
+  }
+
+  /// The same if there is room now; false when the channel is full.
+  template <class Context>
+  GROSR_DEVICE bool try_push(Context& context, const T& value) const {
+    if (!at<Context>::owns(context, channel_.address(), 1)) return false;
+    const std::uint32_t mask = here();
+    const std::uint64_t ticket = channel_.talloc(mask, 1);
+    if (ticket == queue::no_ticket) return false;
+    channel_.store(channel_.place_of(ticket), value);
+    at<Context>::ready(context, channel_, mask, ticket, 1);
+    return true;
+  }
+
+  /// Places for n elements, 1 to 32, that follow each other; none when there is no room, or for
+  /// another n. Each reservation has to be made ready.
+  template <class Context>
+  GROSR_DEVICE reservation<T> reserve(Context& context, std::uint32_t n) const {
+    if (n == 0 || n > 32 || !at<Context>::owns(context, channel_.address(), n)) return {};
+    std::uint64_t first = channel_.talloc(here(), n);
+    // All together may want more than there is.
+    if (first == queue::no_ticket) first = channel_.talloc(1u << simt::lane_id(), n);
+    return {channel_, first, n};
+  }
+  /// The elements of a reservation are written: they can be served.
+  template <class Context>
+  GROSR_DEVICE void ready(Context& context, const reservation<T>& r) const {
+    at<Context>::ready(context, channel_, here(), r.first(), r.size());
+  }
+
+  GROSR_DEVICE queue::channel_ref<T> ref() const { return channel_; }
+  queue::channel_state* state() const { return channel_.address(); }
+
+ private:
+  template <class Context>
+  using at = run::channels<typename Context::spawner_type>;
+
+  /// The lanes that are at the same call, for the same channel.
+  GROSR_DEVICE std::uint32_t here(simt::site where = simt::site::here()) const {
+    return simt::active_mask_by(reinterpret_cast<std::uint64_t>(channel_.address()), false, where);
+  }
+
+  queue::channel_ref<T> channel_;
+};
+
+}  // namespace grosr

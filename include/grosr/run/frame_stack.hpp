@@ -1,0 +1,86 @@
+// Free frames: a stack of them in each worker's block-shared memory, and groups of eight in a ring
+// that all share. A group is named by its first frame, in which the names of the others lie.
+#pragma once
+
+#include "grosr/run/frame.hpp"
+#include "grosr/run/local.hpp"
+
+namespace grosr::run {
+
+/// Of a group's name in the ring: its frames follow each other, and nothing lies in the first.
+inline constexpr std::uint32_t fresh_group = 1u << 31;
+
+/// What a worker has at hand before it runs tasks that fork: each may claim one frame.
+inline constexpr std::uint32_t fork_stock = 4, fork_frames = simt::warp_size;
+
+/// One lane: up to n groups of free frames from the ring; how many frames.
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_groups(const view* v, std::uint32_t* to,
+                                                             std::uint32_t n,
+                                                             std::uint32_t worker) {
+  constexpr std::uint32_t most = fork_frames / frame_group;
+  if (v->free_frames.ready() * frame_group < v->frame_margin && !keeps(*v, worker)) return 0;
+  std::uint32_t group[most];
+  n = v->free_frames.try_pop_n(group, n);
+  GROSR_NO_UNROLL
+  for (std::uint32_t i = 0; i < n; ++i, to += frame_group) {
+    const std::uint32_t first = group[i] & ~fresh_group;
+    auto* others = reinterpret_cast<const std::uint32_t*>(v->frame_at(first));
+    for (std::uint32_t k = 1; k < frame_group; ++k)
+      to[k - 1] = group[i] != first ? first + k : others[k - 1];
+    to[frame_group - 1] = first;
+  }
+  return n * frame_group;
+}
+
+/// One lane, nobody spawning: gives the groups on top of the stack back, until no
+/// more than `keep` frames, or less than a group, are there.
+template <unsigned Types>
+GROSR_DEVICE GROSR_NOINLINE void spill_frames(const view* v, warp_local<Types>* w,
+                                              std::uint32_t keep) {
+  constexpr std::uint32_t most = 8;
+  GROSR_NO_UNROLL
+  while (w->frame_count > keep && w->frame_count >= frame_group) {
+    std::uint32_t group[most], n = 0;
+    GROSR_NO_UNROLL
+    for (; n < most && w->frame_count > keep && w->frame_count >= frame_group; ++n) {
+      w->frame_count -= frame_group;
+      const std::uint32_t* top = w->frames + w->frame_count;
+      auto* others = reinterpret_cast<std::uint32_t*>(v->frame_at(top[0]));
+      for (std::uint32_t k = 1; k < frame_group; ++k) others[k - 1] = top[k];
+      group[n] = top[0];
+    }
+    v->free_frames.try_push_n(group, n);
+  }
+}
+
+/// One lane, nobody spawning: whether there is room for what tasks may fork. If not, this worker
+/// should leave them to the keeper, which may use the margins: it has given its own back.
+template <unsigned Types>
+GROSR_DEVICE GROSR_NOINLINE bool has_room_to_fork(const view* v, warp_local<Types>* w,
+                                                  std::uint32_t worker) {
+  if (static_cast<std::int32_t>(w->frame_count) < 0) w->frame_count = 0;
+  GROSR_NO_UNROLL
+  while (w->stock_count < fork_stock || w->frame_count < fork_frames) {
+    bool some = true;
+    if (w->stock_count < fork_stock) {
+      const std::uint32_t n = refill(*v, w->stock + w->stock_count, worker);
+      w->stock_count += n;
+      some = n != 0;
+    }
+    if (w->frame_count < fork_frames) {
+      const std::uint32_t n =
+          take_groups(v, w->frames + w->frame_count, fork_frames / frame_group, worker);
+      w->frame_count += n;
+      some = some && n != 0;
+    }
+    if (some) continue;
+    if (simt::atomic_ref<std::uint32_t>(*v->keeper).load(simt::relaxed) == worker + 1) return true;
+    if (w->stock_count != 0) v->free_batches.try_push_n(w->stock, w->stock_count);
+    w->stock_count = 0;
+    spill_frames(v, w, 0);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace grosr::run

@@ -1,0 +1,251 @@
+// Frames from a worker's side: claiming them, freeing them, results that come, continuations that
+// are ready. The protocol is in docs/fork-join.md.
+#pragma once
+
+#include <cerrno>
+
+#include "grosr/run/frame_stack.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/wait.hpp"
+
+namespace grosr::run {
+
+/// A few pointers into block-shared memory: cheap to make and to copy.
+template <unsigned Types>
+class frames {
+ public:
+  using local = warp_local<Types>;
+  using shared = block_local<Types>;
+
+  GROSR_DEVICE explicit frames(shared& b)
+      : b_(b),
+        v_(b.get_view()),
+        w_(b.warps[simt::warp_id()]),
+        id_(simt::block_id() * warps_per_block + simt::warp_id()) {}
+
+  static constexpr std::uint32_t no_frame = 0xffffffffu;
+
+  /// A frame; no_frame when there was no room in time.
+  GROSR_DEVICE std::uint32_t claim_frame() {
+    const auto have = static_cast<std::int32_t>(simt::shared_add(w_.frame_count, ~0u));
+    return have > 0 ? w_.frames[have - 1] : wait_for_frame(&b_);
+  }
+
+  /// Whole warp, nobody spawning: how many free frames are at hand.
+  GROSR_DEVICE std::uint32_t frames_at_hand() const {
+    const auto n = static_cast<std::int32_t>(w_.frame_count);
+    return n > 0 ? static_cast<std::uint32_t>(n) : 0;
+  }
+
+  /// Whole warp, nobody spawning: what lay in the frames of the first n lanes is in registers.
+  GROSR_DEVICE void free_frames(std::uint32_t frame, std::uint32_t n, bool cancelled) {
+    const std::uint32_t lane = simt::lane_id(), first = frames_at_hand();
+    if (lane < n) w_.frames[first + lane] = frame;
+    simt::sync_warp();
+    if (leads()) {
+      w_.frame_count = first + n;
+      if (first + n > v_.frame_keep) spill_frames(&v_, &w_, v_.frame_keep / 2);
+    }
+    if (cancelled) end_of_cancel(&b_);
+    simt::sync_warp();
+  }
+
+  /// Whole warp, nobody spawning: keeps each lane's frame, if it has one, until its continuation is
+  /// run.
+  GROSR_DEVICE void keep_ready(std::uint32_t frame) {
+    const std::uint32_t some = simt::ballot(simt::full_mask, frame != no_frame);
+    if (some == 0) return;
+    const std::uint32_t first = w_.ready_count;
+    if (frame != no_frame) w_.ready[first + simt::rank_in(some, simt::lane_id())] = frame;
+    simt::sync_warp();
+    if (leads()) w_.ready_count = first + simt::popcount(some);
+    simt::sync_warp();
+  }
+
+  /// Whole warp, nobody spawning: takes kept frames, one a lane; how many. With `all` also fewer
+  /// than a warp's worth.
+  GROSR_DEVICE std::uint32_t take_ready(std::uint32_t& frame, bool all) {
+    const std::uint32_t have = w_.ready_count, left = w_.left;
+    const std::uint32_t n = have < simt::warp_size ? (all ? have : 0) : simt::warp_size;
+    if (n == 0 && (!all || left == no_frame)) return 0;
+    if (n == 0)
+      frame = left;
+    else if (simt::lane_id() < n)
+      frame = w_.ready[have - n + simt::lane_id()];
+    simt::sync_warp();
+    if (leads()) {
+      w_.ready_count = have - n;
+      if (n == 0) w_.left = header_of(left).pending;
+    }
+    simt::sync_warp();
+    return n == 0 ? 1 : n;
+  }
+
+  /// One lane, inside a task: leaves a frame whose continuation is to run to the run's end.
+  GROSR_DEVICE void leave_ready(std::uint32_t frame) {
+    lock(w_.deques.lock);
+    header_of(frame).pending = w_.left;
+    w_.left = frame;
+    unlock(w_.deques.lock);
+  }
+
+  /// One lane: nothing that is to bring something for this frame begins any more, when it is seen.
+  GROSR_DEVICE GROSR_NOINLINE static void cancel(shared* block, std::uint32_t frame) {
+    frames self(simt::in_block_shared(block));
+    std::int32_t none = 0;
+    if (!simt::atomic_ref<std::int32_t>(self.header_of(frame).status)
+             .compare_exchange(none, cancelled_here, simt::relaxed))
+      return;
+    simt::atomic_ref<std::uint32_t>(*self.v_.cancelled).fetch_add(1, simt::relaxed);
+    simt::atomic_ref<std::uint32_t>(*self.v_.hints).fetch_or(cancelling_bit, simt::relaxed);
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(self.b_.cancelling)
+        .store(cancelling_bit, simt::relaxed);
+  }
+
+  GROSR_DEVICE void cancel(std::uint32_t frame) { cancel(&b_, frame); }
+  GROSR_DEVICE bool is_cancelled(home to) const { return is_cancelled(&b_, to); }
+  /// Whether a frame may be cancelled. Cheap.
+  GROSR_DEVICE bool cancelling() const {
+    return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.cancelling).load(simt::relaxed) !=
+           0;
+  }
+
+  /// One lane, on behalf of a task whose result goes to `to`: whether that, or a frame above, is
+  /// cancelled. They all wait for it, and stay.
+  GROSR_DEVICE GROSR_NOINLINE static bool is_cancelled(shared* block, home to) {
+    frames self(simt::in_block_shared(block));
+    GROSR_NO_UNROLL
+    while (to && !to.host()) {
+      const frame_header& h = self.header_of(to.where());
+      const std::int32_t status =
+          simt::atomic_ref<std::int32_t>(const_cast<std::int32_t&>(h.status)).load(simt::relaxed);
+      if (status == cancelled_here || status == -ECANCELED) return true;
+      to = home_of(h.kind_and_home);
+    }
+    return false;
+  }
+
+  GROSR_DEVICE frame_header& header_of(std::uint32_t frame) const {
+    return *reinterpret_cast<frame_header*>(v_.frame_at(frame));
+  }
+
+  /// One lane: a result has come, or has not: the frame whose continuation is to run now, or
+  /// no_frame. The value was stored before.
+  GROSR_DEVICE std::uint32_t deliver(home to, int status) {
+    if (status == 0 && to && !to.host()) return count_down(to.where());
+    return deliver_otherwise(&b_, to, status);
+  }
+
+  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t deliver_otherwise(shared* block, home to,
+                                                                     int status) {
+    frames self(simt::in_block_shared(block));
+    if (!to) return no_frame;
+    if (to.host()) {
+      root& r = self.v_.roots[to.where()];
+      r.status = status;
+      simt::fence<simt::scope::system>(simt::acq_rel);
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(r.done).store(1, simt::release);
+      return no_frame;
+    }
+    self.set_status(to.where(), status);
+    return self.count_down(to.where());
+  }
+
+  /// One lane: the first error stays.
+  GROSR_DEVICE void set_status(std::uint32_t frame, int status) {
+    if (status == 0) return;
+    std::int32_t none = 0;
+    simt::atomic_ref<std::int32_t>(header_of(frame).status)
+        .compare_exchange(none, status, simt::relaxed);
+  }
+
+  /// One lane: a result less is to come; the frame if that was the last.
+  GROSR_DEVICE std::uint32_t count_down(std::uint32_t frame) {
+    // R1: this result; pairs with A1 in chain::run(), by who found that they all have come.
+    simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
+    return pending.fetch_sub(1, simt::release_for_warp()) == 1 ? frame : no_frame;
+  }
+
+  /// One lane, which joined and has ended: `n` results are to come for the frame, but for what has
+  /// come already; the frame if all have.
+  GROSR_DEVICE std::uint32_t await(std::uint32_t frame, std::uint32_t n) {
+    simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
+    // What was forked in this run lies with this worker mostly, and waits for the run's end.
+    if (n != 0 &&
+        simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).load(simt::relaxed) ==
+            0) {
+      pending.store(n, simt::relaxed);
+      return no_frame;
+    }
+    return pending.fetch_sub(joining - n, simt::release_for_warp()) == joining - n ? frame
+                                                                                   : no_frame;
+  }
+
+  GROSR_DEVICE void count_joined(std::uint32_t n) {
+    if (leads()) w_.joined += n;
+  }
+
+  /// The block's memory, to make another one of these from.
+  GROSR_DEVICE shared& memory() const { return b_; }
+
+  /// Where what finds no room may be written: this worker's, and read by nobody.
+  GROSR_DEVICE unsigned char* waste() const { return continuation_of(id_); }
+  GROSR_DEVICE unsigned char* continuation_of(std::uint32_t frame) const {
+    return v_.frame_at(frame) + frame_header_bytes;
+  }
+  GROSR_DEVICE unsigned char* value_of(home to) const {
+    return to.host() ? v_.roots[to.where()].value : v_.frame_at(to.where()) + to.offset();
+  }
+
+  /// One lane, between tasks that take no turn: lets the host know that this worker goes on.
+  GROSR_DEVICE void tell_alive() {
+    const std::uint64_t now = simt::cycle_count();
+    if (now - w_.host_told > heartbeat_cycles) tell_host(w_.told_type, now);
+  }
+
+ protected:
+  static constexpr std::uint64_t room_wait_ns = 200'000'000;
+  static constexpr std::uint64_t heartbeat_cycles = 8 * 1024 * 1024;  // about 4 ms
+
+  GROSR_DEVICE bool leads() const { return simt::lane_id() == 0; }
+
+  /// One lane: lets the host know what runs here.
+  GROSR_DEVICE void tell_host(std::uint32_t type, std::uint64_t now) {
+    w_.told_type = type;
+    w_.host_told = now;
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
+        .store(told_word(type, ++w_.told_serial), simt::relaxed);
+  }
+
+  /// One lane: one that was cancelled is no more. A cancel() that meets this may go unnoticed: what
+  /// it was to keep from beginning then begins.
+  GROSR_DEVICE GROSR_NOINLINE static void end_of_cancel(shared* block) {
+    const view& v = simt::in_block_shared(block).get_view();
+    if (simt::atomic_ref<std::uint32_t>(*v.cancelled).fetch_sub(1, simt::relaxed) == 1)
+      simt::atomic_ref<std::uint32_t>(*v.hints).fetch_and(~cancelling_bit, simt::relaxed);
+  }
+
+  /// One lane, for which there was none at hand: a frame, or no_frame when none came for 200 ms.
+  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t wait_for_frame(shared* block) {
+    frames self(simt::in_block_shared(block));
+    std::uint32_t frame = no_frame;
+    simt::wait_until(
+        [&] {
+          lock(self.w_.deques.lock);
+          if (self.w_.spare_count == 0)
+            self.w_.spare_count = take_groups(&self.v_, self.w_.spare, 1, self.id_);
+          if (self.w_.spare_count != 0) frame = self.w_.spare[--self.w_.spare_count];
+          unlock(self.w_.deques.lock);
+          return frame != no_frame;
+        },
+        simt::clock_ns() + room_wait_ns, nullptr, "room for a continuation");
+    return frame;
+  }
+
+  shared& b_;
+  const view& v_;
+  local& w_;
+  std::uint32_t id_;
+};
+
+}  // namespace grosr::run

@@ -1,0 +1,292 @@
+// Flow graphs: functions that run on the device, or on the host, connected by channels.
+//
+//   struct halve {                          // a function, and its constants
+//     using element = std::uint64_t;        // what it serves
+//     grosr::channel<std::uint64_t> odd, even;
+//     GROSR_DEVICE void operator()(const std::uint64_t& n, auto& context) const {
+//       (n / 2 % 2 != 0 ? odd : even).push(context, n / 2);
+//     }
+//   };
+//   grosr::graph<halve, triple> graph;
+//   auto even = graph.channel<std::uint64_t>({.name = "even"});
+//   auto odd = graph.channel<std::uint64_t>({.name = "odd"});
+//   graph.connect(even, halve{odd, even});
+//   graph.connect(odd, triple{odd, even});
+//   graph.push(even, 1u << 20);
+//   graph.wait();
+//
+// docs/channels.md has the protocol.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "grosr/queue/egress.hpp"
+#include "grosr/run/graph_plan.hpp"
+#include "grosr/run/runtime.hpp"
+#include "grosr/run/serve.hpp"
+
+namespace grosr {
+
+/// A function on the host that serves a channel: name it among a graph's functions, and connect the
+/// channel to a std::function or a lambda. Elements of at most 48 bytes.
+template <class T>
+struct on_host {
+  using element = T;
+  static_assert(sizeof(T) <= sizeof(queue::record::word),
+                "grosr: elements for the host have at most 48 bytes");
+  queue::egress_ref out;
+  std::uint32_t number;
+
+  GROSR_DEVICE void operator()(const T& e, auto& context) const {
+    queue::record r{};
+    __builtin_memcpy(r.word, &e, sizeof(T));
+    r.part[0] = number;
+    const std::uint32_t mask = simt::active_mask();
+    const unsigned leader = simt::lowest_bit(mask);
+    std::uint64_t first = simt::lane_id() == leader ? out.take(simt::popcount(mask)) : 0;
+    first = simt::shuffle(mask, first, leader);
+    const std::uint64_t last = first + simt::popcount(mask) - 1;
+    simt::wait_until([&] { return out.has_room(last) || context.aborted(); }, simt::forever,
+                     nullptr, "the host, which takes elements of a channel");
+    simt::sync_warp(mask);
+    if (out.has_room(last)) out.write_all(mask, first, r);
+  }
+};
+
+namespace run {
+template <class T>
+inline constexpr bool is_on_host = false;
+template <class T>
+inline constexpr bool is_on_host<on_host<T>> = true;
+}  // namespace run
+
+/// A graph of the functions named, on one device. It is built first: channel() and connect(); then
+/// it runs, from the first push() or execute() on, resident, until it is destroyed. push(), wait()
+/// and what reports may be called from any number of host threads; the rest by one.
+template <class... Nodes>
+class graph {
+ public:
+  using runtime_type = runtime<run::serve<Nodes>..., run::serve_one<Nodes>...>;
+
+  /// Throws error(out_of_memory, device_lost).
+  explicit graph(device d = device::best(), const graph_options& options = {})
+      : options_(options), plan_(d) {
+    static_assert((check<Nodes>() && ...));
+  }
+  graph(const graph&) = delete;
+
+  /// Finishes what was accepted, as wait(), but does not throw: what throws, or takes longer than
+  /// graph_options::limit, ends it, and what is left is not served.
+  ~graph() {
+    try {
+      wait();
+      stop(std::chrono::seconds(1));
+    } catch (...) {
+      try {
+        if (started_) runtime_->stop(std::chrono::milliseconds(1));
+      } catch (...) {
+      }
+    }
+    // The kernel is gone: what it shares with the host's half may go, too.
+  }
+
+  /// A new channel. Throws error(invalid_option) for options that it cannot have, for more than 64
+  /// channels; error(misuse) when the graph runs already; error(out_of_memory).
+  template <class T>
+  grosr::channel<T> channel(const channel_options& o = {}) {
+    return grosr::channel<T>(plan_.add_channel(o, queue::element_bytes<T>));
+  }
+
+  /// Has `function` serve a channel. A channel has one function; a function may serve several, with
+  /// constants of its own for each. Throws error(invalid_option), and error(misuse) as channel()
+  /// and for a channel of another graph.
+  template <class Node>
+  requires requires { typename Node::element; }
+  void connect(grosr::channel<typename Node::element> input, const Node& function) {
+    static_assert((std::is_same_v<Node, Nodes> || ...),
+                  "grosr: this function is not among the graph's: add it to graph<...>");
+    run::node_state<Node> state{function, input.ref()};
+    plan_.connect(input.state(), &state, sizeof state, sizeof function, kind_of<Node>(),
+                  run::width_of<Node>() == width::lane ? simt::warp_size : 1,
+                  std::string(run::type_name<Node>()), false);
+  }
+
+  /// Has a function on the host serve a channel: it is called with elements that came, one or many,
+  /// by the graph's one thread for all of them. It may push into the graph, and must not wait for
+  /// it. What it throws, every wait() throws from then on; later elements for the host are dropped.
+  /// Held up for longer than the runtime's watchdog, the device takes it for a standstill.
+  template <class T>
+  void connect(grosr::channel<T> input,
+               std::type_identity_t<std::function<void(std::span<const T>)>> function) {
+    static_assert(
+        (std::is_same_v<on_host<T>, Nodes> || ...),
+        "grosr: a function on the host serves this channel: add on_host<T> to graph<...>");
+    if (!function)
+      throw error(errc::misuse, "graph: an empty function was connected; give it one to call");
+    if (!host_) host_ = std::make_unique<run::host_side>(plan_.where(), options_.host_records);
+    const std::uint32_t number = host_->add([f = std::move(function)](const run::host_batch& b) {
+      std::vector<T> values(b.size());
+      for (std::size_t i = 0; i < b.size(); ++i)
+        __builtin_memcpy(static_cast<void*>(&values[i]), b[i].word, sizeof(T));
+      f(std::span<const T>(values));
+    });
+    run::node_state<on_host<T>> state{{host_->records(), number}, input.ref()};
+    plan_.connect(input.state(), &state, sizeof state, 0, kind_of<on_host<T>>(), simt::warp_size,
+                  "host function " + std::to_string(number + 1), true);
+  }
+
+  /// Hands elements to a channel's function. Waits for room, as runtime::submit(). Throws
+  /// error(invalid_option) when a channel has no function; error(stopped, device_lost, watchdog).
+  template <class T>
+  void push(grosr::channel<T> to, std::type_identity_t<std::span<const T>> values) {
+    if (values.empty()) return;
+    execute();
+    const std::uint32_t kind = plan_.count_from_host(to.state(), values.size());
+    bool sent = false;
+    ((sent = sent || push_to<Nodes>(kind, to, values)), ...);
+  }
+  template <class T>
+  void push(grosr::channel<T> to, const std::type_identity_t<T>& value) {
+    push(to, std::span<const T>(&value, 1));
+  }
+
+  /// Starts it, unless it runs. Throws error(invalid_option), which names it, when a channel has no
+  /// function; error(out_of_memory, device_lost).
+  void execute() {
+    std::lock_guard lock(start_lock_);
+    if (started_) return;
+    plan_.close();
+    if (host_) host_->start();
+    runtime_ = std::make_unique<runtime_type>(plan_.where(), options_.runtime, plan_.states(),
+                                              plan_.channels());
+    started_ = true;
+  }
+
+  /// Waits until nothing that was pushed, or came of it, is left, on the device and on the host.
+  /// Throws error(watchdog) past graph_options::limit, which names the channel that most went into;
+  /// error(out_of_memory) when elements found no room anywhere; error(misuse) when some were pushed
+  /// into channels of another graph, and in a function of the host; what such a function threw; and
+  /// as runtime::wait_all().
+  void wait() {
+    if (options_.limit.count() == 0) {
+      wait_until(std::nullopt);
+      return;
+    }
+    const auto before = plan_.stats();
+    if (!wait_until(run::in(options_.limit))) throw plan_.still_runs(before, options_.limit);
+  }
+  /// The same with a time limit: false when it passed first.
+  bool wait_for(std::chrono::nanoseconds limit) { return wait_until(run::in(limit)); }
+
+  /// Waits, then ends: nothing can be pushed any more. Past the limit it throws error(timed_out),
+  /// and what is left is not served. As runtime::stop().
+  void stop(std::chrono::nanoseconds limit) {
+    const run::deadline until = run::in(limit);
+    wait_until(until);
+    if (!started_) return;
+    const auto left = until ? *until - std::chrono::steady_clock::now() : limit;
+    runtime_->stop(std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
+  }
+
+  /// What went through each channel so far, in the order in which they were made.
+  std::vector<channel_stats> stats() const { return plan_.stats(); }
+  /// Counters of the scheduler below. Nothing before it runs.
+  runtime_stats scheduler_stats() const { return started_ ? runtime_->stats() : runtime_stats{}; }
+  /// Functions that returned errors: type, code, and the element after 8 bytes. As
+  /// runtime::errors().
+  std::vector<task_error> errors() const {
+    return started_ ? runtime_->errors() : std::vector<task_error>{};
+  }
+
+  /// The graph for Graphviz: functions are boxes, channels are ellipses with what went through.
+  std::string to_dot() const { return plan_.to_dot(); }
+
+  const device& where() const { return plan_.where(); }
+
+ private:
+  template <class Node>
+  static constexpr bool check() {
+    static_assert(
+        requires { typename Node::element; },
+        "grosr: a function of a graph says what it serves: using element = T;");
+    static_assert(std::is_trivially_copyable_v<Node>,
+                  "grosr: a function of a graph must be trivially copyable");
+    static_assert(sizeof(run::serve_one<Node>) <= run::max_task_bytes,
+                  "grosr: an element of a graph has at most 56 bytes, 48 if it is aligned to 16: "
+                  "put larger data behind a pointer");
+    return true;
+  }
+
+  template <class Node>
+  static constexpr std::uint32_t kind_of() {
+    return runtime_type::types::template index_of<run::serve<Node>>();
+  }
+
+  template <class Node, class T>
+  bool push_to(std::uint32_t kind, grosr::channel<T> to, std::span<const T> values) {
+    if constexpr (std::is_same_v<typename Node::element, T>) {
+      if (kind != kind_of<Node>()) return false;
+      const auto* self = static_cast<const run::node_state<Node>*>(plan_.server(to.state()));
+      std::vector<run::serve_one<Node>> tasks;
+      tasks.reserve(values.size());
+      for (const T& v : values) tasks.push_back({self, v});
+      if (host_ && host_->inside())
+        submit_from_inside(std::span<const run::serve_one<Node>>(tasks));
+      else
+        runtime_->submit(tasks);
+      return true;
+    }
+    return false;
+  }
+
+  /// A function of the host must not wait for the device, which may wait for it.
+  template <class Task>
+  void submit_from_inside(std::span<const Task> tasks) {
+    // So many travel together, or none.
+    constexpr std::size_t a_line = run::width_of<Task>() == width::lane ? 128 : 1;
+    while (!tasks.empty()) {
+      const auto some = tasks.first(std::min(a_line, tasks.size()));
+      while (!runtime_->try_submit(some))
+        if (host_->drain() == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+      tasks = tasks.subspan(some.size());
+    }
+  }
+
+  bool wait_until(run::deadline until) {
+    if (!started_) return true;
+    if (host_ && host_->inside())
+      throw error(errc::misuse,
+                  "graph: a function of the host waits for its own graph, which waits for it");
+    for (std::uint64_t served = 0, now = 1; served != now;) {
+      served = host_ ? host_->served() : 0;
+      if (until) {
+        const auto left = *until - std::chrono::steady_clock::now();
+        if (!runtime_->wait_all_for(std::max<std::chrono::nanoseconds>(left, {}))) return false;
+      } else {
+        runtime_->wait_all();
+      }
+      // What the device sent has arrived. Functions of the host may push more: once more then.
+      now = served;
+      if (host_ && !host_->settle(until, now)) return false;
+    }
+    plan_.throw_if_lost();
+    return true;
+  }
+
+  graph_options options_;
+  run::graph_plan plan_;
+  std::unique_ptr<run::host_side> host_;
+  std::mutex start_lock_;
+  std::unique_ptr<runtime_type> runtime_;  // goes before what its kernel uses
+  std::atomic<bool> started_{false};
+};
+
+}  // namespace grosr

@@ -1,0 +1,144 @@
+// What a graph consists of, without its types: channels, functions, and those on the host.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "grosr/queue/channel.hpp"
+#include "grosr/queue/egress.hpp"
+#include "grosr/run/options.hpp"
+
+namespace grosr {
+
+struct graph_options {
+  runtime_options runtime;
+  /// wait() gives up after so long and says which channel most went into: for graphs with cycles,
+  /// which may never come to rest. 0: it waits as long as it takes.
+  std::chrono::milliseconds limit{0};
+  /// Elements on their way to functions of the host, 64 bytes of pinned memory each; a power of
+  /// two, from 32.
+  std::uint32_t host_records = 4096;
+};
+
+/// What went through a channel.
+struct channel_stats {
+  std::string name, function;
+  std::uint64_t from_host = 0;  ///< elements that the host pushed: they are served by themselves
+  std::uint64_t pushed = 0;     ///< elements that went into the channel
+  std::uint64_t refused = 0;    ///< that push() found no room for: tasks of their own, or lost
+  std::uint64_t lots = 0;       ///< handed to consumers
+  std::uint64_t padded = 0;     ///< what these had less than full ones have
+  std::uint64_t waiting = 0;    ///< in the channel now
+  std::uint32_t capacity = 0, lot = 0;
+  std::size_t bytes = 0;  ///< device memory
+};
+
+namespace run {
+
+/// Channels and functions of a graph, and their device memory. Built by one thread.
+class graph_plan {
+ public:
+  static constexpr std::uint32_t most_channels = 64;
+
+  explicit graph_plan(device d);
+
+  queue::channel_state* add_channel(const channel_options& o, std::uint32_t element_bytes);
+  /// `state`: a node_state<>, copied; the function is its first `function_bytes`.
+  void connect(const queue::channel_state* input, const void* state, std::size_t bytes,
+               std::size_t function_bytes, std::uint32_t kind, std::uint32_t default_lot,
+               const std::string& name, bool on_host);
+  /// No more may be added. Throws error(invalid_option) when a channel has no function.
+  void close();
+
+  const device& where() const { return device_; }
+  queue::channel_state* states() const { return states_.data(); }
+  std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
+  const void* server(const queue::channel_state* c) const { return at(c).server.data(); }
+  /// Counts n elements that the host pushes; the kind of who serves them.
+  std::uint32_t count_from_host(const queue::channel_state* c, std::size_t n);
+
+  /// Throws when elements were lost, or meant for other graphs, since it last did.
+  void throw_if_lost();
+
+  std::vector<channel_stats> stats() const;
+  std::string to_dot() const;
+  /// What to throw when it runs for longer than `limit`; `before`: the counts at its beginning.
+  error still_runs(const std::vector<channel_stats>& before, std::chrono::milliseconds limit) const;
+
+ private:
+  struct entry {
+    channel_options options;
+    std::uint32_t element_bytes = 0, kind = 0;
+    queue::channel_memory memory;
+    simt::buffer<unsigned char> server;  ///< its function's node_state
+    std::string function;
+    bool connected = false, on_host = false;
+    std::vector<std::uint32_t> targets;  ///< channels that the function holds
+    std::atomic<std::uint64_t> from_host{0};
+  };
+  const entry& at(const queue::channel_state* c) const;
+  void check_open(const char* what) const;
+  std::string name_of(std::uint32_t i) const;
+
+  device device_;
+  simt::buffer<queue::channel_state> states_;
+  std::deque<entry> channels_;
+  bool closed_ = false;
+  std::mutex told_lock_;
+  std::uint64_t lost_told_ = 0, foreign_told_ = 0;
+};
+
+/// Elements for one function of the host.
+using host_batch = std::vector<queue::record>;
+
+/// The thread that runs a graph's functions of the host.
+class host_side {
+ public:
+  host_side(device d, std::uint32_t records);
+  ~host_side();
+
+  queue::egress_ref records() const { return records_.ref(); }
+  /// Before start(): the number of a new function.
+  std::uint32_t add(std::function<void(const host_batch&)> f);
+  void start();
+
+  /// Elements that functions have served so far.
+  std::uint64_t served();
+  /// After the device came to rest: waits until what it sent has been served; `now` is served()
+  /// then. False when the deadline passed first. Throws what a function threw. Any thread.
+  bool settle(deadline until, std::uint64_t& now);
+
+  /// Whether a function of the host calls this. It may have to drain() while it waits for the
+  /// device, which may wait for it.
+  bool inside() const { return std::this_thread::get_id() == thread_.get_id(); }
+  /// Takes what the device sent; how many. The thread that runs functions.
+  std::size_t drain();
+
+ private:
+  void work();
+  void serve();
+
+  queue::egress records_;
+  std::vector<std::function<void(const host_batch&)>> functions_;
+  std::vector<host_batch> waiting_;  ///< by function; of the thread
+  std::mutex lock_;
+  std::condition_variable wake_, done_;
+  std::uint64_t asked_ = 0, answered_ = 0;  ///< calls of settle()
+  std::uint64_t served_ = 0;                ///< elements
+  std::exception_ptr thrown_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace run
+}  // namespace grosr

@@ -1,0 +1,265 @@
+// Fork and join: a task that brings a result gives it, or names a continuation that will when what
+// it forks has brought theirs.
+//
+//   struct fib {
+//     using result = std::uint64_t;
+//     std::uint32_t n;
+//     GROSR_DEVICE void operator()(auto& context) const {
+//       if (n < 2) return context.give(n);
+//       auto& next = context.join(sum{});
+//       context.fork(fib{n - 1}, &next.a);
+//       context.fork(fib{n - 2}, &next.b);
+//     }
+//   };
+//   struct sum {
+//     using result = std::uint64_t;
+//     std::uint64_t a, b;
+//     GROSR_DEVICE void operator()(auto& context) const { context.give(a + b); }
+//   };
+//
+// docs/fork-join.md has the protocol.
+#pragma once
+
+#include "grosr/run/context.hpp"
+#include "grosr/run/frame.hpp"
+#include "grosr/run/spawn.hpp"
+
+namespace grosr {
+
+/// A join that tasks can cancel: see join_context::cancel().
+struct join_scope {
+  std::uint32_t frame;
+};
+
+/// What a task that brings a result sees: a context, and these. In a warp or block task one thread
+/// joins, forks and gives, the one of rank 0.
+template <class Spawner, class Result>
+class join_context : public context<Spawner> {
+  using base = context<Spawner>;
+  using base::depth_, base::level_, base::spawner_;
+
+ public:
+  GROSR_DEVICE join_context(const base& c, run::home to, int status)
+      : base(c), home_(to), status_(status) {}
+
+  /// Names the task that runs when all that is forked from now on has brought its results; it gives
+  /// the result in this one's place, or joins again. Returns it, as it waits: results go to its
+  /// members. Once a call. Without room it comes to nothing: what is forked does not run, and the
+  /// result is an error (-ENOMEM).
+  template <class Task>
+  GROSR_DEVICE Task& join(const Task& continuation) {
+    static_assert(run::brings_result<Task>,
+                  "grosr: a continuation brings a result: it says `using result = R;`");
+    static_assert(std::is_same_v<typename Task::result, Result>,
+                  "grosr: a continuation brings the result of the task that joins");
+    static_assert(alignof(Task) <= 16);
+    if (frame_ != Spawner::no_frame || failed_ != 0) {
+      failed_ = -EINVAL;  // joined twice
+    } else {
+      frame_ = spawner_.claim_frame();
+      if (frame_ == Spawner::no_frame) failed_ = -ENOMEM;
+    }
+    if (failed_ != 0) return *::new (spawner_.waste()) Task(continuation);
+    constexpr std::uint32_t type = Spawner::types::template index_of<run::record_of<Task>>();
+    spawner_.header_of(frame_) = {run::joining, 0, run::with_kind(home_, type, level_)};
+    return *::new (spawner_.continuation_of(frame_)) Task(continuation);
+  }
+
+  /// Starts a task whose result goes to `slot`, a member of what join() returned. Each lane that
+  /// calls starts one.
+  template <class Task>
+  GROSR_DEVICE void fork(const Task& task, typename Task::result* slot) {
+    if (!may_fork()) return;
+    const auto offset = reinterpret_cast<unsigned char*>(slot) -
+                        reinterpret_cast<unsigned char*>(&spawner_.header_of(frame_));
+    start(task, run::home::in_frame(frame_, static_cast<std::uint32_t>(offset)));
+  }
+  /// The same for one that brings nothing but that it has ended.
+  template <class Task>
+  GROSR_DEVICE void fork(const Task& task) {
+    static_assert(std::is_void_v<typename Task::result>,
+                  "grosr: this task brings a result: fork it with a slot for that");
+    if (may_fork()) start(task, run::home::in_frame(frame_, 0));
+  }
+
+  /// Starts a task that gives the result in this one's place.
+  template <class Task>
+  GROSR_DEVICE void pass(const Task& task) {
+    static_assert(std::is_same_v<typename Task::result, Result>);
+    if (frame_ != Spawner::no_frame || failed_ != 0 || given_) {
+      failed_ = -EINVAL;
+      return;
+    }
+    if (spawner_.spawn(run::forked<Task>{task, home_.bits}, level_, depth_))
+      home_ = {};
+    else
+      failed_ = -ENOSPC;
+    given_ = true;
+  }
+
+  /// The result. Once, unless the task joins or passes.
+  template <class Value>
+  GROSR_DEVICE void give(const Value& value) {
+    if constexpr (!std::is_void_v<Result>) {
+      static_assert(std::is_trivially_copyable_v<Result> &&
+                    sizeof(Result) <= run::root_value_bytes);
+      if (frame_ != Spawner::no_frame || given_) {
+        failed_ = -EINVAL;
+        return;
+      }
+      given_ = true;
+      if (home_) *reinterpret_cast<Result*>(spawner_.value_of(home_)) = Result(value);
+    } else {
+      static_assert(run::always_false<Value>, "grosr: this task's result is void");
+    }
+  }
+
+  /// Names what was joined, for tasks that may cancel it. Trivially copyable.
+  GROSR_DEVICE join_scope scope() const { return {frame_}; }
+
+  /// Cancels what was joined there: tasks that were forked for it, by whomever, do not begin any
+  /// more, as soon as that is noticed; those that have begun go on. Its continuation runs, and sees
+  /// -ECANCELED. To be called only by tasks that it waits for, or by who joined.
+  GROSR_DEVICE void cancel(join_scope s) {
+    if (s.frame != Spawner::no_frame) spawner_.cancel(s.frame);
+  }
+
+  /// Whether this task's own result is not wanted any more. For long ones.
+  GROSR_DEVICE bool cancelled() const {
+    return spawner_.cancelling() && spawner_.is_cancelled(home_);
+  }
+
+  /// In a continuation: the first error of what it waited for, or 0. The slot of a task that
+  /// had one is not to be read.
+  GROSR_DEVICE int status() const { return status_; }
+
+  // ---- called by the record ----
+
+  /// The thread that joined: after the task. `returned`: what it returned. The frame whose
+  /// continuation is to run now, or no_frame.
+  GROSR_DEVICE std::uint32_t end(int returned) {
+    int error = returned != 0 ? returned : failed_;
+    if (frame_ != Spawner::no_frame) {
+      spawner_.set_status(frame_, error);
+      return spawner_.await(frame_, forks_);
+    }
+    if constexpr (!std::is_void_v<Result>)
+      if (error == 0 && !given_) error = -ENODATA;
+    return spawner_.deliver(home_, error);
+  }
+
+ private:
+  GROSR_DEVICE bool may_fork() {
+    if (frame_ != Spawner::no_frame) return true;
+    if (failed_ == 0) failed_ = -EINVAL;  // nothing was joined
+    return false;
+  }
+  template <class Task>
+  GROSR_DEVICE void start(const Task& task, run::home slot) {
+    if (spawner_.spawn(run::forked<Task>{task, slot.bits}, level_, depth_))
+      ++forks_;
+    else
+      spawner_.set_status(frame_, -ENOSPC);
+  }
+
+  run::home home_;
+  std::uint32_t frame_ = Spawner::no_frame, forks_ = 0;
+  int status_ = 0, failed_ = 0;
+  bool given_ = false;
+};
+
+namespace run {
+
+/// Runs continuations that wait for nothing any more.
+template <class Spawner>
+struct chain {
+  using shared = typename Spawner::shared;
+  using types = typename Spawner::types;
+
+  /// Whole warp, nothing else running in it: runs kept continuations, and those that these bring
+  /// the last result of, as long as there is one for each lane; with `all`, until there are none.
+  /// Lane-wide ones run here; wider ones are spawned.
+  GROSR_DEVICE GROSR_NOINLINE static void run(bool all) {
+    Spawner self(simt::block_shared<shared>());
+    std::uint32_t joined = 0;
+    GROSR_NO_UNROLL
+    for (;;) {
+      std::uint32_t frame = Spawner::no_frame;
+      const std::uint32_t n = self.take_ready(frame, all);
+      if (n == 0) break;
+      simt::fence(simt::acquire);  // A1: pairs with R1 in count_down() and await()
+      joined += n;
+      if (simt::lane_id() == 0) self.tell_alive();
+      const std::uint32_t next = step(self, frame, n, types{});
+      simt::sync_warp();
+      self.keep_ready(next);
+    }
+    self.count_joined(joined);
+  }
+
+ private:
+  template <class... Records>
+  GROSR_DEVICE static std::uint32_t step(Spawner& self, std::uint32_t frame, std::uint32_t n,
+                                         type_list<Records...>) {
+    const bool mine = simt::lane_id() < n;
+    frame_header h{};
+    typename Spawner::continuation_bytes c;
+    if (mine) {
+      h = self.header_of(frame);
+      c = *reinterpret_cast<const typename Spawner::continuation_bytes*>(
+          self.continuation_of(frame));
+    }
+    self.free_frames(frame, n, mine && h.status == cancelled_here);
+    const std::uint32_t type = mine ? type_of(h.kind_and_home) : ~std::uint32_t{0};
+    std::uint32_t next = Spawner::no_frame;
+    ((type == types::template index_of<Records>() ? (next = run_one<Records>(self, h, c), 0) : 0),
+     ...);
+    return next;
+  }
+
+  template <class Record>
+  GROSR_DEVICE static std::uint32_t run_one(Spawner& self, const frame_header& h,
+                                            const typename Spawner::continuation_bytes& c) {
+    if constexpr (is_forked<Record>) {
+      using task_type = decltype(Record::task);
+      task_type task;
+      __builtin_memcpy(&task, &c, sizeof task);
+      const home to = home_of(h.kind_and_home);
+      const std::uint32_t level = level_of(h.kind_and_home);
+      if constexpr (width_of<task_type>() != width::lane) {
+        const Record record{task, to.with_status(status_of(h)).bits};
+        return Spawner::spawn_alone(&self.memory(), record, level) ? Spawner::no_frame
+                                                                   : self.deliver(to, -ENOSPC);
+      } else {
+        typename Spawner::context_type context(self, width::lane, level, 0);
+        join_context<Spawner, typename task_type::result> jc(context, to, status_of(h));
+        const int status = Spawner::invoke(task, jc);
+        if (status != 0) self.note_failure(Record{task, to.bits}, status);
+        return jc.end(status);
+      }
+    }
+    return Spawner::no_frame;
+  }
+};
+
+template <class T>
+GROSR_DEVICE int forked<T>::operator()(auto& c) const {
+  using spawner_type = typename std::remove_cvref_t<decltype(c)>::spawner_type;
+  const run::home to{home};
+  if constexpr (width == grosr::width::lane)
+    if (c.spawner().cancelling() && c.spawner().is_cancelled(to.plain())) {
+      c.set_ready(c.spawner().deliver(to.plain(), -ECANCELED));
+      return 0;
+    }
+  join_context<spawner_type, typename T::result> jc(c, to.plain(), to.status());
+  const int status = spawner_type::invoke(task, jc);
+  if constexpr (width != grosr::width::lane) {
+    c.sync();
+    if (c.rank() != 0) return status;
+  }
+  c.set_ready(jc.end(status));
+  return status;
+}
+
+}  // namespace run
+}  // namespace grosr

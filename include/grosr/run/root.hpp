@@ -1,0 +1,19 @@
+// What the host waits for: the result of a task that it forked.
+#pragma once
+
+#include <cstdint>
+
+namespace grosr::run {
+
+/// What the host waits for; pinned memory, a half line each. `done` is written last: the
+/// generation.
+inline constexpr std::uint32_t root_value_bytes = 48;
+struct alignas(64) root {
+  std::uint32_t done;
+  std::int32_t status;
+  std::uint32_t reserved[2];
+  unsigned char value[root_value_bytes];
+};
+static_assert(sizeof(root) == 64);
+
+}  // namespace grosr::run

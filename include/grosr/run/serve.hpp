@@ -1,0 +1,251 @@
+// How the scheduler serves channels: the tasks that run a graph's functions, what producers do when
+// they made a lot full, and what workers do with lots that are not.
+#pragma once
+
+#include "grosr/run/channel.hpp"
+#include "grosr/run/spawn.hpp"
+
+namespace grosr::run {
+
+/// A function of a graph, and what it serves. Device memory.
+template <class Node>
+struct node_state {
+  Node function;
+  queue::channel_ref<typename Node::element> input;
+};
+
+template <class Node, class Context>
+GROSR_DEVICE int call_node(const Node& f, const typename Node::element& e, Context& c) {
+  if constexpr (!requires { f(e, c); }) {
+    static_assert(always_false<Node>,
+                  "grosr: a function of a graph needs GROSR_DEVICE void (or int) "
+                  "operator()(const element&, auto& context) const");
+    return 0;
+  } else if constexpr (std::is_void_v<decltype(f(e, c))>) {
+    simt::call(f, e, c);
+    return 0;
+  } else {
+    static_assert(std::is_same_v<decltype(f(e, c)), int>,
+                  "grosr: a function of a graph returns void, or int: 0 or a negative errno");
+    return simt::call(f, e, c);
+  }
+}
+
+/// The task that serves one element: of the host, or one that found no room.
+template <class Node>
+struct serve_one {
+  using node = Node;
+  static constexpr grosr::width width = width_of<Node>();
+  const node_state<Node>* self;
+  typename Node::element value;
+
+  GROSR_DEVICE int operator()(auto& context) const {
+    const Node f = self->function;
+    return call_node(f, value, context);
+  }
+};
+
+/// The task that serves a lot of a channel: whichever is next. Elements are copied, and their
+/// places are free, before the function runs.
+template <class Node>
+struct serve {
+  using node = Node;
+  using element = typename Node::element;
+  static constexpr grosr::width width =
+      width_of<Node>() == grosr::width::block ? grosr::width::block : grosr::width::warp;
+  const node_state<Node>* self;
+
+  GROSR_DEVICE void operator()(auto& context) const {
+    if constexpr (width_of<Node>() == grosr::width::lane)
+      by_lanes(context);
+    else
+      together(context);
+  }
+
+ private:
+  GROSR_DEVICE void by_lanes(auto& context) const {
+    using context_type = std::remove_cvref_t<decltype(context)>;
+    const auto channel = self->input;
+    const Node f = self->function;
+    const unsigned lane = simt::lane_id();
+    std::uint64_t first = lane == 0 ? channel.deq() : 0;
+    first = simt::shuffle(simt::full_mask, first, 0);
+    const std::uint32_t place =
+        lane < channel.state().lot ? channel.take(first + lane) : queue::padding;
+    const std::uint32_t some = simt::ballot(simt::full_mask, place != queue::padding);
+    if (place == queue::padding) return;
+    context_type c(context.spawner(), grosr::width::lane,
+                   static_cast<std::uint32_t>(context.level()), 0);
+    const element e = channel.load(place);
+    channel.tfree(some, place);
+    const int status = call_node(f, e, c);
+    if (status != 0) context.spawner().note_failure(serve_one<Node>{self, e}, status);
+  }
+
+  GROSR_DEVICE void together(auto& context) const {
+    const auto channel = self->input;
+    const Node f = self->function;
+    const std::uint32_t lot = channel.state().lot;
+    const std::uint64_t first = to_all(context, [&] { return channel.deq(); });
+    GROSR_NO_UNROLL
+    for (std::uint32_t i = 0; i < lot; ++i) {
+      const auto place = static_cast<std::uint32_t>(
+          to_all(context, [&]() -> std::uint64_t { return channel.take(first + i); }));
+      if (place == queue::padding) continue;
+      const element e = channel.load(place);
+      context.sync();
+      if (context.rank() == 0) channel.tfree(1u << simt::lane_id(), place);
+      const int status = call_node(f, e, context);
+      if (status != 0 && context.rank() == 0)
+        context.spawner().note_failure(serve_one<Node>{self, e}, status);
+      context.sync();
+    }
+  }
+
+  /// What rank 0 finds, for all that run this together.
+  template <class Find>
+  GROSR_DEVICE static std::uint64_t to_all(auto& context, Find&& find) {
+    if constexpr (width == grosr::width::warp) {
+      std::uint64_t v = 0;
+      if (simt::lane_id() == 0) v = find();
+      simt::sync_warp();  // and what it acquired
+      return simt::shuffle(simt::full_mask, v, 0);
+    } else {
+      std::uint64_t& word = context.spawner().memory().served;
+      if (context.rank() == 0) word = find();
+      context.sync();
+      const std::uint64_t v = word;
+      context.sync();
+      return v;
+    }
+  }
+};
+
+template <class T>
+inline constexpr bool is_serve = false;
+template <class N>
+inline constexpr bool is_serve<serve<N>> = true;
+
+/// What producers and workers do.
+template <class Spawner>
+struct channels {
+  using shared = typename Spawner::shared;
+  using types = typename Spawner::types;
+
+  /// Lanes of `mask` together: n elements from a ticket on are written.
+  template <class Context>
+  GROSR_DEVICE static void ready(Context& c, const queue::channel_base& channel, std::uint32_t mask,
+                                 std::uint64_t ticket, std::uint32_t n) {
+    const std::uint32_t lots = channel.enq(mask, ticket, n);
+    c.spawner().note_pushed();
+    if (lots != 0)
+      send(&c.spawner().memory(), &channel.state(), lots, static_cast<std::uint32_t>(c.level()));
+  }
+
+  /// Whether a channel is one of this graph's. If not, wait() says how many elements were for
+  /// others.
+  template <class Context>
+  GROSR_DEVICE static bool owns(Context& c, const queue::channel_state* s, std::uint32_t n) {
+    const view& v = c.spawner().get_view();
+    if (s >= v.channels && s < v.channels + v.channel_count) return true;
+    simt::atomic_ref<std::uint64_t>(v.channels->foreign).fetch_add(n, simt::relaxed);
+    return false;
+  }
+
+  /// One element, for which there was no room in its channel.
+  template <class Context, class T>
+  GROSR_DEVICE static void push_alone(Context& c, queue::channel_ref<T> channel, const T& value) {
+    simt::atomic_ref<std::uint64_t>(channel.state().refused).fetch_add(1, simt::relaxed);
+    if (!push_alone_typed(c, channel, value, types{}))
+      simt::atomic_ref<std::uint64_t>(channel.state().lost).fetch_add(1, simt::relaxed);
+  }
+
+  /// Lanes that are together: a task for each of so many lots of a channel. There is no room: they
+  /// are owed.
+  GROSR_DEVICE GROSR_NOINLINE static void send(shared* block, queue::channel_state* s,
+                                               std::uint32_t lots, std::uint32_t level) {
+    send_typed(block, s, lots, level, types{});
+  }
+
+  /// Whole warp, active: sees to it that what lies in lots that are not full is served; with `all`,
+  /// at once, else if it waits for too long. Whether there was some.
+  GROSR_DEVICE GROSR_NOINLINE static bool collect(shared* block, bool all) {
+    Spawner self(simt::in_block_shared(block));
+    const view& v = self.get_view();
+    constexpr auto level = static_cast<std::uint32_t>(priority::normal);
+    bool found = false;
+    GROSR_NO_UNROLL
+    for (std::uint32_t i = 0; i < v.channel_count; i += simt::warp_size) {
+      const std::uint32_t k = i + simt::lane_id();
+      bool wants = false;
+      if (k < v.channel_count) {
+        const queue::channel_base channel(v.channels + k);
+        const std::uint32_t owed = channel.take_owed();
+        if (owed != 0) send(block, &channel.state(), owed, level);
+        wants = owed != 0 || (channel.collected() != 0 && (all || channel.overdue()));
+      }
+      std::uint32_t some = simt::ballot(simt::full_mask, wants);
+      found = found || some != 0;
+      GROSR_NO_UNROLL
+      for (; some != 0; some &= some - 1) {
+        const queue::channel_base channel(v.channels + i + simt::lowest_bit(some));
+        if (channel.pad(simt::full_mask) && simt::lane_id() == 0)
+          send(block, &channel.state(), 1, level);
+        simt::sync_warp();
+      }
+    }
+    return found;
+  }
+
+  /// One lane: whether collect(false) would find some.
+  GROSR_DEVICE GROSR_NOINLINE static bool overdue(shared* block) {
+    const view& v = simt::in_block_shared(block).get_view();
+    bool some = false;
+    GROSR_NO_UNROLL
+    for (std::uint32_t k = 0; k < v.channel_count && !some; ++k) {
+      const queue::channel_base channel(v.channels + k);
+      some = channel.collected() != 0 && channel.overdue();
+    }
+    return some;
+  }
+
+ private:
+  template <class Context, class T, class... Records>
+  GROSR_DEVICE static bool push_alone_typed(Context& c, queue::channel_ref<T> channel,
+                                            const T& value, type_list<Records...>) {
+    return (push_alone_to<Records>(c, channel, value) || ...);
+  }
+  template <class Record, class Context, class T>
+  GROSR_DEVICE static bool push_alone_to(Context& c, queue::channel_ref<T> channel,
+                                         const T& value) {
+    if constexpr (is_serve<Record>)
+      if constexpr (std::is_same_v<typename Record::node::element, T>)
+        if (channel.state().kind == types::template index_of<Record>())
+          return c.spawner().spawn(
+              serve_one<typename Record::node>{
+                  static_cast<const node_state<typename Record::node>*>(channel.state().server),
+                  value},
+              static_cast<std::uint32_t>(c.level()), c.depth());
+    return false;
+  }
+
+  template <class... Records>
+  GROSR_DEVICE static void send_typed(shared* block, queue::channel_state* s, std::uint32_t lots,
+                                      std::uint32_t level, type_list<Records...>) {
+    (send_to<Records>(block, s, lots, level), ...);
+  }
+  template <class Record>
+  GROSR_DEVICE static void send_to(shared* block, queue::channel_state* s, std::uint32_t lots,
+                                   std::uint32_t level) {
+    if constexpr (is_serve<Record>)
+      if (s->kind == types::template index_of<Record>()) {
+        const Record task{static_cast<const node_state<typename Record::node>*>(s->server)};
+        for (; lots != 0; --lots)
+          if (!Spawner::spawn_if_room(block, task, level)) break;
+        // Whoever made them full, or fills one up, looks again before it rests.
+        if (lots != 0) queue::channel_base(s).owe(lots);
+      }
+  }
+};
+
+}  // namespace grosr::run

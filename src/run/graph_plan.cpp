@@ -1,0 +1,183 @@
+// Channels and functions of graphs, and what is told of them.
+#include "grosr/run/graph_plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace grosr::run {
+
+graph_plan::graph_plan(device d) : device_(d), states_(d, simt::space::device, most_channels) {}
+
+const graph_plan::entry& graph_plan::at(const queue::channel_state* c) const {
+  const auto i = static_cast<std::size_t>(c - states_.data());
+  if (c == nullptr || i >= channels_.size())
+    throw error(errc::misuse, "graph: this channel is not one of its own: make it with channel()");
+  return channels_[i];
+}
+
+std::string graph_plan::name_of(std::uint32_t i) const {
+  const std::string& name = channels_[i].options.name;
+  return name.empty() ? "channel " + std::to_string(i) : name;
+}
+
+void graph_plan::check_open(const char* what) const {
+  if (closed_)
+    throw error(errc::misuse, std::string("graph: ") + what +
+                                  " after it began to run; build it first, then push or execute");
+}
+
+queue::channel_state* graph_plan::add_channel(const channel_options& o,
+                                              std::uint32_t element_bytes) {
+  check_open("a channel was added");
+  if (channels_.size() == most_channels)
+    throw error(errc::invalid_option,
+                "graph: more than " + std::to_string(most_channels) + " channels were asked for");
+  queue::channel_state* state = states_.data() + channels_.size();
+  queue::channel_memory memory(device_, o, element_bytes, state);
+  entry& e = channels_.emplace_back();
+  e.options = o;
+  e.element_bytes = element_bytes;
+  e.memory = std::move(memory);
+  return state;
+}
+
+void graph_plan::connect(const queue::channel_state* input, const void* state, std::size_t bytes,
+                         std::size_t function_bytes, std::uint32_t kind, std::uint32_t default_lot,
+                         const std::string& name, bool on_host) {
+  check_open("a function was connected");
+  entry& e = const_cast<entry&>(at(input));
+  const auto number = static_cast<std::uint32_t>(input - states_.data());
+  if (e.connected)
+    throw error(errc::invalid_option, "graph: '" + name_of(number) + "' has a function already, " +
+                                          e.function +
+                                          "; a channel has one, to which any number "
+                                          "of functions may push");
+  e.server = simt::buffer<unsigned char>(device_, simt::space::device, bytes);
+  const auto* from = static_cast<const unsigned char*>(state);
+  e.server.copy_from({from, bytes});
+  e.memory.serve(e.server.data(), kind, e.options.lot == 0 ? default_lot : e.options.lot);
+  e.kind = kind;
+  e.function = name;
+  e.on_host = on_host;
+  e.connected = true;
+  // A function's channels are members of it: pointers into states_, which nothing else holds.
+  for (std::size_t i = 0; i + sizeof(void*) <= function_bytes; i += sizeof(void*)) {
+    std::uintptr_t word = 0;
+    std::memcpy(&word, from + i, sizeof word);
+    for (std::uint32_t k = 0; k < most_channels; ++k)
+      if (word == reinterpret_cast<std::uintptr_t>(states_.data() + k)) e.targets.push_back(k);
+  }
+}
+
+void graph_plan::close() {
+  if (closed_) return;
+  for (std::uint32_t i = 0; i < channels_.size(); ++i)
+    if (!channels_[i].connected)
+      throw error(errc::invalid_option,
+                  "graph: '" + name_of(i) +
+                      "' has no function: what is pushed there would never be served; connect one");
+  if (channels_.empty())
+    throw error(errc::invalid_option, "graph: it has no channels: make some, and connect them");
+  closed_ = true;
+}
+
+std::uint32_t graph_plan::count_from_host(const queue::channel_state* c, std::size_t n) {
+  entry& e = const_cast<entry&>(at(c));
+  e.from_host += n;
+  return e.kind;
+}
+
+void graph_plan::throw_if_lost() {
+  std::vector<queue::channel_state> all(channels_.size());
+  states_.copy_to(all);
+  std::uint64_t lost = 0;
+  for (const queue::channel_state& s : all) lost += s.lost;
+  std::lock_guard lock(told_lock_);
+  const std::uint64_t foreign = all[0].foreign - foreign_told_;
+  lost -= lost_told_;
+  lost_told_ += lost;
+  foreign_told_ += foreign;
+  if (lost != 0)
+    throw error(
+        errc::out_of_memory,
+        "graph: " + std::to_string(lost) +
+            " elements found their channel full and no task memory in 200 ms, and were not "
+            "served; give channels more capacity, or the runtime more memory (memory_limit, "
+            "overflow_limit)");
+  if (foreign != 0)
+    throw error(errc::misuse,
+                "graph: " + std::to_string(foreign) +
+                    " elements were pushed into channels that are not of this graph, and were not "
+                    "served; give its functions channels that its channel() made");
+}
+
+std::vector<channel_stats> graph_plan::stats() const {
+  std::vector<channel_stats> all;
+  for (std::uint32_t i = 0; i < channels_.size(); ++i) {
+    const entry& e = channels_[i];
+    const queue::channel_state s = e.memory.look();
+    channel_stats c;
+    c.name = name_of(i);
+    c.function = e.function;
+    c.from_host = e.from_host;
+    c.pushed = s.ready - std::min(s.ready, s.padded);  // read while it changes
+    c.refused = s.refused;
+    c.lots = s.head / s.lot;
+    c.padded = s.padded;
+    c.waiting = s.ready > s.head ? s.ready - s.head : 0;
+    c.capacity = s.capacity;
+    c.lot = s.lot;
+    c.bytes = queue::channel_memory::bytes(s.capacity, e.element_bytes) + sizeof s;
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
+std::string graph_plan::to_dot() const {
+  auto quoted = [](const std::string& s) {
+    std::string q = "\"";
+    for (char c : s) {
+      if (c == '"' || c == '\\') q += '\\';
+      q += c;
+    }
+    return q + "\"";
+  };
+  std::string dot = "digraph grosr {\n  rankdir=LR;\n";
+  const auto counts = stats();
+  for (std::uint32_t i = 0; i < channels_.size(); ++i) {
+    const entry& e = channels_[i];
+    const std::string n = std::to_string(i);
+    dot += "  c" + n + " [shape=ellipse, label=" +
+           quoted(counts[i].name + ": " + std::to_string(counts[i].pushed + counts[i].from_host)) +
+           "];\n";
+    if (!e.connected) continue;
+    dot += "  f" + n + " [shape=box" + (e.on_host ? ", style=dashed" : "") +
+           ", label=" + quoted(e.function) + "];\n  c" + n + " -> f" + n + ";\n";
+    for (const std::uint32_t to : e.targets)
+      dot += "  f" + n + " -> c" + std::to_string(to) + ";\n";
+  }
+  return dot + "}\n";
+}
+
+error graph_plan::still_runs(const std::vector<channel_stats>& before,
+                             std::chrono::milliseconds limit) const {
+  const auto now = stats();
+  std::size_t most = 0;
+  auto grown = [&](std::size_t i) {
+    return now[i].pushed + now[i].refused - before[i].pushed - before[i].refused;
+  };
+  for (std::size_t i = 1; i < now.size(); ++i)
+    if (grown(i) > grown(most)) most = i;
+  std::string pushers;
+  for (const entry& e : channels_)
+    for (const std::uint32_t to : e.targets)
+      if (to == most) pushers += (pushers.empty() ? "" : ", ") + e.function;
+  return error(
+      errc::watchdog,
+      "graph: it still runs after " + std::to_string(limit.count()) + " ms. Most went into '" +
+          now[most].name + "': " + std::to_string(grown(most)) + " elements meanwhile, " +
+          std::to_string(now[most].waiting) + " wait there now; what pushes there: " +
+          (pushers.empty() ? "the host" : pushers) + ". Does each of its elements lead to fewer?");
+}
+
+}  // namespace grosr::run

@@ -1,0 +1,62 @@
+// What a long task started begins before its end when it offers it; it sees that others wait.
+#include <cerrno>
+
+#include "run/tasks.hpp"
+
+namespace grosr::testing {
+namespace {
+
+struct short_one {
+  std::uint32_t* ended;
+  GROSR_DEVICE void operator()(auto&) const {
+    simt::atomic_ref<std::uint32_t>(*ended).fetch_add(1, simt::relaxed);
+  }
+};
+
+constexpr std::uint32_t short_ones = 3;  // fewer than a batch
+
+template <width W>
+struct long_one {
+  static constexpr grosr::width width = W;
+  std::uint32_t* ended;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.rank() != 0) return 0;
+    const std::uint64_t deadline = context.clock_ns() + 5'000'000'000;
+    if (simt::wait_until([&] { return context.others_wait(); }, deadline, nullptr,
+                         "idle workers") != simt::wait_result::ready)
+      return -EAGAIN;
+    for (std::uint32_t i = 0; i < short_ones; ++i) context.spawn(short_one{ended});
+    context.offer();
+    const auto done = [&] {
+      return simt::atomic_ref<std::uint32_t>(*ended).load(simt::relaxed) == short_ones;
+    };
+    return simt::wait_until(done, deadline, nullptr, "what was offered") == simt::wait_result::ready
+               ? 0
+               : -ETIMEDOUT;
+  }
+};
+
+GROSR_RUNTIME_SUITE(offer);
+
+template <width W>
+void offers(device d, std::uint32_t* ended) {
+  runtime_options o;
+  o.memory_limit = std::size_t{16} << 20;
+  o.sms = 2;
+  runtime<long_one<W>, short_one> rt(d, o);
+  auto t = rt.submit(long_one<W>{ended});
+  t.wait();
+  EXPECT_FALSE(t.failed());
+  for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
+}
+
+TEST_P(offer, of_a_warp_task_is_taken_before_it_ends) {
+  offers<width::warp>(where(), keep<std::uint32_t>(1).data());
+}
+
+TEST_P(offer, of_a_block_task_is_taken_before_it_ends) {
+  offers<width::block>(where(), keep<std::uint32_t>(1).data());
+}
+
+}  // namespace
+}  // namespace grosr::testing
