@@ -13,11 +13,12 @@ import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "spawn", "priority",
-         "pair-of-programs", "soak"]
+         "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels"]
 RESULTS = pathlib.Path("bench/results")
 PAGES = {"README.md": ("h100-2026-11-21", lambda bench: not bench.startswith("exp-d")),
          "docs/memory.md": ("h100-2026-11-21", lambda bench: bench.startswith("exp-d")),
-         "docs/system-calls.md": ("h200-2026-11-22", lambda bench: bench.startswith("syscalls"))}
+         "docs/system-calls.md": ("h200-2026-11-22", lambda bench: bench.startswith("syscalls")),
+         "docs/fork-join.md": ("h200-2026-11-22", lambda bench: bench == "forkjoin")}
 
 
 # What a key names, where its unit does not say it.

@@ -7,6 +7,8 @@ const std::vector<tour_part>& tour_parts() {
       {"words", "counts the words of every text file: a task a file starts a task a chunk",
        tour_words},
       {"spawn", "a binary tree of tasks that start tasks", tour_spawn},
+      {"fork-join", "recursion: tasks that wait for what the tasks they start have found",
+       tour_join},
       {"memory", "blocks of mixed sizes that device code gets and frees", tour_memory},
       {"calls", "system calls that device code makes: a file read and checked, lines printed",
        tour_calls},
