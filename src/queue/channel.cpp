@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t least_group = 32, most_group = 1u << 14, groups = 16;
 constexpr std::uint32_t least_capacity = 2 * least_group, most_capacity = 1u << 25;
+constexpr std::uint32_t most_lot = 1024;
 constexpr std::uint32_t laps = 4;  // cells by place: docs/channels.md, "Why nobody waits for long"
 
 std::string called(const channel_options& o) {
@@ -24,9 +25,12 @@ void check(const channel_options& o) {
                     std::to_string(least_capacity) +
                     ", so that a warp can always reserve a place for each lane, to " +
                     std::to_string(most_capacity));
-  if (o.lot != 0 && (!std::has_single_bit(o.lot) || o.lot > 32))
-    throw error(errc::invalid_option, called(o) + ": a lot of " + std::to_string(o.lot) +
-                                          " was asked for; it must be a power of two from 1 to 32");
+  if (o.lot != 0 && (!std::has_single_bit(o.lot) || o.lot > std::min(most_lot, o.capacity)))
+    throw error(errc::invalid_option,
+                called(o) + ": a lot of " + std::to_string(o.lot) +
+                    " was asked for; it must be a power of two from 1 to " +
+                    std::to_string(std::min(most_lot, o.capacity)) +
+                    ", and one of its function's takes no more than that says: 32, or its `lot`");
   if (o.patience_us > 1'000'000)
     throw error(errc::invalid_option, called(o) + ": a patience of " +
                                           std::to_string(o.patience_us) +

@@ -15,6 +15,17 @@ const graph_plan::entry& graph_plan::at(const queue::channel_state* c) const {
   return channels_[i];
 }
 
+std::uint32_t graph_plan::number_of(const queue::channel_state* c) const {
+  (void)at(c);
+  return static_cast<std::uint32_t>(c - states_.data());
+}
+
+std::vector<queue::channel_state> graph_plan::snapshot() const {
+  std::vector<queue::channel_state> all(channels_.size());
+  if (!all.empty()) states_.copy_to(all);
+  return all;
+}
+
 std::string graph_plan::name_of(std::uint32_t i) const {
   const std::string& name = channels_[i].options.name;
   return name.empty() ? "channel " + std::to_string(i) : name;
@@ -41,32 +52,55 @@ queue::channel_state* graph_plan::add_channel(const channel_options& o,
   return state;
 }
 
-void graph_plan::connect(const queue::channel_state* input, const void* state, std::size_t bytes,
-                         std::size_t function_bytes, std::uint32_t kind, std::uint32_t default_lot,
-                         const std::string& name, bool on_host) {
+void graph_plan::connect(const queue::channel_state* input, const function& f) {
   check_open("a function was connected");
-  entry& e = const_cast<entry&>(at(input));
-  const auto number = static_cast<std::uint32_t>(input - states_.data());
+  const std::uint32_t number = number_of(input);
+  entry& e = channels_[number];
+  if (e.options.lot > f.most_lot)
+    throw error(errc::invalid_option, "graph: '" + name_of(number) + "' has lots of " +
+                                          std::to_string(e.options.lot) + ", and " + f.name +
+                                          " takes at most " + std::to_string(f.most_lot) +
+                                          " elements at a time; give it smaller ones");
   if (e.connected)
     throw error(errc::invalid_option, "graph: '" + name_of(number) + "' has a function already, " +
                                           e.function +
                                           "; a channel has one, to which any number "
                                           "of functions may push");
-  e.server = simt::buffer<unsigned char>(device_, simt::space::device, bytes);
-  const auto* from = static_cast<const unsigned char*>(state);
-  e.server.copy_from({from, bytes});
-  e.memory.serve(e.server.data(), kind, e.options.lot == 0 ? default_lot : e.options.lot);
-  e.kind = kind;
-  e.function = name;
-  e.on_host = on_host;
+  e.server = simt::buffer<unsigned char>(device_, simt::space::device, f.bytes);
+  const auto* from = static_cast<const unsigned char*>(f.state);
+  e.server.copy_from({from, f.bytes});
+  e.memory.serve(e.server.data(), f.kind,
+                 e.options.lot == 0 ? std::min(f.usual_lot, e.options.capacity) : e.options.lot);
+  e.kind = f.kind;
+  e.function = f.name;
+  e.on_host = f.on_host;
   e.connected = true;
-  // A function's channels are members of it: pointers into states_, which nothing else holds.
-  for (std::size_t i = 0; i + sizeof(void*) <= function_bytes; i += sizeof(void*)) {
+  // A function's channels and routers are members of it: pointers into states_ and to the routers'
+  // memory, which nothing else holds. Only who serves a router's channel pushes for it.
+  for (std::size_t i = 0; i + sizeof(void*) <= f.function_bytes; i += sizeof(void*)) {
     std::uintptr_t word = 0;
     std::memcpy(&word, from + i, sizeof word);
     for (std::uint32_t k = 0; k < most_channels; ++k)
       if (word == reinterpret_cast<std::uintptr_t>(states_.data() + k)) e.targets.push_back(k);
+    for (const router& r : routers_)
+      if (word == reinterpret_cast<std::uintptr_t>(r.targets.data()) &&
+          (r.via == nullptr || r.via == input))
+        e.targets.insert(e.targets.end(), r.numbers.begin(), r.numbers.end());
   }
+}
+
+const void* graph_plan::add_router(const std::vector<const queue::channel_state*>& targets,
+                                   const queue::channel_state* via) {
+  check_open("a router was added");
+  if (targets.empty())
+    throw error(errc::invalid_option, "graph: a router without channels was asked for");
+  router r;
+  r.via = via;
+  for (const queue::channel_state* t : targets) r.numbers.push_back(number_of(t));
+  const std::size_t bytes = targets.size() * sizeof(void*);
+  r.targets = simt::buffer<unsigned char>(device_, simt::space::device, bytes);
+  r.targets.copy_from({reinterpret_cast<const unsigned char*>(targets.data()), bytes});
+  return routers_.emplace_back(std::move(r)).targets.data();
 }
 
 void graph_plan::close() {
@@ -88,8 +122,7 @@ std::uint32_t graph_plan::count_from_host(const queue::channel_state* c, std::si
 }
 
 void graph_plan::throw_if_lost() {
-  std::vector<queue::channel_state> all(channels_.size());
-  states_.copy_to(all);
+  const std::vector<queue::channel_state> all = snapshot();
   std::uint64_t lost = 0;
   for (const queue::channel_state& s : all) lost += s.lost;
   std::lock_guard lock(told_lock_);
@@ -107,15 +140,17 @@ void graph_plan::throw_if_lost() {
   if (foreign != 0)
     throw error(errc::misuse,
                 "graph: " + std::to_string(foreign) +
-                    " elements were pushed into channels that are not of this graph, and were not "
-                    "served; give its functions channels that its channel() made");
+                    " elements were pushed into channels that are not of this graph, or for "
+                    "channels that a router does not have, and were not served; give its functions "
+                    "channels that its channel() made, and routers numbers below their size()");
 }
 
 std::vector<channel_stats> graph_plan::stats() const {
   std::vector<channel_stats> all;
+  const std::vector<queue::channel_state> states = snapshot();
   for (std::uint32_t i = 0; i < channels_.size(); ++i) {
     const entry& e = channels_[i];
-    const queue::channel_state s = e.memory.look();
+    const queue::channel_state& s = states[i];
     channel_stats c;
     c.name = name_of(i);
     c.function = e.function;

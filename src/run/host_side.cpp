@@ -1,5 +1,5 @@
 // The thread that runs a graph's functions of the host.
-#include "grosr/run/graph_plan.hpp"
+#include "grosr/run/host_side.hpp"
 
 #include <utility>
 

@@ -62,7 +62,7 @@ struct fib_node {
       if (auto two = next.reserve(context, 2)) {
         two[0] = n - 1;
         two.write(1, n - 2);
-        next.ready(context, two);
+        two.ready(context);
         return;
       }
     }

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 #include <string>
 #include <vector>
-#include "grosr/run/runtime.hpp"
+#include "grosr/grosr.hpp"
 struct good {
   std::uint32_t* x;
   void operator()(auto&) const { *x = 1; }
@@ -71,6 +71,43 @@ CASES = [
      "struct s { int i; void operator()(auto& c) const { c.spawn(other{}); } };",
      "grosr::runtime<s> r;",
      "grosr: this task type is not among the runtime's: add it to runtime<...>"),
+]
+
+
+CASES += [
+    ("a task with a result and 56 bytes",
+     "struct big { using result = char; char c[56]; void operator()(auto& x) const { x.give('a'); } };",
+     "grosr::runtime<big> r; r.fork(big{}).get();", None),
+    ("a task with a result and 57 bytes",
+     "struct big { using result = int; char c[57]; void operator()(auto& x) const { x.give(1); } };",
+     "grosr::runtime<big> r;",
+     "grosr: a task that brings a result has at most 56 bytes, 48 if it is aligned to 16"),
+    ("a result of 49 bytes",
+     "struct s { struct result { char c[49]; }; int i; void operator()(auto& x) const { x.give(result{}); } };",
+     "grosr::runtime<s> r;",
+     "grosr: a result is trivially copyable and has at most 48 bytes"),
+    ("a result that is a string",
+     "struct s { using result = std::string; int i; void operator()(auto& x) const { x.give(result{}); } };",
+     "grosr::runtime<s> r;",
+     "grosr: a result is trivially copyable and has at most 48 bytes"),
+    ("a continuation that brings another result",
+     "struct u { using result = int; int i; void operator()(auto& x) const { x.give(1); } };"
+     "struct s { using result = long; int i; void operator()(auto& x) const { x.join(u{}); } };",
+     "grosr::runtime<s, u> r;", "grosr: a continuation brings the result of the task that joins"),
+    ("a graph", "struct node { using element = int; grosr::channel<int> to;"
+     " void operator()(const int& e, auto& c) const { to.push(c, e); } };",
+     "grosr::graph<node> g; auto c = g.channel<int>(); g.connect(c, node{c}); g.push(c, 1);", None),
+    ("a graph of 9 functions", "template <int N> struct node { using element = int;"
+     " void operator()(const int&, auto&) const {} };",
+     "grosr::graph<%s> g;" % ", ".join("node<%d>" % i for i in range(9)),
+     "grosr: a graph has at most 8 functions"),
+    ("an element of 57 bytes", "struct big { char c[57]; }; struct node { using element = big;"
+     " void operator()(const big&, auto&) const {} };", "grosr::graph<node> g;",
+     "grosr: an element of a graph has at most 56 bytes"),
+    ("a function that is not the graph's", "template <int N> struct node { using element = int;"
+     " void operator()(const int&, auto&) const {} };",
+     "grosr::graph<node<1>> g; g.connect(g.channel<int>(), node<2>{});",
+     "grosr: this function is not among the graph's: add it to graph<...>"),
 ]
 
 

@@ -34,8 +34,9 @@ enum class layout : std::uint8_t { rows, columns };
 /// What a channel is asked to be.
 struct channel_options {
   std::uint32_t capacity = 4096;  ///< elements; a power of two, 64 to 2^25
-  /// Elements that make it worth serving, which one warp gets then: a power of two, 1 to 32. 0: 32
-  /// for a function of one lane, 1 for wider ones.
+  /// Elements that make it worth serving, which are handed over together then: a power of two, 1 to
+  /// 32, or to what a function that takes lots says. 0: 32 for a function of one lane, 1 for wider
+  /// ones, as many as it takes for one that takes lots.
   std::uint32_t lot = 0;
   /// Elements that wait for so long are served, however few they are; 0: at once when a worker has
   /// nothing else to do, and not before.
@@ -92,20 +93,21 @@ class channel_base {
   GROSR_DEVICE std::uint64_t talloc(std::uint32_t mask, std::uint32_t n) const {
     std::uint32_t before = 0, all = 0;
     sum(mask, n, before, all);
-    const unsigned leader = simt::lowest_bit(mask);
-    std::uint64_t first = no_ticket;
-    if (simt::lane_id() == leader) {
-      simt::atomic_ref<std::uint32_t> room(s_->room);
-      // A1: pairs with R1 in free_from(). It decides whether a place is overwritten.
-      const auto had = static_cast<std::int32_t>(room.fetch_sub(all, simt::in_turn()));
-      if (had >= static_cast<std::int32_t>(all))
-        first = simt::atomic_ref<std::uint64_t>(s_->tail).fetch_add(all, simt::in_turn());
-      else
-        room.fetch_add(all, simt::relaxed);
-    }
-    first = simt::shuffle(mask, first, leader);
-    simt::sync_warp(mask);  // A1 holds for all
-    return first == no_ticket ? no_ticket : first + before;
+    return claim_together(mask, before, all);
+  }
+  /// The same for one place each.
+  GROSR_DEVICE std::uint64_t talloc(std::uint32_t mask) const {
+    return claim_together(mask, simt::rank_in(mask, simt::lane_id()), simt::popcount(mask));
+  }
+  /// One lane, for any number of places: the first one's ticket, or no_ticket.
+  GROSR_DEVICE std::uint64_t claim(std::uint32_t n) const {
+    simt::atomic_ref<std::uint32_t> room(s_->room);
+    // A1: pairs with R1 in free_from(). It decides whether a place is overwritten.
+    const auto had = static_cast<std::int32_t>(room.fetch_sub(n, simt::in_turn()));
+    if (had >= static_cast<std::int32_t>(n))
+      return simt::atomic_ref<std::uint64_t>(s_->tail).fetch_add(n, simt::in_turn());
+    room.fetch_add(n, simt::relaxed);
+    return no_ticket;
   }
 
   /// The place of a ticket.
@@ -118,20 +120,43 @@ class channel_base {
   GROSR_DEVICE std::uint32_t enq(std::uint32_t mask, std::uint64_t first, std::uint32_t n) const {
     std::uint32_t before = 0, all = 0;
     sum(mask, n, before, all);
-    const unsigned leader = simt::lowest_bit(mask);
+    const std::uint64_t entry = announce_together(mask, before, all);
+    for (std::uint32_t i = 0; i < n; ++i) put(entry + i, place_of(first + i));
+    return lots_in(entry, n);
+  }
+  /// The same for one element each.
+  GROSR_DEVICE std::uint32_t enq(std::uint32_t mask, std::uint64_t ticket) const {
+    const std::uint64_t entry =
+        announce_together(mask, simt::rank_in(mask, simt::lane_id()), simt::popcount(mask));
+    put(entry, place_of(ticket));
+    return lots_in(entry, 1);
+  }
+  /// One lane: n more entries: the first one's number. They are to be put() soon, each by who wrote
+  /// the element and then fenced (release).
+  GROSR_DEVICE std::uint64_t announce(std::uint32_t n) const {
     const std::uint32_t part = s_->lot - 1;  // of an entry's number, where in a lot it is
-    std::uint64_t at = 0;
-    simt::fence(simt::release);  // R2: the elements; pairs with A2 in take()
-    if (simt::lane_id() == leader) {
-      at = simt::atomic_ref<std::uint64_t>(s_->ready).fetch_add(all, simt::relaxed);
-      // Whoever begins a lot says when.
-      const std::uint32_t had = static_cast<std::uint32_t>(at) & part;
-      if (((had + all) & part) != 0 && (had == 0 || had + all > part))
-        simt::atomic_ref<std::uint64_t>(s_->begun).store(simt::clock_ns(), simt::relaxed);
-    }
-    at = simt::shuffle(mask, at, leader) + before;
-    for (std::uint32_t i = 0; i < n; ++i) put(at + i, place_of(first + i));
-    return ((static_cast<std::uint32_t>(at) & part) + n) >> simt::popcount(part);
+    const std::uint64_t entry =
+        simt::atomic_ref<std::uint64_t>(s_->ready).fetch_add(n, simt::relaxed);
+    // Whoever begins a lot says when.
+    const std::uint32_t had = static_cast<std::uint32_t>(entry) & part;
+    if (((had + n) & part) != 0 && (had == 0 || had + n > part))
+      simt::atomic_ref<std::uint64_t>(s_->begun).store(simt::clock_ns(), simt::relaxed);
+    return entry;
+  }
+  /// One lane: says where the element of an entry lies, or padding.
+  GROSR_DEVICE void put(std::uint64_t entry, std::uint32_t place) const {
+    simt::atomic_ref<std::uint32_t> cell(s_->cells[entry & s_->cell_mask]);
+    // Who takes what was there a lap ago is between two of its steps, or waits for one who is.
+    const std::uint32_t mine = lap_of(entry);
+    simt::wait_until([&] { return cell.load(simt::relaxed) == mine; }, simt::forever, nullptr,
+                     "the last reader of a channel's entry");
+    cell.store(mine | written | place, simt::relaxed);
+  }
+  /// How many lots n entries from `entry` on make full: who announced them sees to it that a
+  /// consumer comes for each.
+  GROSR_DEVICE std::uint32_t lots_in(std::uint64_t entry, std::uint32_t n) const {
+    const std::uint32_t part = s_->lot - 1;
+    return ((static_cast<std::uint32_t>(entry) & part) + n) >> simt::popcount(part);
   }
 
   /// One lane, on behalf of a full lot that nobody has come for yet: its first entry.
@@ -228,13 +253,20 @@ class channel_base {
     }
   }
 
-  GROSR_DEVICE void put(std::uint64_t entry, std::uint32_t place) const {
-    simt::atomic_ref<std::uint32_t> cell(s_->cells[entry & s_->cell_mask]);
-    // Who takes what was there a lap ago is between two of its steps, or waits for one who is.
-    const std::uint32_t mine = lap_of(entry);
-    simt::wait_until([&] { return cell.load(simt::relaxed) == mine; }, simt::forever, nullptr,
-                     "the last reader of a channel's entry");
-    cell.store(mine | written | place, simt::relaxed);
+  GROSR_DEVICE std::uint64_t claim_together(std::uint32_t mask, std::uint32_t before,
+                                            std::uint32_t all) const {
+    const unsigned leader = simt::lowest_bit(mask);
+    std::uint64_t first = simt::lane_id() == leader ? claim(all) : 0;
+    first = simt::shuffle(mask, first, leader);
+    simt::sync_warp(mask);  // A1 holds for all
+    return first == no_ticket ? no_ticket : first + before;
+  }
+  GROSR_DEVICE std::uint64_t announce_together(std::uint32_t mask, std::uint32_t before,
+                                               std::uint32_t all) const {
+    const unsigned leader = simt::lowest_bit(mask);
+    simt::fence(simt::release);  // R2: the elements; pairs with A2 in take()
+    const std::uint64_t entry = simt::lane_id() == leader ? announce(all) : 0;
+    return simt::shuffle(mask, entry, leader) + before;
   }
 
   /// What a cell says when the entry may be written there.

@@ -11,7 +11,8 @@ template <class Spawner>
 struct channels;
 }
 
-/// Places in a channel that are one lane's until it says that they are ready. Trivially copyable.
+/// Places in a channel that are one lane's until it says that they are ready: each has to be made
+/// ready once, for the channel is full at last otherwise. Trivially copyable.
 template <class T>
 class reservation {
  public:
@@ -20,9 +21,10 @@ class reservation {
       : channel_(channel), first_(first), count_(count) {}
 
   /// False: there was no room.
-  GROSR_DEVICE explicit operator bool() const { return first_ != queue::no_ticket; }
+  GROSR_DEVICE explicit operator bool() const { return count_ != 0; }
+  /// How many; 0 without room, and when it was made ready.
   GROSR_DEVICE std::uint32_t size() const { return count_; }
-  /// Element i, to be written in place. Of a type in rows.
+  /// Element i, below size(), to be written in place. Of a type in rows.
   GROSR_DEVICE T& operator[](std::uint32_t i) const {
     return channel_.at(channel_.place_of(first_ + i));
   }
@@ -30,7 +32,16 @@ class reservation {
   GROSR_DEVICE void write(std::uint32_t i, const T& value) const {
     channel_.store(channel_.place_of(first_ + i), value);
   }
-  GROSR_DEVICE std::uint64_t first() const { return first_; }
+  /// Its elements are written: they can be served. Nothing is left of it.
+  template <class Context>
+  GROSR_DEVICE void ready(Context& context) {
+    if (count_ == 0) return;
+    const std::uint32_t mask =
+        simt::active_mask_by(reinterpret_cast<std::uint64_t>(channel_.address()), false);
+    run::channels<typename Context::spawner_type>::ready(context, channel_.address(),
+                                                         channel_.enq(mask, first_, count_));
+    *this = {};
+  }
 
  private:
   queue::channel_ref<T> channel_;
@@ -51,36 +62,25 @@ class channel {
   /// memory as context.spawn() does, and is not lost.
   template <class Context>
   GROSR_DEVICE void push(Context& context, const T& value) const {
-    if (at<Context>::owns(context, channel_.address(), 1) && !try_push(context, value))
+    if (owned(context, 1) && !push_owned(context, value))
       at<Context>::push_alone(context, channel_, value);
   }
 
   /// The same if there is room now; false when the channel is full.
   template <class Context>
   GROSR_DEVICE bool try_push(Context& context, const T& value) const {
-    if (!at<Context>::owns(context, channel_.address(), 1)) return false;
-    const std::uint32_t mask = here();
-    const std::uint64_t ticket = channel_.talloc(mask, 1);
-    if (ticket == queue::no_ticket) return false;
-    channel_.store(channel_.place_of(ticket), value);
-    at<Context>::ready(context, channel_, mask, ticket, 1);
-    return true;
+    return owned(context, 1) && push_owned(context, value);
   }
 
   /// Places for n elements, 1 to 32, that follow each other; none when there is no room, or for
-  /// another n. Each reservation has to be made ready.
+  /// another n.
   template <class Context>
   GROSR_DEVICE reservation<T> reserve(Context& context, std::uint32_t n) const {
-    if (n == 0 || n > 32 || !at<Context>::owns(context, channel_.address(), n)) return {};
+    if (n == 0 || n > 32 || !owned(context, n)) return {};
     std::uint64_t first = channel_.talloc(here(), n);
     // All together may want more than there is.
     if (first == queue::no_ticket) first = channel_.talloc(1u << simt::lane_id(), n);
-    return {channel_, first, n};
-  }
-  /// The elements of a reservation are written: they can be served.
-  template <class Context>
-  GROSR_DEVICE void ready(Context& context, const reservation<T>& r) const {
-    at<Context>::ready(context, channel_, here(), r.first(), r.size());
+    return {channel_, first, first == queue::no_ticket ? 0 : n};
   }
 
   GROSR_DEVICE queue::channel_ref<T> ref() const { return channel_; }
@@ -89,6 +89,21 @@ class channel {
  private:
   template <class Context>
   using at = run::channels<typename Context::spawner_type>;
+
+  template <class Context>
+  GROSR_DEVICE bool owned(Context& context, std::uint32_t n) const {
+    return at<Context>::owns(context, channel_.address(), n);
+  }
+
+  template <class Context>
+  GROSR_DEVICE bool push_owned(Context& context, const T& value) const {
+    const std::uint32_t mask = here();
+    const std::uint64_t ticket = channel_.talloc(mask);
+    if (ticket == queue::no_ticket) return false;
+    channel_.store(channel_.place_of(ticket), value);
+    at<Context>::ready(context, channel_.address(), channel_.enq(mask, ticket));
+    return true;
+  }
 
   /// The lanes that are at the same call, for the same channel.
   GROSR_DEVICE std::uint32_t here(simt::site where = simt::site::here()) const {

@@ -1,6 +1,7 @@
 // What a task sees of the runtime while it runs.
 #pragma once
 
+#include "grosr/alloc/heap_ref.hpp"
 #include "grosr/run/task.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"

@@ -16,8 +16,7 @@ namespace grosr::run {
 
 /// Where a result goes: a slot of a frame, or of what the host waits for. 0 is nowhere.
 ///
-///   bits 0-31 frame, or host root │ 32-37 where in it, in units of 4 bytes │ 40-51 see below │ 62
-///   host │ 63 set
+///   bits 0-31 frame, or host root │ 32-38 byte in it │ 40-51 see below │ 62 host │ 63 set
 ///
 /// In a record of a continuation bits 40 to 51 hold the status of what it waited for: -status.
 struct home {
@@ -26,14 +25,14 @@ struct home {
   static constexpr std::uint64_t is_set = std::uint64_t{1} << 63, on_host = std::uint64_t{1} << 62;
 
   GROSR_DEVICE static home in_frame(std::uint32_t frame, std::uint32_t offset) {
-    return {is_set | std::uint64_t{offset / 4} << 32 | frame};
+    return {is_set | std::uint64_t{offset} << 32 | frame};
   }
   static home of_host(std::uint32_t root) { return {is_set | on_host | root}; }
   GROSR_DEVICE explicit operator bool() const { return bits != 0; }
   GROSR_DEVICE bool host() const { return (bits & on_host) != 0; }
   GROSR_DEVICE std::uint32_t where() const { return static_cast<std::uint32_t>(bits); }
   GROSR_DEVICE std::uint32_t offset() const {
-    return static_cast<std::uint32_t>(bits >> 32 & 0x3f) * 4;
+    return static_cast<std::uint32_t>(bits >> 32 & 0x7f);
   }
   GROSR_DEVICE home with_status(int status) const {
     return {bits | std::uint64_t{static_cast<std::uint32_t>(-status) & 0xfff} << 40};

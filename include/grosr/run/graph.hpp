@@ -30,8 +30,9 @@
 
 #include "grosr/queue/egress.hpp"
 #include "grosr/run/graph_plan.hpp"
+#include "grosr/run/host_side.hpp"
+#include "grosr/run/router.hpp"
 #include "grosr/run/runtime.hpp"
-#include "grosr/run/serve.hpp"
 
 namespace grosr {
 
@@ -114,9 +115,35 @@ class graph {
     static_assert((std::is_same_v<Node, Nodes> || ...),
                   "grosr: this function is not among the graph's: add it to graph<...>");
     run::node_state<Node> state{function, input.ref()};
-    plan_.connect(input.state(), &state, sizeof state, sizeof function, kind_of<Node>(),
-                  run::width_of<Node>() == width::lane ? simt::warp_size : 1,
-                  std::string(run::type_name<Node>()), false);
+    plan_.connect(input.state(),
+                  {&state, sizeof state, sizeof function, kind_of<Node>(), run::most_lot<Node>(),
+                   run::usual_lot<Node>(), std::string(run::type_name<Node>())});
+  }
+
+  /// A router to these channels, in this order, 64 at most. An indirect one has a channel of its
+  /// own, which route<T> serves: name that among the graph's functions. Throws as channel(), and
+  /// error(invalid_option) for an indirect one without route<T>, and for no channels.
+  template <class T>
+  grosr::router<T> router(const std::vector<grosr::channel<T>>& targets,
+                          const router_options& o = {}) {
+    constexpr bool can = (std::is_same_v<route<T>, Nodes> || ...);
+    if (o.aggregation == aggregation::indirect && !can)
+      throw error(errc::invalid_option,
+                  "graph: an indirect router was asked for: add route<T>, which serves it, to "
+                  "graph<...>");
+    std::vector<const queue::channel_state*> states;
+    for (const grosr::channel<T>& t : targets) states.push_back(t.state());
+    const auto count = static_cast<std::uint32_t>(states.size());
+    grosr::channel<run::routed<T>> via;
+    if constexpr (can) {
+      if (o.aggregation == aggregation::indirect ||
+          (o.aggregation == aggregation::by_count && count > direct_targets))
+        via = channel<run::routed<T>>({.capacity = o.capacity, .name = o.name});
+    }
+    const auto* list = static_cast<const grosr::channel<T>*>(plan_.add_router(states, via.state()));
+    if constexpr (can)
+      if (via.state() != nullptr) connect(via, route<T>{list, count});
+    return {list, count, via};
   }
 
   /// Has a function on the host serve a channel: it is called with elements that came, one or many,
@@ -139,8 +166,9 @@ class graph {
       f(std::span<const T>(values));
     });
     run::node_state<on_host<T>> state{{host_->records(), number}, input.ref()};
-    plan_.connect(input.state(), &state, sizeof state, 0, kind_of<on_host<T>>(), simt::warp_size,
-                  "host function " + std::to_string(number + 1), true);
+    plan_.connect(input.state(),
+                  {&state, sizeof state, 0, kind_of<on_host<T>>(), simt::warp_size, simt::warp_size,
+                   "host function " + std::to_string(number + 1), true});
   }
 
   /// Hands elements to a channel's function. Waits for room, as runtime::submit(). Throws
@@ -190,10 +218,19 @@ class graph {
   /// and what is left is not served. As runtime::stop().
   void stop(std::chrono::nanoseconds limit) {
     const run::deadline until = run::in(limit);
-    wait_until(until);
+    const bool done = wait_until(until);
     if (!started_) return;
     const auto left = until ? *until - std::chrono::steady_clock::now() : limit;
     runtime_->stop(std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
+    if (!done)
+      throw error(errc::timed_out,
+                  "graph: its functions of the host had elements left when the time was over, and "
+                  "may not serve them; give stop() more of it");
+  }
+
+  /// Gives the device back until the next push or wait, as runtime::park(): before cudaFree.
+  void park() {
+    if (started_) runtime_->park();
   }
 
   /// What went through each channel so far, in the order in which they were made.
@@ -212,6 +249,10 @@ class graph {
   const device& where() const { return plan_.where(); }
 
  private:
+  static_assert(sizeof...(Nodes) >= 1, "grosr: a graph needs at least one function");
+  static_assert(sizeof...(Nodes) <= run::max_task_types / 2,
+                "grosr: a graph has at most 8 functions");
+
   template <class Node>
   static constexpr bool check() {
     static_assert(
@@ -222,6 +263,14 @@ class graph {
     static_assert(sizeof(run::serve_one<Node>) <= run::max_task_bytes,
                   "grosr: an element of a graph has at most 56 bytes, 48 if it is aligned to 16: "
                   "put larger data behind a pointer");
+    constexpr std::uint32_t lot = run::lot_of<Node>(),
+                            threads = run::width_of<Node>() == width::block ? run::block_threads
+                                                                            : simt::warp_size;
+    static_assert(lot == 0 || run::width_of<Node>() != width::lane,
+                  "grosr: a function that takes lots is of a warp or a block: a width says so");
+    static_assert((lot & (lot - 1)) == 0 && lot <= threads * run::scratch::places,
+                  "grosr: a function takes lots of a power of two, up to 256 elements for a warp "
+                  "and 1024 for a block");
     return true;
   }
 

@@ -1,21 +1,14 @@
-// What a graph consists of, without its types: channels, functions, and those on the host.
+// What a graph consists of, without its types: channels and functions.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <exception>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "grosr/queue/channel.hpp"
-#include "grosr/queue/egress.hpp"
 #include "grosr/run/options.hpp"
 
 namespace grosr {
@@ -53,10 +46,20 @@ class graph_plan {
   explicit graph_plan(device d);
 
   queue::channel_state* add_channel(const channel_options& o, std::uint32_t element_bytes);
-  /// `state`: a node_state<>, copied; the function is its first `function_bytes`.
-  void connect(const queue::channel_state* input, const void* state, std::size_t bytes,
-               std::size_t function_bytes, std::uint32_t kind, std::uint32_t default_lot,
-               const std::string& name, bool on_host);
+  /// A function as a plan sees it. `state`: a node_state<>, copied; the function is its first
+  /// `function_bytes`.
+  struct function {
+    const void* state;
+    std::size_t bytes, function_bytes;
+    std::uint32_t kind, most_lot, usual_lot;
+    std::string name;
+    bool on_host = false;
+  };
+  void connect(const queue::channel_state* input, const function& f);
+  /// Device memory with a copy of the channels of a router, 8 bytes each; it stays as long as the
+  /// plan. `via`: the router's own channel, or null.
+  const void* add_router(const std::vector<const queue::channel_state*>& targets,
+                         const queue::channel_state* via);
   /// No more may be added. Throws error(invalid_option) when a channel has no function.
   void close();
 
@@ -86,58 +89,25 @@ class graph_plan {
     std::vector<std::uint32_t> targets;  ///< channels that the function holds
     std::atomic<std::uint64_t> from_host{0};
   };
+  struct router {
+    simt::buffer<unsigned char> targets;
+    std::vector<std::uint32_t> numbers;
+    const queue::channel_state* via;
+  };
   const entry& at(const queue::channel_state* c) const;
+  std::uint32_t number_of(const queue::channel_state* c) const;
+  /// Copies of the channels' states.
+  std::vector<queue::channel_state> snapshot() const;
   void check_open(const char* what) const;
   std::string name_of(std::uint32_t i) const;
 
   device device_;
   simt::buffer<queue::channel_state> states_;
   std::deque<entry> channels_;
+  std::deque<router> routers_;
   bool closed_ = false;
   std::mutex told_lock_;
   std::uint64_t lost_told_ = 0, foreign_told_ = 0;
-};
-
-/// Elements for one function of the host.
-using host_batch = std::vector<queue::record>;
-
-/// The thread that runs a graph's functions of the host.
-class host_side {
- public:
-  host_side(device d, std::uint32_t records);
-  ~host_side();
-
-  queue::egress_ref records() const { return records_.ref(); }
-  /// Before start(): the number of a new function.
-  std::uint32_t add(std::function<void(const host_batch&)> f);
-  void start();
-
-  /// Elements that functions have served so far.
-  std::uint64_t served();
-  /// After the device came to rest: waits until what it sent has been served; `now` is served()
-  /// then. False when the deadline passed first. Throws what a function threw. Any thread.
-  bool settle(deadline until, std::uint64_t& now);
-
-  /// Whether a function of the host calls this. It may have to drain() while it waits for the
-  /// device, which may wait for it.
-  bool inside() const { return std::this_thread::get_id() == thread_.get_id(); }
-  /// Takes what the device sent; how many. The thread that runs functions.
-  std::size_t drain();
-
- private:
-  void work();
-  void serve();
-
-  queue::egress records_;
-  std::vector<std::function<void(const host_batch&)>> functions_;
-  std::vector<host_batch> waiting_;  ///< by function; of the thread
-  std::mutex lock_;
-  std::condition_variable wake_, done_;
-  std::uint64_t asked_ = 0, answered_ = 0;  ///< calls of settle()
-  std::uint64_t served_ = 0;                ///< elements
-  std::exception_ptr thrown_;
-  bool stop_ = false;
-  std::thread thread_;
 };
 
 }  // namespace run

@@ -52,7 +52,6 @@ class join_context : public context<Spawner> {
                   "grosr: a continuation brings a result: it says `using result = R;`");
     static_assert(std::is_same_v<typename Task::result, Result>,
                   "grosr: a continuation brings the result of the task that joins");
-    static_assert(alignof(Task) <= 16);
     if (frame_ != Spawner::no_frame || failed_ != 0) {
       failed_ = -EINVAL;  // joined twice
     } else {
@@ -101,8 +100,6 @@ class join_context : public context<Spawner> {
   template <class Value>
   GROSR_DEVICE void give(const Value& value) {
     if constexpr (!std::is_void_v<Result>) {
-      static_assert(std::is_trivially_copyable_v<Result> &&
-                    sizeof(Result) <= run::root_value_bytes);
       if (frame_ != Spawner::no_frame || given_) {
         failed_ = -EINVAL;
         return;
@@ -203,7 +200,7 @@ struct chain {
                                          type_list<Records...>) {
     const bool mine = simt::lane_id() < n;
     frame_header h{};
-    typename Spawner::continuation_bytes c;
+    typename Spawner::continuation_bytes c{};
     if (mine) {
       h = self.header_of(frame);
       c = *reinterpret_cast<const typename Spawner::continuation_bytes*>(

@@ -3,16 +3,17 @@
 
 #include <cstdint>
 
+#include "grosr/run/task.hpp"
+
 namespace grosr::run {
 
 /// What the host waits for; pinned memory, a half line each. `done` is written last: the
 /// generation.
-inline constexpr std::uint32_t root_value_bytes = 48;
 struct alignas(64) root {
   std::uint32_t done;
   std::int32_t status;
   std::uint32_t reserved[2];
-  unsigned char value[root_value_bytes];
+  unsigned char value[max_result_bytes];
 };
 static_assert(sizeof(root) == 64);
 

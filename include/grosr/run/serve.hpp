@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grosr/run/channel.hpp"
+#include "grosr/run/lot.hpp"
 #include "grosr/run/spawn.hpp"
 
 namespace grosr::run {
@@ -14,21 +15,33 @@ struct node_state {
   queue::channel_ref<typename Node::element> input;
 };
 
-template <class Node, class Context>
-GROSR_DEVICE int call_node(const Node& f, const typename Node::element& e, Context& c) {
-  if constexpr (!requires { f(e, c); }) {
-    static_assert(always_false<Node>,
+/// `in`: an element, or a lot of them.
+template <class Node, class Input, class Context>
+GROSR_DEVICE int call_node(const Node& f, const Input& in, Context& c) {
+  if constexpr (!requires { f(in, c); }) {
+    static_assert(lot_of<Node>() != 0 || always_false<Node>,
                   "grosr: a function of a graph needs GROSR_DEVICE void (or int) "
                   "operator()(const element&, auto& context) const");
+    static_assert(lot_of<Node>() == 0 || always_false<Node>,
+                  "grosr: a function that takes lots needs GROSR_DEVICE void (or int) "
+                  "operator()(const grosr::lot<element>&, auto& context) const");
     return 0;
-  } else if constexpr (std::is_void_v<decltype(f(e, c))>) {
-    simt::call(f, e, c);
+  } else if constexpr (std::is_void_v<decltype(f(in, c))>) {
+    simt::call(f, in, c);
     return 0;
   } else {
-    static_assert(std::is_same_v<decltype(f(e, c)), int>,
+    static_assert(std::is_same_v<decltype(f(in, c)), int>,
                   "grosr: a function of a graph returns void, or int: 0 or a negative errno");
-    return simt::call(f, e, c);
+    return simt::call(f, in, c);
   }
+}
+
+/// Scratch of the warps that run a task together.
+GROSR_DEVICE inline scratch scratch_of(auto& context) {
+  auto& warps = context.spawner().memory().warps;
+  constexpr auto apart = static_cast<std::uint32_t>(sizeof(warps[0]));
+  if (context.size() == simt::warp_size) return {warps[simt::warp_id()].stage, apart, 1};
+  return {warps[0].stage, apart, warps_per_block};
 }
 
 /// The task that serves one element: of the host, or one that found no room.
@@ -41,7 +54,10 @@ struct serve_one {
 
   GROSR_DEVICE int operator()(auto& context) const {
     const Node f = self->function;
-    return call_node(f, value, context);
+    if constexpr (lot_of<Node>() == 0)
+      return call_node(f, value, context);
+    else
+      return call_node(f, lot<typename Node::element>(&value, scratch_of(context)), context);
   }
 };
 
@@ -58,8 +74,10 @@ struct serve {
   GROSR_DEVICE void operator()(auto& context) const {
     if constexpr (width_of<Node>() == grosr::width::lane)
       by_lanes(context);
+    else if constexpr (lot_of<Node>() != 0)
+      as_lot(context);
     else
-      together(context);
+      one_by_one(context);
   }
 
  private:
@@ -82,7 +100,35 @@ struct serve {
     if (status != 0) context.spawner().note_failure(serve_one<Node>{self, e}, status);
   }
 
-  GROSR_DEVICE void together(auto& context) const {
+  /// The elements stay in their places until the function returns.
+  GROSR_DEVICE void as_lot(auto& context) const {
+    const auto channel = self->input;
+    const Node f = self->function;
+    const std::uint32_t most = channel.state().lot;
+    const scratch s = scratch_of(context);
+    const std::uint64_t first = to_all(context, [&] { return channel.deq(); });
+    std::uint32_t mine = 0;
+    GROSR_NO_UNROLL
+    for (std::uint32_t i = context.rank(); i < most; i += context.size()) {
+      const std::uint32_t place = channel.take(first + i);
+      s.place(i) = place;
+      if (place != queue::padding) ++mine;  // there is none after padding
+    }
+    const std::uint32_t size = sum(context, mine);
+    const lot<element> elements(channel, s, size);
+    const int status = call_node(f, elements, context);
+    note_failure(context, status, [&] { return elements[0]; });
+    context.sync();
+    GROSR_NO_UNROLL
+    for (std::uint32_t base = 0; base < size; base += context.size()) {
+      const std::uint32_t i = base + context.rank();
+      const std::uint32_t some = simt::ballot(simt::full_mask, i < size);
+      if (i < size) channel.tfree(some, s.place(i));
+    }
+    context.sync();
+  }
+
+  GROSR_DEVICE void one_by_one(auto& context) const {
     const auto channel = self->input;
     const Node f = self->function;
     const std::uint32_t lot = channel.state().lot;
@@ -96,10 +142,43 @@ struct serve {
       context.sync();
       if (context.rank() == 0) channel.tfree(1u << simt::lane_id(), place);
       const int status = call_node(f, e, context);
-      if (status != 0 && context.rank() == 0)
-        context.spawner().note_failure(serve_one<Node>{self, e}, status);
+      note_failure(context, status, [&] { return e; });
       context.sync();
     }
+  }
+
+  /// All that run this together: what any of them returned is a failure, once.
+  template <class Element>
+  GROSR_DEVICE void note_failure(auto& context, int status, Element&& element) const {
+    const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
+    bool mine = bad != 0 && simt::lane_id() == simt::lowest_bit(bad);
+    if constexpr (width == grosr::width::block) {
+      auto& word = context.spawner().memory().served;
+      context.sync();
+      if (context.rank() == 0) word = 0;
+      context.sync();
+      using first = simt::atomic_ref<std::uint64_t, simt::scope::block>;
+      mine = mine && first(word).exchange(1, simt::relaxed) == 0;
+    }
+    if (mine) context.spawner().note_failure(serve_one<Node>{self, element()}, status);
+  }
+
+  /// What all that run this together have, added up.
+  GROSR_DEVICE static std::uint32_t sum(auto& context, std::uint32_t mine) {
+    for (unsigned step = simt::warp_size / 2; step != 0; step /= 2)
+      mine += simt::shuffle(simt::full_mask, mine, simt::lane_id() ^ step);
+    if constexpr (width == grosr::width::block) {
+      auto& word = context.spawner().memory().served;
+      context.sync();
+      if (context.rank() == 0) word = 0;
+      context.sync();
+      if (simt::lane_id() == 0)
+        simt::atomic_ref<std::uint64_t, simt::scope::block>(word).fetch_add(mine, simt::relaxed);
+      context.sync();
+      mine = static_cast<std::uint32_t>(word);
+    }
+    context.sync();
+    return mine;
   }
 
   /// What rank 0 finds, for all that run this together.
@@ -132,14 +211,11 @@ struct channels {
   using shared = typename Spawner::shared;
   using types = typename Spawner::types;
 
-  /// Lanes of `mask` together: n elements from a ticket on are written.
+  /// Any lane: what it pushed into a channel made so many lots full.
   template <class Context>
-  GROSR_DEVICE static void ready(Context& c, const queue::channel_base& channel, std::uint32_t mask,
-                                 std::uint64_t ticket, std::uint32_t n) {
-    const std::uint32_t lots = channel.enq(mask, ticket, n);
+  GROSR_DEVICE static void ready(Context& c, queue::channel_state* s, std::uint32_t lots) {
     c.spawner().note_pushed();
-    if (lots != 0)
-      send(&c.spawner().memory(), &channel.state(), lots, static_cast<std::uint32_t>(c.level()));
+    if (lots != 0) send(&c.spawner().memory(), s, lots, static_cast<std::uint32_t>(c.level()));
   }
 
   /// Whether a channel is one of this graph's. If not, wait() says how many elements were for
@@ -148,8 +224,13 @@ struct channels {
   GROSR_DEVICE static bool owns(Context& c, const queue::channel_state* s, std::uint32_t n) {
     const view& v = c.spawner().get_view();
     if (s >= v.channels && s < v.channels + v.channel_count) return true;
-    simt::atomic_ref<std::uint64_t>(v.channels->foreign).fetch_add(n, simt::relaxed);
+    count_foreign(c, n);
     return false;
+  }
+  template <class Context>
+  GROSR_DEVICE static void count_foreign(Context& c, std::uint32_t n) {
+    const view& v = c.spawner().get_view();
+    simt::atomic_ref<std::uint64_t>(v.channels->foreign).fetch_add(n, simt::relaxed);
   }
 
   /// One element, for which there was no room in its channel.

@@ -36,17 +36,6 @@ constexpr width width_of() {
 template <class T>
 inline constexpr std::uint32_t stride_of = (sizeof(T) + 15) / 16 * 16;
 
-template <class T>
-constexpr bool check_task() {
-  static_assert(
-      std::is_trivially_copyable_v<T>,
-      "grosr: a task must be trivially copyable: no virtual functions, no owning members");
-  static_assert(sizeof(T) <= max_task_bytes,
-                "grosr: a task has at most 64 bytes: put larger data behind a pointer");
-  static_assert(alignof(T) <= 16, "grosr: a task is aligned to at most 16 bytes");
-  return true;
-}
-
 /// Whether a task brings a result: it says which, `using result = R;`, void too.
 template <class T>
 concept brings_result = requires {
@@ -94,6 +83,37 @@ GROSR_DEVICE constexpr auto as_record(const T& task, std::uint64_t home = 0) {
     return forked<T>{task, home};
   else
     return task;
+}
+
+/// Bytes of a result: what fits where the host waits for one.
+inline constexpr std::uint32_t max_result_bytes = 48;
+
+template <class Result>
+constexpr bool check_result() {
+  if constexpr (!std::is_void_v<Result>) {
+    static_assert(std::is_trivially_copyable_v<Result> && sizeof(Result) <= max_result_bytes,
+                  "grosr: a result is trivially copyable and has at most 48 bytes: put larger data "
+                  "behind a pointer");
+    static_assert(alignof(Result) <= 16, "grosr: a result is aligned to at most 16 bytes");
+  }
+  return true;
+}
+
+template <class T>
+constexpr bool check_task() {
+  static_assert(
+      std::is_trivially_copyable_v<T>,
+      "grosr: a task must be trivially copyable: no virtual functions, no owning members");
+  static_assert(sizeof(T) <= max_task_bytes,
+                "grosr: a task has at most 64 bytes: put larger data behind a pointer");
+  static_assert(alignof(T) <= 16, "grosr: a task is aligned to at most 16 bytes");
+  if constexpr (brings_result<T>) {
+    static_assert(sizeof(forked<T>) <= max_task_bytes,
+                  "grosr: a task that brings a result has at most 56 bytes, 48 if it is aligned to "
+                  "16: put larger data behind a pointer");
+    return check_result<typename T::result>();
+  }
+  return true;
 }
 
 template <class... Tasks>

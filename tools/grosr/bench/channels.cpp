@@ -11,7 +11,6 @@
 namespace grosr::tool {
 namespace {
 
-using flow::pushes;
 using flow::reserve_by;
 
 /// One channel and a plain kernel. Leaders' reservations beside lanes' own, rows beside columns.
@@ -45,11 +44,11 @@ void exchanges(session& s) {
     }
 }
 
-flow::program_options with(session& s, std::uint32_t capacity, pushes how = pushes::together) {
+flow::program_options with(session& s, std::uint32_t capacity, reserve_by by = reserve_by::warp) {
   flow::program_options o;
   if (s.gpu()) o.runtime.memory_limit = std::size_t{1} << 30;
   o.capacity = capacity;
-  o.pushes = how;
+  o.reserve_by = by;
   return o;
 }
 
@@ -101,7 +100,7 @@ void numbers(session& s) {
     auto p = flow::make_fib(s.where, o);
     fib(s, "through a channel of " + grouped(capacity), *p, o, n, rate, "tasks that start tasks");
   }
-  const auto o = with(s, s.sized(1u << 20, 1u << 14), pushes::one_by_one);
+  const auto o = with(s, s.sized(1u << 20, 1u << 14), reserve_by::lane);
   auto p = flow::make_fib(s.where, o);
   fib(s, "through a channel, lanes push one by one", *p, o, n);
 }
@@ -109,20 +108,20 @@ void numbers(session& s) {
 void boards(session& s) {
   const std::uint32_t n = s.sized(14u, 7u), base = s.sized(6u, 3u);
   double one_by_one = 0;
-  for (const pushes how : {pushes::one_by_one, pushes::together}) {
-    const auto o = with(s, s.sized(1u << 20, 1u << 12), how);
+  for (const reserve_by by : {reserve_by::lane, reserve_by::warp}) {
+    const auto o = with(s, s.sized(1u << 20, 1u << 12), by);
     auto p = flow::make_queens(s.where, o, base);
     std::uint64_t got = 0;
     const std::string name =
         std::to_string(n) + " queens, two functions, " +
-        (how == pushes::together ? "lanes push together" : "lanes push one by one");
+        (by == reserve_by::warp ? "lanes push together" : "lanes push one by one");
     const samples us =
         s.repeat(name, {1, s.sized(7u, 3u), 4.0}, [&] { return timed([&] { got = p->run(n); }); });
     row r(name);
     r.rate(us, "solutions", static_cast<double>(recursion::queens_number(n)))
         .check(got == recursion::queens_number(n),
                "there are " + grouped(recursion::queens_number(n)) + ", not " + grouped(got));
-    if (how == pushes::one_by_one)
+    if (by == reserve_by::lane)
       one_by_one = r.value("solutions_per_s");
     else
       r.baseline("lanes that push one by one", "solutions_per_s", one_by_one);
@@ -143,6 +142,31 @@ void relays(session& s) {
   finish(s, r, *p, o);
 }
 
+/// Where direct and indirect aggregation cross, by the number of channels that elements go to.
+void scatters(session& s) {
+  const std::uint32_t n = s.sized(1u << 24, 1u << 12);
+  const std::uint64_t sum = std::uint64_t{n} * (n - 1) / 2;
+  for (const std::uint32_t targets : {1u, 2u, 4u, 8u, 16u, 32u, 60u}) {
+    double direct = 0;
+    for (const aggregation how : {aggregation::direct, aggregation::indirect}) {
+      const auto o = with(s, s.sized(1u << 16, 1u << 10));
+      auto p = flow::make_scatter(s.where, o, targets, how);
+      std::uint64_t got = 0;
+      const std::string name = "elements of 4 bytes to " + std::to_string(targets) + " channels, " +
+                               (how == aggregation::direct ? "direct" : "indirect");
+      const samples us = s.repeat(name, {1, s.sized(7u, 2u), 3.0},
+                                  [&] { return timed([&] { got = p->run(n); }); });
+      row r(name);
+      r.rate(us, "elements", n).check(got == sum, "elements were lost, or served twice");
+      if (how == aggregation::direct)
+        direct = r.value("elements_per_s");
+      else
+        r.baseline("collected by warps", "elements_per_s", direct);
+      finish(s, r, *p, o);
+    }
+  }
+}
+
 }  // namespace
 
 void bench_channels(session& s) {
@@ -150,6 +174,7 @@ void bench_channels(session& s) {
   relays(s);
   numbers(s);
   boards(s);
+  scatters(s);
 }
 
 }  // namespace grosr::tool

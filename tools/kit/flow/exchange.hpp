@@ -4,12 +4,10 @@
 
 #include <cstdint>
 
+#include "flow/reserve_by.hpp"
 #include "grosr/queue/channel.hpp"
 
 namespace grosr::flow {
-
-/// Who shares a reservation: a warp's lanes, or nobody.
-enum class reserve_by { warp, lane };
 
 struct exchange_result {
   double us = 0;  ///< the kernel

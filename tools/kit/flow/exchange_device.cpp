@@ -45,12 +45,12 @@ struct exchange_kernel {
   GROSR_DEVICE std::uint32_t push(std::uint32_t number) const {
     const std::uint32_t mask = by == reserve_by::warp ? simt::full_mask : 1u << simt::lane_id();
     std::uint64_t ticket = queue::no_ticket;
-    simt::wait_until([&] { return (ticket = channel.talloc(mask, 1)) != queue::no_ticket; },
+    simt::wait_until([&] { return (ticket = channel.talloc(mask)) != queue::no_ticket; },
                      simt::forever, nullptr, "room in the channel");
     parcel<L> p;
     for (unsigned i = 0; i < 8; ++i) p.word[i] = number + i;
     channel.store(channel.place_of(ticket), p);
-    return channel.enq(mask, ticket, 1);
+    return channel.enq(mask, ticket);
   }
 
   GROSR_DEVICE void serve(unsigned lane, tally& mine) const {

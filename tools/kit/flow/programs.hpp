@@ -5,12 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "flow/reserve_by.hpp"
 #include "grosr/run/graph_plan.hpp"
+#include "grosr/run/router.hpp"
 
 namespace grosr::flow {
-
-/// Who shares a reservation, of the lanes that push together.
-enum class pushes { together, one_by_one };
 
 /// A graph that stays between runs, and what it counts. Not thread-safe.
 class program {
@@ -26,7 +25,7 @@ class program {
 struct program_options {
   runtime_options runtime;
   std::uint32_t capacity = 1u << 16;  ///< of each channel
-  flow::pushes pushes = flow::pushes::together;
+  flow::reserve_by reserve_by = flow::reserve_by::warp;
 };
 
 /// fib(n): a function that pushes two elements for each that it serves, and adds up leaves.
@@ -41,5 +40,10 @@ std::unique_ptr<program> make_queens(const device& d, const program_options& o, 
 /// One element that is passed from channel to channel n times: what a step costs that waits for the
 /// one before.
 std::unique_ptr<program> make_relay(const device& d, const program_options& o);
+
+/// n elements from many warps, each to one of `targets` channels, 1 to 60, as its number says: how
+/// they are collected. run() returns the sum of their numbers, 0 to n - 1.
+std::unique_ptr<program> make_scatter(const device& d, const program_options& o,
+                                      std::uint32_t targets, aggregation how);
 
 }  // namespace grosr::flow

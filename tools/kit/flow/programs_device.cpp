@@ -9,10 +9,10 @@ namespace {
 template <class T>
 struct outlet {
   channel<T> to;
-  pushes how;
+  reserve_by by;
 
   GROSR_DEVICE void push(auto& context, const T& value) const {
-    if (how == pushes::together) return to.push(context, value);
+    if (by == reserve_by::warp) return to.push(context, value);
     const std::uint32_t mask = simt::active_mask();
     GROSR_NO_UNROLL
     for (std::uint32_t left = mask; left != 0; left &= left - 1)
@@ -87,7 +87,7 @@ class fib_graph : public graph_program<graph<fib_node>> {
   fib_graph(const device& d, const program_options& o)
       : graph_program(d, o),
         calls_(graph_.channel<std::uint32_t>({.capacity = o.capacity, .name = "calls"})) {
-    graph_.connect(calls_, fib_node{{calls_, o.pushes}, sum()});
+    graph_.connect(calls_, fib_node{{calls_, o.reserve_by}, sum()});
   }
   std::uint64_t run(std::uint32_t n) override { return count(calls_, n); }
 
@@ -166,7 +166,8 @@ class queens_graph : public graph_program<graph<place_node, count_node>> {
     n_ = n;
     rows_ = graph_.channel<board>({.capacity = options_.capacity, .name = "rows"});
     last_ = graph_.channel<board>({.capacity = options_.capacity, .name = "last rows"});
-    graph_.connect(rows_, place_node{{rows_, options_.pushes}, {last_, options_.pushes}, n, base_});
+    graph_.connect(
+        rows_, place_node{{rows_, options_.reserve_by}, {last_, options_.reserve_by}, n, base_});
     graph_.connect(last_, count_node{n, sum()});
   }
 
@@ -200,8 +201,56 @@ class relay_graph : public graph_program<graph<relay_node>> {
   channel<std::uint32_t> there_, back_;
 };
 
+/// Makes elements: each of a range, to where a hash of it says. Long ones are halved first.
+struct range {
+  std::uint32_t first, count;
+};
+struct scatter_node {
+  using element = range;
+  channel<range> halves;
+  router<std::uint32_t> to;
+  GROSR_DEVICE void operator()(const range& r, auto& context) const {
+    if (r.count > 64) {
+      halves.push(context, range{r.first, r.count / 2});
+      halves.push(context, range{r.first + r.count / 2, r.count - r.count / 2});
+      return;
+    }
+    for (std::uint32_t i = r.first; i != r.first + r.count; ++i)
+      to.push(context, (i * 2654435761u >> 12) % to.size(), i);
+  }
+};
+struct gather_node {
+  using element = std::uint32_t;
+  total sum;
+  GROSR_DEVICE void operator()(const std::uint32_t& i, auto&) const { sum.add(i); }
+};
+
+class scatter_graph : public graph_program<graph<scatter_node, gather_node, route<std::uint32_t>>> {
+ public:
+  scatter_graph(const device& d, const program_options& o, std::uint32_t targets, aggregation how)
+      : graph_program(d, o),
+        ranges_(graph_.channel<range>({.capacity = o.capacity, .name = "ranges"})) {
+    std::vector<channel<std::uint32_t>> to;
+    for (std::uint32_t k = 0; k < targets; ++k) {
+      to.push_back(graph_.channel<std::uint32_t>({.capacity = o.capacity}));
+      graph_.connect(to[k], gather_node{sum()});
+    }
+    graph_.connect(
+        ranges_,
+        scatter_node{ranges_, graph_.router(to, {.aggregation = how, .capacity = o.capacity})});
+  }
+  std::uint64_t run(std::uint32_t n) override { return count(ranges_, range{0, n}); }
+
+ private:
+  channel<range> ranges_;
+};
+
 }  // namespace
 
+std::unique_ptr<program> make_scatter(const device& d, const program_options& o,
+                                      std::uint32_t targets, aggregation how) {
+  return std::make_unique<scatter_graph>(d, o, targets, how);
+}
 std::unique_ptr<program> make_fib(const device& d, const program_options& o) {
   return std::make_unique<fib_graph>(d, o);
 }

@@ -1,0 +1,59 @@
+// A graph's functions of the host, and the thread that runs them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "grosr/queue/egress.hpp"
+#include "grosr/run/options.hpp"
+
+namespace grosr::run {
+
+/// Elements for one function of the host.
+using host_batch = std::vector<queue::record>;
+
+/// The thread that runs a graph's functions of the host.
+class host_side {
+ public:
+  host_side(device d, std::uint32_t records);
+  ~host_side();
+
+  queue::egress_ref records() const { return records_.ref(); }
+  /// Before start(): the number of a new function.
+  std::uint32_t add(std::function<void(const host_batch&)> f);
+  void start();
+
+  /// Elements that functions have served so far.
+  std::uint64_t served();
+  /// After the device came to rest: waits until what it sent has been served; `now` is served()
+  /// then. False when the deadline passed first. Throws what a function threw. Any thread.
+  bool settle(deadline until, std::uint64_t& now);
+
+  /// Whether a function of the host calls this. It may have to drain() while it waits for the
+  /// device, which may wait for it.
+  bool inside() const { return std::this_thread::get_id() == thread_.get_id(); }
+  /// Takes what the device sent; how many. The thread that runs functions.
+  std::size_t drain();
+
+ private:
+  void work();
+  void serve();
+
+  queue::egress records_;
+  std::vector<std::function<void(const host_batch&)>> functions_;
+  std::vector<host_batch> waiting_;  ///< by function; of the thread
+  std::mutex lock_;
+  std::condition_variable wake_, done_;
+  std::uint64_t asked_ = 0, answered_ = 0;  ///< calls of settle()
+  std::uint64_t served_ = 0;                ///< elements
+  std::exception_ptr thrown_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace grosr::run

@@ -1,0 +1,81 @@
+// What a function of a graph gets that takes several elements of its channel at a time.
+#pragma once
+
+#include "grosr/queue/channel.hpp"
+#include "grosr/run/local.hpp"
+
+namespace grosr {
+
+namespace run {
+
+/// Block-shared memory of the warps of a task, while it runs: what they stage lines in otherwise.
+/// The first half of each holds places of a lot, the second half is a function's own.
+struct scratch {
+  static constexpr std::uint32_t places = stage_bytes / 2 / 4 / simt::warp_size;  ///< by thread
+  unsigned char* first;
+  std::uint32_t apart, warps;
+
+  /// Where the place of element i is kept; any thread's.
+  GROSR_DEVICE std::uint32_t& place(std::uint32_t i) const {
+    const std::uint32_t warp = i / simt::warp_size % warps, turn = i / simt::warp_size / warps;
+    return reinterpret_cast<std::uint32_t*>(
+        first + warp * apart)[turn * simt::warp_size + i % simt::warp_size];
+  }
+  /// 1 KiB for the function, by warp.
+  template <class T>
+  GROSR_DEVICE T* own(std::uint32_t warp) const {
+    return reinterpret_cast<T*>(first + warp * apart + stage_bytes / 2);
+  }
+};
+
+}  // namespace run
+
+/// Elements, in no order. Any thread of the task may read any of them, until the function returns.
+template <class T>
+class lot {
+ public:
+  /// One that the channel does not hold.
+  GROSR_DEVICE lot(const T* one, const run::scratch& s) : scratch_(s), one_(one), size_(1) {}
+  GROSR_DEVICE lot(queue::channel_ref<T> channel, const run::scratch& s, std::uint32_t size)
+      : channel_(channel), scratch_(s), size_(size) {}
+
+  /// How many, from 1 on.
+  GROSR_DEVICE std::uint32_t size() const { return size_; }
+  /// Element i, from 0 to size() - 1.
+  GROSR_DEVICE T operator[](std::uint32_t i) const {
+    return one_ != nullptr ? *one_ : channel_.load(scratch_.place(i));
+  }
+
+  GROSR_DEVICE const run::scratch& scratch() const { return scratch_; }
+
+ private:
+  queue::channel_ref<T> channel_;
+  run::scratch scratch_;
+  const T* one_ = nullptr;
+  std::uint32_t size_;
+};
+
+namespace run {
+
+/// The most elements that a function takes at a time: what it says, `static constexpr std::uint32_t
+/// lot`; 0 for one that takes single ones.
+template <class Node>
+constexpr std::uint32_t lot_of() {
+  if constexpr (requires { typename std::integral_constant<std::uint32_t, Node::lot>; })
+    return Node::lot;
+  else
+    return 0;
+}
+
+/// Elements that its channel hands over at a time, at most and unless it says otherwise.
+template <class Node>
+constexpr std::uint32_t most_lot() {
+  return lot_of<Node>() != 0 ? lot_of<Node>() : simt::warp_size;
+}
+template <class Node>
+constexpr std::uint32_t usual_lot() {
+  return lot_of<Node>() != 0 || width_of<Node>() == width::lane ? most_lot<Node>() : 1;
+}
+
+}  // namespace run
+}  // namespace grosr

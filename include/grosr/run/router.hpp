@@ -1,0 +1,132 @@
+// Sending elements to one of many channels: lanes that want the same one reserve together, of a
+// warp (direct), or of some thousand elements that a block sorts first (indirect).
+#pragma once
+
+#include "grosr/run/serve.hpp"
+
+namespace grosr {
+
+/// How the elements of a router are collected.
+///   direct    lanes of a warp that push together, by channel
+///   indirect  all go into one channel of the router's own; a block takes up to 1024 of them, and
+///             reserves once for all that go to the same channel
+///   by_count  direct up to `direct_targets` channels, indirect beyond, if the graph has route<T>
+enum class aggregation : std::uint8_t { by_count, direct, indirect };
+inline constexpr std::uint32_t direct_targets = 16;
+
+struct router_options {
+  grosr::aggregation aggregation = aggregation::by_count;
+  std::uint32_t capacity = 1u << 15;  ///< of its own channel; a power of two, from 1024
+  std::string name = "router";        ///< of that, in reports
+};
+
+namespace run {
+template <class T>
+struct routed {
+  T value;
+  std::uint32_t target;
+};
+inline constexpr std::uint32_t most_targets = 64;
+}  // namespace run
+
+/// Sends elements to channels by their number: a member of a function, 24 bytes. Any lanes may
+/// push.
+template <class T>
+class router {
+ public:
+  router() = default;
+  router(const channel<T>* targets, std::uint32_t count, channel<run::routed<T>> via)
+      : targets_(targets), via_(via), count_(count) {}
+
+  /// Hands an element over to channel `target`, 0 to size() - 1; for another one, wait() throws.
+  /// What finds no room in the router's own channel goes to its target at once.
+  template <class Context>
+  GROSR_DEVICE void push(Context& context, std::uint32_t target, const T& value) const {
+    if (target >= count_)
+      return run::channels<typename Context::spawner_type>::count_foreign(context, 1);
+    if (via_.ref().address() != nullptr && via_.try_push(context, run::routed<T>{value, target}))
+      return;
+    targets_[target].push(context, value);
+  }
+
+  /// How many channels it has.
+  GROSR_DEVICE std::uint32_t size() const { return count_; }
+  /// Whether a block sorts what is pushed.
+  bool indirect() const { return via_.state() != nullptr; }
+
+ private:
+  const channel<T>* targets_ = nullptr;
+  channel<run::routed<T>> via_;
+  std::uint32_t count_ = 0;
+};
+
+/// The function that serves indirect routers of T: name it among a graph's functions.
+template <class T>
+struct route {
+  using element = run::routed<T>;
+  static constexpr grosr::width width = grosr::width::block;
+  static constexpr std::uint32_t lot = 1024;
+  const channel<T>* targets;
+  std::uint32_t count;
+
+  /// A counting sort that moves nothing but to where it goes: numbers within a target, a place for
+  /// each number, elements, entries.
+  GROSR_DEVICE void operator()(const grosr::lot<element>& some, auto& context) const {
+    using at = run::channels<typename std::remove_cvref_t<decltype(context)>::spawner_type>;
+    constexpr std::uint32_t per_thread = lot / run::block_threads, none = ~0u;
+    const run::scratch& s = some.scratch();
+    std::uint32_t* counts = s.own<std::uint32_t>(0);  // by target: elements; then full lots
+    std::uint64_t* tickets = s.own<std::uint64_t>(1);
+    std::uint64_t* entries = s.own<std::uint64_t>(2);
+    const std::uint32_t rank = context.rank(), lane = simt::lane_id();
+    if (rank < count) counts[rank] = 0;
+    context.sync();
+    std::uint32_t number[per_thread];  // within its target, which is in the upper half
+    for (std::uint32_t k = 0; k < per_thread; ++k) {
+      const std::uint32_t i = k * run::block_threads + rank;
+      const std::uint32_t here = simt::ballot(simt::full_mask, i < some.size());
+      number[k] = none;
+      if (i >= some.size()) continue;
+      const std::uint32_t target = some[i].target, peers = simt::match_any(here, target);
+      const unsigned leader = simt::lowest_bit(peers);
+      std::uint32_t before = 0;
+      if (lane == leader) before = simt::shared_add(counts[target], simt::popcount(peers));
+      before = simt::shuffle(peers, before, leader);
+      number[k] = target << 16 | (before + simt::rank_in(peers, lane));
+    }
+    context.sync();
+    if (rank < count)
+      tickets[rank] =
+          counts[rank] != 0 ? targets[rank].ref().claim(counts[rank]) : queue::no_ticket;
+    context.sync();
+    for (std::uint32_t k = 0; k < per_thread; ++k) {
+      if (number[k] == none) continue;
+      const std::uint32_t target = number[k] >> 16;
+      const T value = some[k * run::block_threads + rank].value;
+      if (tickets[target] == queue::no_ticket) {  // together they want more than there is
+        targets[target].push(context, value);
+        continue;
+      }
+      const auto channel = targets[target].ref();
+      channel.store(channel.place_of(tickets[target] + (number[k] & 0xffff)), value);
+    }
+    simt::fence(simt::release);  // as in channel_base::enq(): what this thread puts
+    context.sync();
+    const bool sends = rank < count && tickets[rank] != queue::no_ticket;
+    if (sends) entries[rank] = targets[rank].ref().announce(counts[rank]);
+    context.sync();
+    for (std::uint32_t k = 0; k < per_thread; ++k) {
+      const std::uint32_t target = number[k] >> 16, i = number[k] & 0xffff;
+      if (number[k] == none || tickets[target] == queue::no_ticket) continue;
+      const auto channel = targets[target].ref();
+      channel.put(entries[target] + i, channel.place_of(tickets[target] + i));
+    }
+    context.sync();
+    if (sends) {
+      const auto channel = targets[rank].ref();
+      at::ready(context, channel.address(), channel.lots_in(entries[rank], counts[rank]));
+    }
+  }
+};
+
+}  // namespace grosr
