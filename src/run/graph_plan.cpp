@@ -92,8 +92,10 @@ void graph_plan::connect(const queue::channel_state* input, const function& f) {
 const void* graph_plan::add_router(const std::vector<const queue::channel_state*>& targets,
                                    const queue::channel_state* via) {
   check_open("a router was added");
-  if (targets.empty())
-    throw error(errc::invalid_option, "graph: a router without channels was asked for");
+  if (targets.empty() || targets.size() > most_channels)
+    throw error(errc::invalid_option, "graph: a router to " + std::to_string(targets.size()) +
+                                          " channels was asked for; it has from 1 to " +
+                                          std::to_string(most_channels));
   router r;
   r.via = via;
   for (const queue::channel_state* t : targets) r.numbers.push_back(number_of(t));

@@ -214,7 +214,8 @@ struct odd {
     joins_twice,
     joins_nothing,
     passes,
-    gives_and_joins
+    gives_and_joins,
+    forks_elsewhere
   };
   std::uint32_t does;
   GROSR_DEVICE int operator()(auto& context) const;
@@ -259,6 +260,11 @@ GROSR_DEVICE int odd::operator()(auto& context) const {
     case passes:
       context.pass(hand_on{4});
       return 0;
+    case forks_elsewhere: {
+      hand_on mine = context.join(hand_on{});  // a copy: results would go where it was
+      context.fork(odd{passes}, &mine.value);
+      return 0;
+    }
     default:
       context.join(hand_on{});
       context.give(1u);
@@ -276,6 +282,7 @@ TEST_P(join, tells_what_went_wrong) {
   EXPECT_EQ(status(odd::forks_alone), -EINVAL);
   EXPECT_EQ(status(odd::joins_twice), -EINVAL);
   EXPECT_EQ(status(odd::gives_and_joins), -EINVAL);
+  EXPECT_EQ(status(odd::forks_elsewhere), -EFAULT);
   EXPECT_EQ(rt.fork(odd{odd::joins_nothing}).get(), 7u);
   EXPECT_EQ(rt.fork(odd{odd::passes}).get(), 5u);
   EXPECT_EQ(error_of([&] { rt.fork(odd{odd::fails}).get(); }).code(), errc::task_failed);

@@ -64,14 +64,19 @@ class join_context : public context<Spawner> {
     return *::new (spawner_.continuation_of(frame_)) Task(continuation);
   }
 
-  /// Starts a task whose result goes to `slot`, a member of what join() returned. Each lane that
-  /// calls starts one.
+  /// Starts a task whose result goes to `slot`, a member of what join() returned; with another one
+  /// it does not start, and the continuation sees -EFAULT. Each lane that calls starts one.
   template <class Task>
   GROSR_DEVICE void fork(const Task& task, typename Task::result* slot) {
     if (!may_fork()) return;
-    const auto offset = reinterpret_cast<unsigned char*>(slot) -
-                        reinterpret_cast<unsigned char*>(&spawner_.header_of(frame_));
-    start(task, run::home::in_frame(frame_, static_cast<std::uint32_t>(offset)));
+    constexpr std::size_t bytes = sizeof(typename Spawner::continuation_bytes);
+    const auto at = static_cast<std::size_t>(reinterpret_cast<unsigned char*>(slot) -
+                                             spawner_.continuation_of(frame_));
+    if (at > bytes - sizeof *slot)
+      spawner_.set_status(frame_, -EFAULT);
+    else
+      start(task, run::home::in_frame(
+                      frame_, run::frame_header_bytes + static_cast<std::uint32_t>(at)));
   }
   /// The same for one that brings nothing but that it has ended.
   template <class Task>

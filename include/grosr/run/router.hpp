@@ -16,7 +16,7 @@ inline constexpr std::uint32_t direct_targets = 16;
 
 struct router_options {
   grosr::aggregation aggregation = aggregation::by_count;
-  std::uint32_t capacity = 1u << 15;  ///< of its own channel; a power of two, from 1024
+  std::uint32_t capacity = 1u << 15;  ///< of its own channel, as any; better from 2048
   std::string name = "router";        ///< of that, in reports
 };
 
@@ -26,7 +26,6 @@ struct routed {
   T value;
   std::uint32_t target;
 };
-inline constexpr std::uint32_t most_targets = 64;
 }  // namespace run
 
 /// Sends elements to channels by their number: a member of a function, 24 bytes. Any lanes may
