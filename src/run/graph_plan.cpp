@@ -89,13 +89,17 @@ void graph_plan::connect(const queue::channel_state* input, const function& f) {
   }
 }
 
-const void* graph_plan::add_router(const std::vector<const queue::channel_state*>& targets,
-                                   const queue::channel_state* via) {
+void graph_plan::check_router(const std::vector<const queue::channel_state*>& targets) const {
   check_open("a router was added");
   if (targets.empty() || targets.size() > most_channels)
     throw error(errc::invalid_option, "graph: a router to " + std::to_string(targets.size()) +
                                           " channels was asked for; it has from 1 to " +
                                           std::to_string(most_channels));
+  for (const queue::channel_state* t : targets) (void)at(t);
+}
+
+const void* graph_plan::add_router(const std::vector<const queue::channel_state*>& targets,
+                                   const queue::channel_state* via) {
   router r;
   r.via = via;
   for (const queue::channel_state* t : targets) r.numbers.push_back(number_of(t));

@@ -143,14 +143,20 @@ class channel_base {
       simt::atomic_ref<std::uint64_t>(s_->begun).store(simt::clock_ns(), simt::relaxed);
     return entry;
   }
-  /// One lane: says where the element of an entry lies, or padding.
+  /// One lane: says where the element of an entry lies, or padding. Who has announced several
+  /// entries, in several channels, does not wait for one while another could be put: try_put().
   GROSR_DEVICE void put(std::uint64_t entry, std::uint32_t place) const {
-    simt::atomic_ref<std::uint32_t> cell(s_->cells[entry & s_->cell_mask]);
     // Who takes what was there a lap ago is between two of its steps, or waits for one who is.
-    const std::uint32_t mine = lap_of(entry);
-    simt::wait_until([&] { return cell.load(simt::relaxed) == mine; }, simt::forever, nullptr,
+    simt::wait_until([&] { return try_put(entry, place); }, simt::forever, nullptr,
                      "the last reader of a channel's entry");
+  }
+  /// The same; false while what was there a lap ago has not been taken.
+  GROSR_DEVICE bool try_put(std::uint64_t entry, std::uint32_t place) const {
+    simt::atomic_ref<std::uint32_t> cell(s_->cells[entry & s_->cell_mask]);
+    const std::uint32_t mine = lap_of(entry);
+    if (cell.load(simt::relaxed) != mine) return false;
     cell.store(mine | written | place, simt::relaxed);
+    return true;
   }
   /// How many lots n entries from `entry` on make full: who announced them sees to it that a
   /// consumer comes for each.
@@ -204,6 +210,14 @@ class channel_base {
     const std::uint64_t begun = simt::atomic_ref<std::uint64_t>(s_->begun).load(simt::relaxed);
     return s_->patience_ns != 0 && simt::clock_ns() - begun > s_->patience_ns;
   }
+  /// Whether pad() may fill up what is collected, with `ready` entries written: no more lots than
+  /// elements have room for wait for consumers.
+  GROSR_DEVICE bool may_pad(std::uint64_t ready) const {
+    return ready - simt::atomic_ref<std::uint64_t>(s_->head).load(simt::relaxed) <= s_->capacity;
+  }
+  GROSR_DEVICE bool may_pad() const {
+    return may_pad(simt::atomic_ref<std::uint64_t>(s_->ready).load(simt::relaxed));
+  }
 
   /// Full lots for which a consumer is still to be sent: notes n more, or takes them over.
   GROSR_DEVICE void owe(std::uint32_t n) const {
@@ -225,8 +239,7 @@ class channel_base {
       simt::atomic_ref<std::uint64_t> ready(s_->ready);
       from = ready.load(simt::relaxed);
       const std::uint32_t lot = s_->lot, some = static_cast<std::uint32_t>(from) & (lot - 1);
-      const std::uint64_t head = simt::atomic_ref<std::uint64_t>(s_->head).load(simt::relaxed);
-      if (some != 0 && from - head <= s_->capacity &&
+      if (some != 0 && may_pad(from) &&
           // R6: that this worker is active; pairs with A6 in collected().
           ready.compare_exchange(from, from + lot - some, simt::acq_rel)) {
         lack = lot - some;

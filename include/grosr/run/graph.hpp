@@ -121,8 +121,9 @@ class graph {
   }
 
   /// A router to these channels, in this order, 64 at most. An indirect one has a channel of its
-  /// own, which route<T> serves: name that among the graph's functions. Throws as channel(), and
-  /// error(invalid_option) for an indirect one without route<T>, and for no channels.
+  /// own, one of the graph's 64, which route<T> serves: name that among the graph's functions.
+  /// Throws as channel(), and error(invalid_option) for an indirect one without route<T>, and for
+  /// no channels.
   template <class T>
   grosr::router<T> router(const std::vector<grosr::channel<T>>& targets,
                           const router_options& o = {}) {
@@ -133,6 +134,7 @@ class graph {
                   "graph<...>");
     std::vector<const queue::channel_state*> states;
     for (const grosr::channel<T>& t : targets) states.push_back(t.state());
+    plan_.check_router(states);  // before it has a channel
     const auto count = static_cast<std::uint32_t>(states.size());
     grosr::channel<run::routed<T>> via;
     if constexpr (can) {

@@ -56,8 +56,10 @@ class graph_plan {
     bool on_host = false;
   };
   void connect(const queue::channel_state* input, const function& f);
-  /// Device memory with a copy of the channels of a router, 8 bytes each; it stays as long as the
-  /// plan. `via`: the router's own channel, or null.
+  /// Throws error(invalid_option, misuse) when there can be no router to these channels.
+  void check_router(const std::vector<const queue::channel_state*>& targets) const;
+  /// Device memory with a copy of the channels of a router, 8 bytes each, which were checked; it
+  /// stays as long as the plan. `via`: the router's own channel, or null.
   const void* add_router(const std::vector<const queue::channel_state*>& targets,
                          const queue::channel_state* via);
   /// No more may be added. Throws error(invalid_option) when a channel has no function.

@@ -75,8 +75,8 @@ class join_context : public context<Spawner> {
     if (at > bytes - sizeof *slot)
       spawner_.set_status(frame_, -EFAULT);
     else
-      start(task, run::home::in_frame(
-                      frame_, run::frame_header_bytes + static_cast<std::uint32_t>(at)));
+      start(task,
+            run::home::in_frame(frame_, run::frame_header_bytes + static_cast<std::uint32_t>(at)));
   }
   /// The same for one that brings nothing but that it has ended.
   template <class Task>

@@ -167,10 +167,10 @@ class scheduler : public meeter<Tasks...> {
 
   /// Whole warp without work: waits until there may be some, or has taken a line (`has_line_`).
   GROSR_DEVICE void wait() {
-    if (base::collects(true)) return;
     // The block's deque counts as this worker's: it rests only when that is empty too.
     std::uint32_t block_work = 0;
     if (leads() && (block_work = nonempty(b_.deques)) != 0) base::ask_for_meeting(false);
+    if (base::collects(true)) return;
     if (simt::shuffle(simt::full_mask, block_work, 0) != 0) {
       simt::pause(3, "the block's meeting");
       return;

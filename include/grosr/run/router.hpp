@@ -41,10 +41,12 @@ class router {
   /// What finds no room in the router's own channel goes to its target at once.
   template <class Context>
   GROSR_DEVICE void push(Context& context, std::uint32_t target, const T& value) const {
-    if (target >= count_)
-      return run::channels<typename Context::spawner_type>::count_foreign(context, 1);
-    if (via_.ref().address() != nullptr && via_.try_push(context, run::routed<T>{value, target}))
-      return;
+    using at = run::channels<typename Context::spawner_type>;
+    if (target >= count_) return at::count_foreign(context, 1);
+    if (via_.ref().address() != nullptr) {
+      if (!at::owns(context, via_.ref().address(), 1)) return;
+      if (via_.try_push(context, run::routed<T>{value, target})) return;
+    }
     targets_[target].push(context, value);
   }
 
@@ -74,7 +76,7 @@ struct route {
     using at = run::channels<typename std::remove_cvref_t<decltype(context)>::spawner_type>;
     constexpr std::uint32_t per_thread = lot / run::block_threads, none = ~0u;
     const run::scratch& s = some.scratch();
-    std::uint32_t* counts = s.own<std::uint32_t>(0);  // by target: elements; then full lots
+    std::uint32_t* counts = s.own<std::uint32_t>(0);  // of elements, by target
     std::uint64_t* tickets = s.own<std::uint64_t>(1);
     std::uint64_t* entries = s.own<std::uint64_t>(2);
     const std::uint32_t rank = context.rank(), lane = simt::lane_id();
@@ -111,19 +113,31 @@ struct route {
     }
     simt::fence(simt::release);  // as in channel_base::enq(): what this thread puts
     context.sync();
-    const bool sends = rank < count && tickets[rank] != queue::no_ticket;
-    if (sends) entries[rank] = targets[rank].ref().announce(counts[rank]);
+    if (rank < count && tickets[rank] != queue::no_ticket)
+      entries[rank] = targets[rank].ref().announce(counts[rank]);
     context.sync();
+    // In any order: others may wait for any of these.
+    std::uint32_t left = 0;
+    for (std::uint32_t k = 0; k < per_thread; ++k)
+      if (number[k] != none && tickets[number[k] >> 16] != queue::no_ticket) left |= 1u << k;
+    const std::uint32_t mine = left;
+    simt::wait_until(
+        [&] {
+          for (std::uint32_t k = 0; k < per_thread; ++k) {
+            if ((left >> k & 1) == 0) continue;
+            const std::uint32_t target = number[k] >> 16, i = number[k] & 0xffff;
+            const auto channel = targets[target].ref();
+            if (channel.try_put(entries[target] + i, channel.place_of(tickets[target] + i)))
+              left &= ~(1u << k);
+          }
+          return left == 0;
+        },
+        simt::forever, nullptr, "the last readers of channels' entries");
     for (std::uint32_t k = 0; k < per_thread; ++k) {
-      const std::uint32_t target = number[k] >> 16, i = number[k] & 0xffff;
-      if (number[k] == none || tickets[target] == queue::no_ticket) continue;
-      const auto channel = targets[target].ref();
-      channel.put(entries[target] + i, channel.place_of(tickets[target] + i));
-    }
-    context.sync();
-    if (sends) {
-      const auto channel = targets[rank].ref();
-      at::ready(context, channel.address(), channel.lots_in(entries[rank], counts[rank]));
+      if ((mine >> k & 1) == 0) continue;
+      const auto channel = targets[number[k] >> 16].ref();
+      at::ready(context, channel.address(),
+                channel.lots_in(entries[number[k] >> 16] + (number[k] & 0xffff), 1));
     }
   }
 };

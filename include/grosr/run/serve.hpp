@@ -132,12 +132,15 @@ struct serve {
     const auto channel = self->input;
     const Node f = self->function;
     const std::uint32_t lot = channel.state().lot;
+    const scratch s = scratch_of(context);
     const std::uint64_t first = to_all(context, [&] { return channel.deq(); });
+    // All of them before the function runs: it may push here, and others wait for these cells.
+    if (context.rank() < lot) s.place(context.rank()) = channel.take(first + context.rank());
+    context.sync();
     GROSR_NO_UNROLL
     for (std::uint32_t i = 0; i < lot; ++i) {
-      const auto place = static_cast<std::uint32_t>(
-          to_all(context, [&]() -> std::uint64_t { return channel.take(first + i); }));
-      if (place == queue::padding) continue;
+      const std::uint32_t place = s.place(i);
+      if (place == queue::padding) break;  // and so are the rest
       const element e = channel.load(place);
       context.sync();
       if (context.rank() == 0) channel.tfree(1u << simt::lane_id(), place);
@@ -285,7 +288,7 @@ struct channels {
     GROSR_NO_UNROLL
     for (std::uint32_t k = 0; k < v.channel_count && !some; ++k) {
       const queue::channel_base channel(v.channels + k);
-      some = channel.collected() != 0 && channel.overdue();
+      some = channel.collected() != 0 && channel.overdue() && channel.may_pad();
     }
     return some;
   }
