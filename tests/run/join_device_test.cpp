@@ -187,6 +187,7 @@ TEST_P(join, a_long_way_back_is_no_standstill) {
 
 TEST_P(join, deeper_than_memory_is_an_error_and_no_more) {
   runtime_options o = small();
+  o.sms = 1;
   o.slots = 16;
   o.lines = 8;
   o.deque_capacity = 16;
