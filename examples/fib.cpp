@@ -6,7 +6,11 @@
 struct sum {
   using result = std::uint64_t;
   std::uint64_t a, b;
-  GROSR_DEVICE void operator()(auto& context) const { context.give(a + b); }
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.status() != 0) return context.status();  // a child failed: so do we
+    context.give(a + b);
+    return 0;
+  }
 };
 struct fib {
   using result = std::uint64_t;

@@ -1,4 +1,5 @@
-// Tasks wait for tasks: the largest subtree of a tree that nobody has seen, of lanes and warps.
+// Tasks wait for tasks: the heaviest leaf of a tree, whose nodes are the work of lanes, and whose
+// leaves that of warps.
 #include <algorithm>
 #include <cstdio>
 #include <grosr/grosr.hpp>

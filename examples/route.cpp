@@ -1,10 +1,10 @@
-// Sorts readings by the sensor that they are from, and averages each sensor's where blocks take
-// many at a time.
+// Sorts readings by the sensor that they are from, and adds up each sensor's where blocks take many
+// at a time.
 #include <cstdio>
 #include <grosr/grosr.hpp>
 #include <vector>
 
-// [average]
+// [add_up]
 struct reading {
   std::uint32_t sensor, value;
 };
@@ -12,7 +12,7 @@ struct total {
   std::uint64_t sum, count;
 };
 
-struct average {  // serves one sensor
+struct add_up {  // serves one sensor
   using element = reading;
   static constexpr grosr::width width = grosr::width::block;
   static constexpr std::uint32_t lot = 1024;  // at a time, at most
@@ -28,7 +28,7 @@ struct average {  // serves one sensor
     if (context.rank() == 0) word(of->count).fetch_add(some.size(), grosr::simt::relaxed);
   }
 };
-// [average]
+// [add_up]
 
 // [sample]
 struct sample {  // makes readings, and sends each to its sensor's channel
@@ -44,13 +44,13 @@ struct sample {  // makes readings, and sends each to its sensor's channel
 int main() {
   constexpr std::uint32_t sensors = 24, readings = 20000;
   // [host]
-  grosr::graph<sample, average, grosr::route<reading>> graph;
+  grosr::graph<sample, add_up, grosr::route<reading>> graph;
   grosr::simt::buffer<total> totals(graph.where(), grosr::simt::space::device, sensors);
   totals.copy_from(std::vector<total>(sensors));
   std::vector<grosr::channel<reading>> by_sensor;
   for (std::uint32_t k = 0; k < sensors; ++k) {
     by_sensor.push_back(graph.channel<reading>());
-    graph.connect(by_sensor[k], average{totals.data() + k});
+    graph.connect(by_sensor[k], add_up{totals.data() + k});
   }
   auto raw = graph.channel<std::uint32_t>();
   graph.connect(raw, sample{graph.router(by_sensor)});

@@ -128,10 +128,10 @@ std::uint32_t graph_plan::count_from_host(const queue::channel_state* c, std::si
 }
 
 void graph_plan::throw_if_lost() {
+  std::lock_guard lock(told_lock_);
   const std::vector<queue::channel_state> all = snapshot();
   std::uint64_t lost = 0;
   for (const queue::channel_state& s : all) lost += s.lost;
-  std::lock_guard lock(told_lock_);
   const std::uint64_t foreign = all[0].foreign - foreign_told_;
   lost -= lost_told_;
   lost_told_ += lost;
@@ -218,7 +218,7 @@ error graph_plan::still_runs(const std::vector<channel_stats>& before,
       "graph: it still runs after " + std::to_string(limit.count()) + " ms. Most went into '" +
           now[most].name + "': " + std::to_string(grown(most)) + " elements meanwhile, " +
           std::to_string(now[most].waiting) + " wait there now; what pushes there: " +
-          (pushers.empty() ? "the host" : pushers) + ". Does each of its elements lead to fewer?");
+          (pushers.empty() ? "the host" : pushers) + ". Do its elements lead to more and more?");
 }
 
 }  // namespace grosr::run

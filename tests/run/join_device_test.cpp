@@ -216,6 +216,8 @@ struct odd {
     joins_nothing,
     passes,
     gives_and_joins,
+    joins_and_gives,
+    passes_and_joins,
     forks_elsewhere
   };
   std::uint32_t does;
@@ -266,9 +268,17 @@ GROSR_DEVICE int odd::operator()(auto& context) const {
       context.fork(odd{passes}, &mine.value);
       return 0;
     }
-    default:
+    case joins_and_gives:
       context.join(hand_on{});
       context.give(1u);
+      return 0;
+    case passes_and_joins:
+      context.pass(hand_on{4});
+      context.join(hand_on{});
+      return 0;
+    default:
+      context.give(1u);
+      context.join(hand_on{});
       return 0;
   }
 }
@@ -283,6 +293,8 @@ TEST_P(join, tells_what_went_wrong) {
   EXPECT_EQ(status(odd::forks_alone), -EINVAL);
   EXPECT_EQ(status(odd::joins_twice), -EINVAL);
   EXPECT_EQ(status(odd::gives_and_joins), -EINVAL);
+  EXPECT_EQ(status(odd::joins_and_gives), -EINVAL);
+  EXPECT_EQ(rt.fork(odd{odd::passes_and_joins}).get(), 5u);  // the other one has it
   EXPECT_EQ(status(odd::forks_elsewhere), -EFAULT);
   EXPECT_EQ(rt.fork(odd{odd::joins_nothing}).get(), 7u);
   EXPECT_EQ(rt.fork(odd{odd::passes}).get(), 5u);

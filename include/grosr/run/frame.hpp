@@ -1,11 +1,11 @@
 // Frames: continuations that wait for what was forked into them.
 //
-//   frame     16 bytes of header, then the continuation, a task; `stride` apart in pool batches
+//   frame     16 bytes of header, then the continuation, a task; `stride` apart, in memory of their own
 //   pending   results still to come; while the task that joins runs, `joining` more
 //   home      where the continuation's own result goes, and what it is
 //
-// A frame is claimed by the task that joins, and freed by who brings the last result, before the
-// continuation runs. A batch of frames goes back to the pool with its last frame.
+// A frame is claimed by the task that joins, from its warp's stack (frame_stack.hpp), and given
+// back by the warp that runs its continuation, before that runs.
 #pragma once
 
 #include <cerrno>

@@ -69,9 +69,9 @@ template <class T>
 inline constexpr bool is_on_host<on_host<T>> = true;
 }  // namespace run
 
-/// A graph of the functions named, on one device. It is built first: channel() and connect(); then
-/// it runs, from the first push() or execute() on, resident, until it is destroyed. push(), wait()
-/// and what reports may be called from any number of host threads; the rest by one.
+/// A graph of the functions named, on one device. It is built first: channel(), router() and
+/// connect(); then it runs, from the first push() or execute() on, resident, until it is destroyed.
+/// push(), wait() and what reports may be called from any number of host threads; the rest by one.
 template <class... Nodes>
 class graph {
  public:
@@ -107,8 +107,8 @@ class graph {
   }
 
   /// Has `function` serve a channel. A channel has one function; a function may serve several, with
-  /// constants of its own for each. Throws error(invalid_option), and error(misuse) as channel()
-  /// and for a channel of another graph.
+  /// constants of its own for each. Throws error(invalid_option) for a second function and for lots
+  /// larger than it takes; error(misuse) as channel() and for a channel of another graph.
   template <class Node>
   requires requires { typename Node::element; }
   void connect(grosr::channel<typename Node::element> input, const Node& function) {
@@ -203,8 +203,8 @@ class graph {
   /// Waits until nothing that was pushed, or came of it, is left, on the device and on the host.
   /// Throws error(watchdog) past graph_options::limit, which names the channel that most went into;
   /// error(out_of_memory) when elements found no room anywhere; error(misuse) when some were pushed
-  /// into channels of another graph, and in a function of the host; what such a function threw; and
-  /// as runtime::wait_all().
+  /// into channels of another graph, or for targets that a router does not have, and in a function
+  /// of the host; what such a function threw; and as runtime::wait_all().
   void wait() {
     if (options_.limit.count() == 0) {
       wait_until(std::nullopt);
@@ -217,7 +217,8 @@ class graph {
   bool wait_for(std::chrono::nanoseconds limit) { return wait_until(run::in(limit)); }
 
   /// Waits, then ends: nothing can be pushed any more. Past the limit it throws error(timed_out),
-  /// and what is left is not served. As runtime::stop().
+  /// and what is left is not served. Throws what a function of the host threw: then it still runs.
+  /// Before it runs there is nothing to end.
   void stop(std::chrono::nanoseconds limit) {
     const run::deadline until = run::in(limit);
     const bool done = wait_until(until);

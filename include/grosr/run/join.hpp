@@ -14,7 +14,11 @@
 //   struct sum {
 //     using result = std::uint64_t;
 //     std::uint64_t a, b;
-//     GROSR_DEVICE void operator()(auto& context) const { context.give(a + b); }
+//     GROSR_DEVICE int operator()(auto& context) const {
+//       if (context.status() != 0) return context.status();  // a child failed: so do we
+//       context.give(a + b);
+//       return 0;
+//     }
 //   };
 //
 // docs/fork-join.md has the protocol.
@@ -32,7 +36,8 @@ struct join_scope {
 };
 
 /// What a task that brings a result sees: a context, and these. In a warp or block task one thread
-/// joins, forks and gives, the one of rank 0.
+/// joins, forks, gives, and says with what it returns whether all went well, the one of rank 0:
+/// what others return is counted among runtime::errors(), and the join above does not learn of it.
 template <class Spawner, class Result>
 class join_context : public context<Spawner> {
   using base = context<Spawner>;
@@ -52,8 +57,8 @@ class join_context : public context<Spawner> {
                   "grosr: a continuation brings a result: it says `using result = R;`");
     static_assert(std::is_same_v<typename Task::result, Result>,
                   "grosr: a continuation brings the result of the task that joins");
-    if (frame_ != Spawner::no_frame || failed_ != 0) {
-      failed_ = -EINVAL;  // joined twice
+    if (frame_ != Spawner::no_frame || failed_ != 0 || given_) {
+      failed_ = -EINVAL;  // joined twice, or gave
     } else {
       frame_ = spawner_.claim_frame();
       if (frame_ == Spawner::no_frame) failed_ = -ENOMEM;
@@ -86,7 +91,8 @@ class join_context : public context<Spawner> {
     if (may_fork()) start(task, run::home::in_frame(frame_, 0));
   }
 
-  /// Starts a task that gives the result in this one's place.
+  /// Starts a task that gives the result in this one's place. What this one returns afterwards is
+  /// only counted.
   template <class Task>
   GROSR_DEVICE void pass(const Task& task) {
     static_assert(std::is_same_v<typename Task::result, Result>);
@@ -119,9 +125,10 @@ class join_context : public context<Spawner> {
   /// Names what was joined, for tasks that may cancel it. Trivially copyable.
   GROSR_DEVICE join_scope scope() const { return {frame_}; }
 
-  /// Cancels what was joined there: tasks that were forked for it, by whomever, do not begin any
-  /// more, as soon as that is noticed; those that have begun go on. Its continuation runs, and sees
-  /// -ECANCELED. To be called only by tasks that it waits for, or by who joined.
+  /// Cancels what was joined there: lane tasks that were forked for it, by whomever, do not begin
+  /// any more, as soon as that is noticed; those that have begun go on, and those of a warp or a
+  /// block begin, and may ask cancelled(). Its continuation runs, and sees -ECANCELED. To be called
+  /// only by tasks that it waits for, or by who joined.
   GROSR_DEVICE void cancel(join_scope s) {
     if (s.frame != Spawner::no_frame) spawner_.cancel(s.frame);
   }

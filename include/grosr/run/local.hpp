@@ -71,7 +71,8 @@ struct warp_local {
   queue::poll_role role;      ///< in it
   std::uint64_t scanned;      ///< when (cycle_count) it last looked for what hints may have missed
   std::uint64_t alone;        ///< the board as long as no other worker became active after this one
-  alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run
+  alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run; or
+                                                 ///< scratch (lot.hpp)
   line_header line;                              ///< the line whose `whole` ref is running
 };
 

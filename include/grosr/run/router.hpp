@@ -21,6 +21,7 @@ struct router_options {
 };
 
 namespace run {
+/// Lies in rows, whatever T says.
 template <class T>
 struct routed {
   T value;
@@ -61,9 +62,14 @@ class router {
   std::uint32_t count_ = 0;
 };
 
-/// The function that serves indirect routers of T: name it among a graph's functions.
+/// The function that serves indirect routers of T: name it among a graph's functions. Elements have
+/// at most 52 bytes then, 48 if aligned to 8, 32 if aligned to 16.
 template <class T>
 struct route {
+  static_assert(
+      sizeof(run::routed<T>) + (alignof(T) == 16 ? 16 : 8) <= run::max_task_bytes,
+      "grosr: an element that goes through an indirect router has at most 52 bytes, 48 if "
+      "it is aligned to 8, 32 if to 16: put larger data behind a pointer");
   using element = run::routed<T>;
   static constexpr grosr::width width = grosr::width::block;
   static constexpr std::uint32_t lot = 1024;

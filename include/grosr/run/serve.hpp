@@ -62,7 +62,7 @@ struct serve_one {
 };
 
 /// The task that serves a lot of a channel: whichever is next. Elements are copied, and their
-/// places are free, before the function runs.
+/// places are free, before the function runs; of one that takes lots, when it has returned.
 template <class Node>
 struct serve {
   using node = Node;

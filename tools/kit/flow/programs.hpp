@@ -1,4 +1,5 @@
-// Programs as flow graphs: recursion whose leaves add up where all can reach it.
+// Programs as flow graphs: recursion, a relay, scattering; and recursion by spawning beside them.
+// What they count is added up where all can reach it.
 #pragma once
 
 #include <cstdint>
