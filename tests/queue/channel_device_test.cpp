@@ -250,7 +250,8 @@ TEST(channel_options, say_what_is_wrong) {
             std::string::npos);
   EXPECT_NE(said({.capacity = 100}).find("power of two from 64"), std::string::npos);
   EXPECT_NE(said({.lot = 3}).find("a lot of 3"), std::string::npos);
-  EXPECT_NE(said({.lot = 64}).find("from 1 to 32"), std::string::npos);
+  EXPECT_NE(said({.lot = 2048}).find("from 1 to 1024"), std::string::npos);
+  EXPECT_NE(said({.capacity = 64, .lot = 128}).find("from 1 to 64"), std::string::npos);
   EXPECT_NE(said({.patience_us = 2'000'000}).find("at most a second"), std::string::npos);
 }
 
