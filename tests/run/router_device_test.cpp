@@ -239,6 +239,7 @@ TEST_P(routers, what_one_thread_returns_is_a_failure) {
   g.wait();
   EXPECT_EQ(g.errors().size(), 3u);
   for (const task_error& e : g.errors()) EXPECT_EQ(e.code, -7);
+  g.stop(std::chrono::seconds(60));  // all workers have told what they counted
   EXPECT_EQ(g.scheduler_stats().failed, 3u);
 }
 
