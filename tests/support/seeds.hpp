@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -14,8 +15,8 @@
 namespace grosr::testing {
 
 /// Calls `property()` under seeds 1, 2, ... n, scaled by GROSR_TEST_SCALE but never fewer than
-/// `least`, and stops at the first that fails or throws, with the command that replays it. When
-/// GROSR_SEED is set, that seed alone.
+/// `least`, a tenth of that with a sanitizer, and stops at the first that fails or throws, with the
+/// command that replays it. When GROSR_SEED is set, that seed alone.
 template <class Property>
 void for_seeds(std::uint64_t n, Property&& property, std::uint64_t least = 1) {
   struct restore {
@@ -24,7 +25,7 @@ void for_seeds(std::uint64_t n, Property&& property, std::uint64_t least = 1) {
   simt::host::set_seed(std::nullopt);
   const auto only = simt::host::seed();
   const std::uint64_t first = only.value_or(1);
-  const std::uint64_t last = only ? *only : scaled(n, least);
+  const std::uint64_t last = only ? *only : scaled(n, std::max<std::uint64_t>(1, least / slowdown));
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     simt::host::set_seed(seed);
     try {
