@@ -112,6 +112,8 @@ class worker : public runner<Tasks...> {
       base::template keep_ready<T>(c.ready());
       run_ready(true);
       flush(false);
+      // Warps that were not active may not rest soon, and what went wrong is to be seen.
+      if (simt::warp_id() != 0 && leads() && (w_.failed | w_.rejected) != 0) flush_stats();
       // Only the warp that found the task was active for sure; what others spawned is theirs now.
       if (simt::shuffle(simt::full_mask, w_.deques.nonempty | w_.pushed, 0) != 0) activate();
       simt::sync_block();
