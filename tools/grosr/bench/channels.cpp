@@ -1,6 +1,4 @@
 // `grosr bench channels`: what channels cost, and graphs of functions that they connect.
-#include <cmath>
-
 #include "bench/benches.hpp"
 #include "cli/text.hpp"
 #include "flow/exchange.hpp"

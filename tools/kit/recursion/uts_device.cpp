@@ -31,7 +31,7 @@ uts_tree_on_device on_device(const uts_tree& tree) {
 
 }  // namespace
 
-struct uts::state : simt::buffer<uts_tree_on_device>, runtime<uts_walk, uts_walked> {
+struct uts::state : simt::buffer<uts_tree_on_device>, runtime<uts_walk, joined> {
   state(const device& d, const runtime_options& o)
       : simt::buffer<uts_tree_on_device>(d, simt::space::device, 1), runtime(d, o) {}
 };

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "grosr/run/runtime.hpp"
+#include "recursion/joined.hpp"
 #include "recursion/sha1.hpp"
 #include "recursion/uts_count.hpp"
 
@@ -72,11 +73,6 @@ struct uts_walk {
   GROSR_DEVICE void add(tally mine) const;
 };
 
-struct uts_walked {
-  using result = void;
-  GROSR_DEVICE int operator()(auto& context) const { return context.status(); }
-};
-
 GROSR_DEVICE int uts_walk::operator()(auto& context) const {
   const unsigned lane = context.rank();
   uts_node* nodes = simt::block_shared<stacks>().of_warp[simt::warp_id()];
@@ -92,7 +88,7 @@ GROSR_DEVICE int uts_walk::operator()(auto& context) const {
     give = simt::shuffle(simt::full_mask, give, 0);
     if (give != 0) {
       if (lane == 0) {
-        if (!joined) context.join(uts_walked{});
+        if (!joined) context.join(recursion::joined{});
         GROSR_NO_UNROLL
         for (std::uint32_t i = 0; i < give; ++i) context.fork(uts_walk{tree, nodes[i]});
         context.offer();
