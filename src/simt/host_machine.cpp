@@ -353,6 +353,7 @@ void run(launch_shape shape, const std::function<void()>& kernel) {
         fmt::format("a launch of {} blocks of {} warps; ask for at least 1 block of 1 to 32 warps",
                     shape.blocks, shape.warps));
   }
+  const sanitizer::thread_stack_in_sight stack;  // a program may exit while its kernel runs
   launch l{shape, kernel, seed(), std::nullopt};
   {
     std::lock_guard lock(chosen().mutex);

@@ -9,6 +9,8 @@
 // because the scheduler's own state is shared by lanes that it never runs at the same time.
 #pragma once
 
+#include <pthread.h>
+
 #include <cstddef>
 
 extern "C" {
@@ -18,6 +20,8 @@ GROSR_WEAK void __sanitizer_finish_switch_fiber(void* fake_stack, const void** o
                                                 size_t* old_size);
 GROSR_WEAK void __asan_poison_memory_region(const volatile void* p, size_t size);
 GROSR_WEAK void __asan_unpoison_memory_region(const volatile void* p, size_t size);
+GROSR_WEAK void __lsan_register_root_region(const void* p, size_t size);
+GROSR_WEAK void __lsan_unregister_root_region(const void* p, size_t size);
 GROSR_WEAK void* __tsan_get_current_fiber();
 GROSR_WEAK void* __tsan_create_fiber(unsigned flags);
 GROSR_WEAK void __tsan_destroy_fiber(void* fiber);
@@ -39,6 +43,29 @@ inline void poison(void* p, std::size_t size) {
 inline void unpoison(void* p, std::size_t size) {
   if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(p, size);
 }
+
+/// While it lives, LeakSanitizer sees what the calling thread's stack holds, whichever fiber the
+/// thread runs: to AddressSanitizer a thread has one stack, the one it runs on.
+class thread_stack_in_sight {
+ public:
+  thread_stack_in_sight() {
+    if (__lsan_register_root_region == nullptr) return;
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+    if (pthread_attr_getstack(&attributes, &stack_, &size_) != 0) stack_ = nullptr;
+    pthread_attr_destroy(&attributes);
+    if (stack_ != nullptr) __lsan_register_root_region(stack_, size_);
+  }
+  ~thread_stack_in_sight() {
+    if (stack_ != nullptr) __lsan_unregister_root_region(stack_, size_);
+  }
+  thread_stack_in_sight(const thread_stack_in_sight&) = delete;
+  thread_stack_in_sight& operator=(const thread_stack_in_sight&) = delete;
+
+ private:
+  void* stack_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 /// One place that edges go through. first() forgets the edges of an earlier use.
 struct edge {
