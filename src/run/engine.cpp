@@ -322,6 +322,7 @@ runtime_stats engine::stats() const {
     s.failed += w.failed;
     s.rejected += w.rejected;
     s.joined += w.joined;
+    s.busy_ns += w.busy_ns;
   }
   return s;
 }

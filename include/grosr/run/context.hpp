@@ -2,6 +2,7 @@
 #pragma once
 
 #include "grosr/alloc/heap_ref.hpp"
+#include "grosr/run/frame.hpp"
 #include "grosr/run/task.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
@@ -115,16 +116,16 @@ class context {
   // ---- for fork and join ----
   GROSR_DEVICE Spawner& spawner() { return spawner_; }
   GROSR_DEVICE std::uint32_t depth() const { return depth_; }
-  /// The frame whose continuation this thread is to run after the task; no_frame mostly.
-  GROSR_DEVICE std::uint32_t ready() const { return ready_; }
-  GROSR_DEVICE void set_ready(std::uint32_t frame) { ready_ = frame; }
+  /// What this thread's warp is to see to after the task; nothing mostly.
+  GROSR_DEVICE run::task_end end() const { return end_; }
+  GROSR_DEVICE void set_end(run::task_end e) { end_ = e; }
 
  protected:
   Spawner spawner_;
   width width_;
   std::uint8_t level_;
   std::uint8_t depth_;
-  std::uint32_t ready_ = Spawner::no_frame;
+  run::task_end end_;
 };
 
 }  // namespace grosr

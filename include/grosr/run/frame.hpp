@@ -56,6 +56,13 @@ GROSR_DEVICE inline int status_of(const frame_header& h) {
   return h.status == cancelled_here ? -ECANCELED : h.status;
 }
 
+/// What the end of a task leaves to its warp: a frame whose continuation is to run now, or, if
+/// `forked` is set, the one that it joined: so many results are to come for that.
+struct task_end {
+  static constexpr std::uint32_t nothing = 0xffffffffu;
+  std::uint32_t frame = nothing, forked = nothing;
+};
+
 /// Of frame_header::pending, while the task that joins still forks.
 inline constexpr std::uint32_t joining = 1u << 30;
 

@@ -23,7 +23,7 @@ class frames {
         w_(b.warps[simt::warp_id()]),
         id_(simt::block_id() * warps_per_block + simt::warp_id()) {}
 
-  static constexpr std::uint32_t no_frame = 0xffffffffu;
+  static constexpr std::uint32_t no_frame = task_end::nothing;
 
   /// A frame; no_frame when there was no room in time.
   GROSR_DEVICE std::uint32_t claim_frame() {
@@ -50,9 +50,10 @@ class frames {
     simt::sync_warp();
   }
 
-  /// Whole warp, nobody spawning: keeps each lane's frame, if it has one, until its continuation is
-  /// run.
-  GROSR_DEVICE void keep_ready(std::uint32_t frame) {
+  /// Whole warp, nobody spawning: keeps each lane's frame, if its continuation is to run, until
+  /// then.
+  GROSR_DEVICE void keep_ready(task_end end) {
+    const std::uint32_t frame = ready_after(end);
     const std::uint32_t some = simt::ballot(simt::full_mask, frame != no_frame);
     if (some == 0) return;
     const std::uint32_t first = w_.ready_count;
@@ -166,14 +167,20 @@ class frames {
     return pending.fetch_sub(1, simt::release_for_warp()) == 1 ? frame : no_frame;
   }
 
+  /// One lane, as await(): the frame whose continuation is to run now, or no_frame.
+  GROSR_DEVICE std::uint32_t ready_after(task_end end) {
+    return end.forked == task_end::nothing ? end.frame : await(end.frame, end.forked);
+  }
+
   /// One lane, which joined and has ended: `n` results are to come for the frame, but for what has
-  /// come already; the frame if all have.
+  /// come already; the frame if all have. Nobody is spawning in its warp: otherwise another lane
+  /// could show what was forked between the look at `shown` and the store.
   GROSR_DEVICE std::uint32_t await(std::uint32_t frame, std::uint32_t n) {
     simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
     // What was forked in this run lies with this worker mostly, and waits for the run's end.
-    if (n != 0 &&
-        simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).load(simt::relaxed) ==
-            0) {
+    if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).load(simt::relaxed) ==
+        0) {
+      if (n == 0) return frame;
       pending.store(n, simt::relaxed);
       return no_frame;
     }

@@ -144,17 +144,16 @@ class join_context : public context<Spawner> {
 
   // ---- called by the record ----
 
-  /// The thread that joined: after the task. `returned`: what it returned. The frame whose
-  /// continuation is to run now, or no_frame.
-  GROSR_DEVICE std::uint32_t end(int returned) {
+  /// The thread that joined: after the task. `returned`: what it returned.
+  GROSR_DEVICE run::task_end end(int returned) {
     int error = returned != 0 ? returned : failed_;
     if (frame_ != Spawner::no_frame) {
       spawner_.set_status(frame_, error);
-      return spawner_.await(frame_, forks_);
+      return {frame_, forks_};
     }
     if constexpr (!std::is_void_v<Result>)
       if (error == 0 && !given_) error = -ENODATA;
-    return spawner_.deliver(home_, error);
+    return {spawner_.deliver(home_, error)};
   }
 
  private:
@@ -199,17 +198,17 @@ struct chain {
       simt::fence(simt::acquire);  // A1: pairs with R1 in count_down() and await()
       joined += n;
       if (simt::lane_id() == 0) self.tell_alive();
-      const std::uint32_t next = step(self, frame, n, types{});
+      const task_end end = step(self, frame, n, types{});
       simt::sync_warp();
-      self.keep_ready(next);
+      self.keep_ready(end);
     }
     self.count_joined(joined);
   }
 
  private:
   template <class... Records>
-  GROSR_DEVICE static std::uint32_t step(Spawner& self, std::uint32_t frame, std::uint32_t n,
-                                         type_list<Records...>) {
+  GROSR_DEVICE static task_end step(Spawner& self, std::uint32_t frame, std::uint32_t n,
+                                    type_list<Records...>) {
     const bool mine = simt::lane_id() < n;
     frame_header h{};
     typename Spawner::continuation_bytes c{};
@@ -220,15 +219,15 @@ struct chain {
     }
     self.free_frames(frame, n, mine && h.status == cancelled_here);
     const std::uint32_t type = mine ? type_of(h.kind_and_home) : ~std::uint32_t{0};
-    std::uint32_t next = Spawner::no_frame;
-    ((type == types::template index_of<Records>() ? (next = run_one<Records>(self, h, c), 0) : 0),
+    task_end end;
+    ((type == types::template index_of<Records>() ? (end = run_one<Records>(self, h, c), 0) : 0),
      ...);
-    return next;
+    return end;
   }
 
   template <class Record>
-  GROSR_DEVICE static std::uint32_t run_one(Spawner& self, const frame_header& h,
-                                            const typename Spawner::continuation_bytes& c) {
+  GROSR_DEVICE static task_end run_one(Spawner& self, const frame_header& h,
+                                       const typename Spawner::continuation_bytes& c) {
     if constexpr (is_forked<Record>) {
       using task_type = decltype(Record::task);
       task_type task;
@@ -237,8 +236,8 @@ struct chain {
       const std::uint32_t level = level_of(h.kind_and_home);
       if constexpr (width_of<task_type>() != width::lane) {
         const Record record{task, to.with_status(status_of(h)).bits};
-        return Spawner::spawn_alone(&self.memory(), record, level) ? Spawner::no_frame
-                                                                   : self.deliver(to, -ENOSPC);
+        return {Spawner::spawn_alone(&self.memory(), record, level) ? Spawner::no_frame
+                                                                    : self.deliver(to, -ENOSPC)};
       } else {
         typename Spawner::context_type context(self, width::lane, level, 0);
         join_context<Spawner, typename task_type::result> jc(context, to, status_of(h));
@@ -247,7 +246,7 @@ struct chain {
         return jc.end(status);
       }
     }
-    return Spawner::no_frame;
+    return {};
   }
 };
 
@@ -257,7 +256,7 @@ GROSR_DEVICE int forked<T>::operator()(auto& c) const {
   const run::home to{home};
   if constexpr (width == grosr::width::lane)
     if (c.spawner().cancelling() && c.spawner().is_cancelled(to.plain())) {
-      c.set_ready(c.spawner().deliver(to.plain(), -ECANCELED));
+      c.set_end({c.spawner().deliver(to.plain(), -ECANCELED)});
       return 0;
     }
   join_context<spawner_type, typename T::result> jc(c, to.plain(), to.status());
@@ -266,7 +265,7 @@ GROSR_DEVICE int forked<T>::operator()(auto& c) const {
     c.sync();
     if (c.rank() != 0) return status;
   }
-  c.set_ready(jc.end(status));
+  c.set_end(jc.end(status));
   return status;
 }
 

@@ -115,7 +115,8 @@ GROSR_DEVICE inline std::uint32_t slot_word(std::uint32_t generation, bool faile
 
 /// Counters of one worker; all only grow. Device memory.
 struct worker_stats {
-  std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected, joined;
+  std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected, joined,
+      busy_ns;
 };
 
 /// Free pool batches that a worker keeps at hand, at most.

@@ -61,6 +61,7 @@ struct warp_local {
   // tasks count in. Here and not in registers, because the hot loop needs those.
   std::uint32_t spawned, inlined, spilled, rejected, failed, joined;  // since the last flush_stats
   std::uint32_t tasks, batches, stolen;                               // likewise
+  std::uint64_t busy_began, busy_ns;  ///< with something to run: since when (clock_ns), and so far
   std::uint64_t trace_began;
   std::uint64_t host_told;    ///< when (cycle_count) the host was told what runs here
   std::uint32_t told_type;    ///< what it was told: type + 1, or 0

@@ -60,6 +60,7 @@ struct runtime_stats {
   std::uint64_t failed = 0;       ///< tasks that returned an error
   std::uint64_t joined = 0;       ///< continuations run where their last result came
   std::uint64_t rejected = 0;     ///< spawns that found no room in time and were not run
+  std::uint64_t busy_ns = 0;      ///< for how long workers had something to run, all together
   std::uint64_t residencies = 0;  ///< how often the kernel was launched
   std::size_t memory = 0;         ///< device memory held for tasks and queues, bytes
   std::size_t host_memory = 0;    ///< pinned host memory held, bytes

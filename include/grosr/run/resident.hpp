@@ -1,6 +1,8 @@
 // The resident kernel: a worker's life from arriving to leaving.
 #pragma once
 
+#include <utility>
+
 #include "grosr/run/meet.hpp"
 
 namespace grosr::run {
@@ -19,23 +21,30 @@ class scheduler : public meeter<Tasks...> {
   /// Whole warp: returns when the runtime parks or aborts.
   GROSR_DEVICE void loop() {
     arrive();
-    for (unsigned turn = 1;; ++turn) {
+    // What is not done at every turn comes after so many turns, or so many runs in rows.
+    unsigned turn = 1, runs = 0, row = 0;
+    auto every = [&](unsigned turns) {
+      const unsigned rows = turns * 8;
+      return turn % turns == 0 || (runs - row) / rows != runs / rows;
+    };
+    for (;; ++turn, row = std::exchange(this->row_runs_, 0u), runs += row) {
       has_line_ = base::shared_lines_ = this->line_left_nothing_ = false;
       ref r{};
       if (!quick_) {
         // A look at what can interrupt. After short runs every fourth turn is soon enough.
         bool ran_long = busy_ && this->run_cycles_ > base::long_run_cycles;
-        if (ran_long || base::others_overdue_ || turn % 64 == 0)
+        if (ran_long || base::others_overdue_ || every(64))
           base::poll_overdue(base::all_ports());
-        else if (turn % 16 == 0)
-          base::poll_overdue(1u << (id_ + turn / 16) % ports());
+        else if (every(16))
+          base::poll_overdue(1u << (id_ + turn + runs / 16) % ports());
         base::others_overdue_ = false;
-        if (!busy_ || this->run_cycles_ > look_cycles || turn % 4 == 0) {
+        if (!busy_ || this->run_cycles_ > look_cycles || every(4)) {
           std::uint64_t now = 0;
           if (leads()) now = look();
           now = simt::shuffle(simt::full_mask, now, 0);
           hints_ = static_cast<std::uint32_t>(now);
           if (now & base::interrupts) {
+            run_kept();
             base::settle();
             if ((now & base::leave_now) && leads()) base::ask_for_meeting(true);
             if (base::meet()) break;
@@ -46,6 +55,8 @@ class scheduler : public meeter<Tasks...> {
         }
         r = base::find(turn);
       }
+      if ((!r && !has_line_) || turn % 64 == 0)
+        if (run_kept() && !r && !has_line_) continue;
       bool waited = !r && !has_line_;
       if (waited) wait();
       simt::sync_warp();
@@ -63,8 +74,8 @@ class scheduler : public meeter<Tasks...> {
       // Who had nothing and now has work: the others should look too, unless a line came alone.
       if (found && !busy_ && (!waited || base::shared_lines_)) wake_others();
       busy_ = found;
-      if (turn % 64 == 0) base::collects(false);
-      if (turn % 64 == 0 && leads()) {
+      if (every(64)) base::collects(false);
+      if (every(64) && leads()) {
         base::flush_stats();
         yield_keeper(v_, id_, false);
       }
@@ -75,6 +86,15 @@ class scheduler : public meeter<Tasks...> {
  private:
   static constexpr std::uint64_t look_cycles = 4096;  // about 2 us
   static constexpr unsigned keen_blocks = 96;         // whose scouts do not nap
+
+  /// Whole warp, between runs: runs continuations that are ready here, if there are some.
+  GROSR_DEVICE bool run_kept() {
+    base::begin_busy();
+    const bool some = base::run_kept();
+    base::end_busy();
+    if (some) base::flush(true);
+    return some;
+  }
 
   /// Whole warp: lets the block's other warps look for work.
   GROSR_DEVICE void wake_others() {
@@ -92,6 +112,7 @@ class scheduler : public meeter<Tasks...> {
       w_.left = spawner<Tasks...>::no_frame;
       w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
       w_.tasks = w_.batches = w_.stolen = 0;
+      w_.busy_ns = 0;
       w_.host_told = w_.alone = 0;
       w_.scanned = simt::cycle_count();
       w_.told_type = w_.told_serial = w_.makes_way = 0;

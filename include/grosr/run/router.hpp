@@ -12,7 +12,7 @@ namespace grosr {
 ///             reserves once for all that go to the same channel
 ///   by_count  direct up to `direct_targets` channels, indirect beyond, if the graph has route<T>
 enum class aggregation : std::uint8_t { by_count, direct, indirect };
-inline constexpr std::uint32_t direct_targets = 16;
+inline constexpr std::uint32_t direct_targets = 64;
 
 struct router_options {
   grosr::aggregation aggregation = aggregation::by_count;

@@ -18,12 +18,15 @@ class runner : public member<Tasks...> {
       base::v_, base::w_;
   using typename base::context_type, typename base::types;
 
-  static constexpr unsigned runs_in_a_row = 8;
+  /// Long rows keep a multiprocessor's instruction cache on what runs; what else a turn runs does
+  /// not fit beside it. Short ones where less urgent work waits, which comes with the turns.
+  static constexpr unsigned runs_in_a_row = 64, runs_in_a_short_row = 8;
   static constexpr std::uint64_t news_cycles = 32 * 1024;  // about 16 us
 
   /// What became of a ref's first tasks.
   struct ran {
     std::uint32_t done, failures;
+    std::uint32_t runs;    ///< this one, and of what followed
     std::uint64_t cycles;  ///< that the last run took
   };
 
@@ -34,7 +37,7 @@ class runner : public member<Tasks...> {
     runner self(simt::block_shared<typename base::shared>());
     ran result{};
     GROSR_NO_UNROLL
-    for (unsigned again = 0; r; ++again) {
+    for (; r; ++result.runs) {
       std::uint64_t news = 0, shown = 0;
       if (self.leads()) {
         news = self.v_.hints_and_leave();
@@ -45,29 +48,53 @@ class runner : public member<Tasks...> {
             : 0),
        ...);
       self.run_ready(self.run_cycles_ > long_run_cycles);
-      r = !r.slot() && again < runs_in_a_row ? self.next_kept(r.level(), news, shown != 0) : ref{};
+      r = !r.slot() && result.runs < runs_in_a_row
+              ? self.next_kept(r.level(), news, shown != 0, result.runs >= runs_in_a_short_row)
+              : ref{};
     }
-    self.run_ready(true);
+    self.run_ready(self.all_ready_now());
     result.cycles = self.run_cycles_;
     return result;
   }
 
-  /// Whole warp, after a run: the newest ref that this worker keeps, if all is as it was: whoever
-  /// waits for work finds some here (`shown`), nothing more urgent is there, and what ran was
-  /// short.
-  GROSR_DEVICE ref next_kept(std::uint32_t level, std::uint64_t news, bool shown) {
+  /// Whole warp, after runs: whether continuations that are fewer than a warp's worth are to run
+  /// too. They wait for more while this worker has other work, of short runs.
+  GROSR_DEVICE bool all_ready_now() {
+    if constexpr ((is_forked<Tasks> || ...)) {
+      const bool all =
+          run_cycles_ > long_run_cycles || (nonempty(w_.deques) == 0 && w_.open_mask == 0);
+      return simt::shuffle(simt::full_mask, all ? 1u : 0u, 0) != 0;
+    }
+    return true;
+  }
+
+  /// Whole warp, between runs: runs what continuations are ready here; whether there were some.
+  GROSR_DEVICE bool run_kept() {
+    if constexpr ((is_forked<Tasks> || ...)) {
+      if (w_.ready_count == 0 && w_.left == spawner<Tasks...>::no_frame) return false;
+      run_ready(true);
+      return true;
+    }
+    return false;
+  }
+
+  /// Whole warp, after a run: the newest ref that this worker keeps, or what it has just spawned,
+  /// if all is as it was: whoever waits for work finds some here (`shown`), nothing more urgent is
+  /// there, and what ran was short; or, with `only`, none while anything less urgent is there.
+  GROSR_DEVICE ref next_kept(std::uint32_t level, std::uint64_t news, bool shown, bool only) {
     std::uint64_t got = 0;
     if (leads()) {
       const std::uint32_t hints = static_cast<std::uint32_t>(news);
       const auto leave = static_cast<std::uint32_t>(news >> 32);
-      const std::uint32_t more_urgent = 0xfu & ~((2u << level) - 1);
+      const std::uint32_t ends_row = 0xfu & ~(only ? 1u << level : (2u << level) - 1);
       std::uint32_t& kept = w_.deques.kept[level];
-      if ((hints & (cancelling_bit | more_urgent | 0xf00u)) == 0 && leave != v_.epoch &&
-          leave != leave_abort && (nonempty(w_.deques) & more_urgent) == 0 && w_.makes_way == 0 &&
+      if ((hints & (cancelling_bit | ends_row | 0xf00u)) == 0 && leave != v_.epoch &&
+          leave != leave_abort && (nonempty(w_.deques) & ends_row) == 0 && w_.makes_way == 0 &&
           run_cycles_ <= long_run_cycles && nonempty(b_.deques) == 0 && v_.trace == nullptr &&
           simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) ==
               0) {
-        if ((hints & hungry_bit) != 0 && !shown) base::share(&b_, level);
+        const bool hungry = (hints & hungry_bit) != 0 && !shown;
+        if (hungry || (kept == 0 && w_.open_mask != 0)) base::share(&b_, level, hungry);
         // What comes from the host is run by who completes it.
         if (kept != 0 && !ref{w_.deques.keep[level][kept - 1]}.slot())
           got = w_.deques.keep[level][--kept];
@@ -77,8 +104,8 @@ class runner : public member<Tasks...> {
   }
 
   template <class T>
-  GROSR_DEVICE void keep_ready(std::uint32_t frame) {
-    if constexpr (is_forked<T>) base::keep_ready(frame);
+  GROSR_DEVICE void keep_ready(task_end end) {
+    if constexpr (is_forked<T>) base::keep_ready(end);
   }
 
   /// Whole warp, nobody spawning: runs continuations that are ready; with `all`, until there are
@@ -109,6 +136,7 @@ class runner : public member<Tasks...> {
       w_.spilled += publish_all(v_, w_.deques, id_, 0);
     }
     simt::sync_warp();
+    run_kept();  // it frees frames
     simt::pause(4, "room in task memory");
     return false;
   }
@@ -174,15 +202,15 @@ class runner : public member<Tasks...> {
       done += n;
       simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
       int status = 0;
-      std::uint32_t ready = spawner<Tasks...>::no_frame;
+      task_end end;
       if (lane < n) {
         context_type c(*this, width::lane, r.level(), 0);
         status = invoke(task, c);
         if (status != 0) base::keep_error(&b_, task, status);
-        ready = c.ready();
+        end = c.end();
       }
       simt::sync_warp();
-      keep_ready<T>(ready);
+      keep_ready<T>(end);
       run_ready(r.slot());
       failures += simt::popcount(simt::ballot(simt::full_mask, status != 0));
       if (done == total) break;
@@ -213,7 +241,7 @@ class runner : public member<Tasks...> {
     context_type c(*this, width::warp, r.level(), 0);
     int status = invoke(task, c);
     simt::sync_warp();
-    keep_ready<T>(c.ready());
+    keep_ready<T>(c.end());
     run_ready(true);
     std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
     if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad)) base::keep_error(&b_, task, status);

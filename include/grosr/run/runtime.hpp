@@ -217,7 +217,7 @@ class runtime {
   const device& where() const { return engine_->where(); }
 
  private:
-  static constexpr unsigned min_blocks = 6;  // blocks an SM the compiler must leave registers for
+  static constexpr unsigned min_blocks = 4;  // blocks an SM the compiler must leave registers for
 
   static run::program make_program(const device& d, const runtime_options& o) {
     static_assert(types::checked);

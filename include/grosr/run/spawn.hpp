@@ -343,14 +343,14 @@ class spawner : public frames<sizeof...(Tasks)> {
     w_.spilled += spilled;
   }
 
-  /// One lane, nobody spawning, while somebody waits for work and nothing of the level is
-  /// published: closes what is open, and publishes the older half of what is kept then.
-  GROSR_DEVICE GROSR_NOINLINE static void share(shared* block, std::uint32_t level) {
+  /// One lane, nobody spawning: closes what is open, and, if somebody waits for work and nothing of
+  /// the level is published, publishes the older half of what is kept then.
+  GROSR_DEVICE GROSR_NOINLINE static void share(shared* block, std::uint32_t level, bool hungry) {
     spawner self(simt::in_block_shared(block));
     local& w = self.w_;
     self.close_all();
     const std::uint32_t kept = w.deques.kept[level];
-    if (kept > 1) w.spilled += publish(self.v_, w.deques, self.id_, level, kept / 2);
+    if (hungry && kept > 1) w.spilled += publish(self.v_, w.deques, self.id_, level, kept / 2);
   }
 
   GROSR_DEVICE GROSR_NOINLINE static void offer(shared* block) {
@@ -408,8 +408,10 @@ class spawner : public frames<sizeof...(Tasks)> {
     context_type c(self, width::lane, level, depth);
     int status = invoke(task, c);
     if (status != 0) note_failure(block, task, status);
-    if constexpr (is_forked<T>)
-      if (c.ready() != no_frame) self.leave_ready(c.ready());
+    if constexpr (is_forked<T>) {
+      const std::uint32_t ready = self.ready_after(c.end());
+      if (ready != no_frame) self.leave_ready(ready);
+    }
   }
 
   template <class T>

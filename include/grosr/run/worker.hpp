@@ -26,8 +26,11 @@ class worker : public runner<Tasks...> {
   /// Whole warp: runs what `r` names, or its first tasks, and says which of a slot are done.
   GROSR_DEVICE void run(ref r) {
     if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) settle();
+    begin_busy();
     const ran result = base::run_refs(r);
+    end_busy();
     run_cycles_ = result.cycles;
+    row_runs_ = result.runs;
     if (r.slot() && result.done != 0)
       complete(r.whole() && result.done == r.count() ? r : r.split(), result.done, result.failures,
                r.count() > result.done);
@@ -38,7 +41,9 @@ class worker : public runner<Tasks...> {
   GROSR_DEVICE void run_line(const line_header& h, const queue::held_line& l) {
     settle();
     std::uint32_t type = h.type();
+    begin_busy();
     ((type == types::template index_of<Tasks>() ? (run_line_typed<Tasks>(h, l), 0) : 0), ...);
+    end_busy();
   }
 
   template <class T>
@@ -55,14 +60,14 @@ class worker : public runner<Tasks...> {
       begin_run(type, true);
       simt::sync_warp();
       int status = 0;
-      std::uint32_t ready = spawner<Tasks...>::no_frame;
+      task_end end;
       if (width_of<T>() == width::warp || leads()) {
         context_type c(*this, width_of<T>(), h.level(), 0);
         status = invoke(task, c);
-        ready = c.ready();
+        end = c.end();
       }
       simt::sync_warp();
-      base::template keep_ready<T>(ready);
+      base::template keep_ready<T>(end);
       run_ready(true);
       std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
       if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad)) base::keep_error(&b_, task, status);
@@ -85,7 +90,9 @@ class worker : public runner<Tasks...> {
 
   /// Whole block: runs the block task that warp 0 laid into block-shared memory.
   GROSR_DEVICE void run_block(ref r) {
+    begin_busy();
     ((r.type() == types::template index_of<Tasks>() ? (run_block_typed<Tasks>(r), 0) : 0), ...);
+    end_busy();
   }
 
   template <class T>
@@ -109,7 +116,7 @@ class worker : public runner<Tasks...> {
                   .exchange(1, simt::relaxed) == 0)
         base::keep_error(&b_, task, status);
       simt::sync_warp();
-      base::template keep_ready<T>(c.ready());
+      base::template keep_ready<T>(c.end());
       run_ready(true);
       flush(false);
       // Warps that were not active may not rest soon, and what went wrong is to be seen.
@@ -201,6 +208,14 @@ class worker : public runner<Tasks...> {
 
   // ---- accounting ----
 
+  /// Whole warp, around what it runs.
+  GROSR_DEVICE void begin_busy() {
+    if (leads()) w_.busy_began = simt::clock_ns();
+  }
+  GROSR_DEVICE void end_busy() {
+    if (leads()) w_.busy_ns += simt::clock_ns() - w_.busy_began;
+  }
+
   /// One lane, before a wait: nothing runs here any more.
   GROSR_DEVICE void end_of_work() {
     simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(0, simt::relaxed);
@@ -225,10 +240,13 @@ class worker : public runner<Tasks...> {
     put(s.failed, w_.failed);
     put(s.rejected, w_.rejected);
     put(s.joined, w_.joined);
+    put(s.busy_ns, w_.busy_ns);
+    w_.busy_ns = 0;
     w_.tasks = w_.batches = w_.stolen = w_.failed = 0;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = 0;
   }
 
+  std::uint32_t row_runs_ = 0;      // runs of the last row
   bool line_left_nothing_ = false;  // the last run was a line's task and left nothing in hand
   std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
 };
