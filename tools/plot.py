@@ -5,7 +5,7 @@ usage: tools/plot.py [--results FOLDER] [--out FOLDER] [NAME...]
 
 Reads FOLDER/*.json as `grosr bench NAME --json FILE` and the programs below apps/ wrote them (default: RESULTS
 below) and writes OUT/NAME.svg (default: docs/figures) for each figure whose runs are there: granularity,
-ordering, coalescing, footprint, echo. Rows that are not valid are left out. Needs nothing but Python.
+ordering, coalescing, footprint, echo, scaling, channels. Rows that are not valid are left out. Needs nothing but Python.
 """
 import html
 import json
@@ -317,8 +317,44 @@ def echo(runs):
     return figure(f"Echo of datagrams: bytes a second ({on(document)})", panels, min(2, len(panels)))
 
 
+def scaling(runs):
+    document, rows = runs["forkjoin-sweep"]
+    rows = [row for row in rows if "multiprocessors" in row]
+    programs = list(dict.fromkeys(row["name"].split(" on ")[0] for row in rows))
+    mine = {p: named(rows, p + " on ") for p in programs}
+
+    def rate(row):
+        return next(v for k, v in row.items() if k.endswith("_per_s"))
+
+    sped_up = {p: [(row["multiprocessors"], rate(row) / rate(mine[p][0])) for row in mine[p]] for p in programs}
+    places = sorted({row["multiprocessors"] for row in rows})
+    share = lambda key: {p: points(mine[p], "multiprocessors", key) for p in programs if key in mine[p][0]}
+    percent = {"y_text": lambda v: f"{v:.0f}%", "x_log": 2, "y_log": None, "bounds": [0, 100]}
+    return figure(f"Programs of forks and joins on more multiprocessors ({on(document)})", [
+        Panel("how much faster than on one", "multiprocessors", "rate, on one = 1x", sped_up, y_text=factor_text,
+              x_log=2, y_log=2),
+        Panel("of the workers' time in a run", "multiprocessors", "without work", share("workers_without_work_percent"),
+              **percent),
+        Panel("of the lanes of warps that run", "multiprocessors", "with a task", share("lanes_with_a_task_percent"),
+              **percent)], 3)
+
+
+def channels(runs):
+    document, rows = runs["channels"]
+    width = {"through a channel": points([row for row in rows if "through a channel of" in row["name"]], "places",
+                                         "calls_per_s")}
+    routed = [row for row in rows if "channels" in row]
+    ways = {way: points(named(routed, "", ", " + way), "channels", "elements_per_s") for way in ("direct", "indirect")}
+    return figure(f"Channels ({on(document)})", [
+        Panel("a recursion through one channel", "places in the channel", "calls a second", width, y_text=rate_text,
+              x_log=2, y_log=None, bounds=[0, 1]),
+        Panel("elements of 4 bytes to many channels", "channels", "elements a second", ways, y_text=rate_text,
+              x_log=2, y_log=None, bounds=[0, 1])], 2)
+
+
 FIGURES = {"granularity": (granularity, "syscalls-sweep"), "ordering": (ordering, "syscalls-sweep"),
-           "coalescing": (coalescing, "syscalls-sweep"), "footprint": (footprint, "refine"), "echo": (echo, "echo")}
+           "coalescing": (coalescing, "syscalls-sweep"), "footprint": (footprint, "refine"), "echo": (echo, "echo"),
+           "scaling": (scaling, "forkjoin-sweep"), "channels": (channels, "channels")}
 
 
 def main(arguments):

@@ -40,6 +40,18 @@ def echo():
             for who in ("CPU, recvfrom and sendto", "kernel, warps") for size in (64, 4096)]
 
 
+def forkjoin_sweep():
+    rows = [row(f"fib(34) on {n} of 132 multiprocessors", multiprocessors=n, calls_per_s=1e6 * n,
+                workers_without_work_percent=n / 10, lanes_with_a_task_percent=99) for n in (1, 2, 132)]
+    return rows + [row("fib(34) in 96 MiB of task memory", limit_mib=96, calls_per_s=1e9)]
+
+
+def channels():
+    rows = [row(f"fib(27) through a channel of {n}", places=n, calls_per_s=1e6 * n) for n in (64, 1024)]
+    return rows + [row(f"elements of 4 bytes to {n} channels, {how}", channels=n, elements_per_s=1e9 / n)
+                   for n in (1, 60) for how in ("direct", "indirect")]
+
+
 def plot(*arguments, cwd=None):
     done = subprocess.run([sys.executable, PLOT, *arguments], capture_output=True, text=True, timeout=60, cwd=cwd)
     return done.returncode, done.stdout, done.stderr
@@ -57,12 +69,13 @@ def refused(named, *arguments):
 
 
 with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
-    for name, rows in (("syscalls-sweep", sweep()), ("refine", refine()), ("echo", echo())):
+    for name, rows in (("syscalls-sweep", sweep()), ("refine", refine()), ("echo", echo()),
+                       ("forkjoin-sweep", forkjoin_sweep()), ("channels", channels())):
         write(folder, name + ".json", {**HEAD, "bench": name, "rows": rows})
     out = os.path.join(folder, "figures")
     code, told, err = plot("--results", folder, "--out", out)
     check(code == 0 and err == "", f"exit code {code}: {err}")
-    lines = {"granularity": 4, "ordering": 16, "coalescing": 2, "footprint": 5, "echo": 2}
+    lines = {"granularity": 4, "ordering": 16, "coalescing": 2, "footprint": 5, "echo": 2, "scaling": 3, "channels": 3}
     check(sorted(os.listdir(out)) == sorted(name + ".svg" for name in lines), f"figures are {os.listdir(out)}")
     for name, drawn in lines.items():
         root = ET.parse(os.path.join(out, name + ".svg")).getroot()

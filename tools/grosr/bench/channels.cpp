@@ -81,6 +81,7 @@ double fib(session& s, const std::string& what, flow::program& p, const flow::pr
       s.repeat(name, {1, s.sized(7u, 3u), 4.0}, [&] { return timed([&] { got = p.run(n); }); });
   row r(name);
   r.rate(us, "calls", static_cast<double>(recursion::fib_calls(n)))
+      .set("places", o.capacity)
       .check(got == recursion::fib_number(n), "it is not " + grouped(recursion::fib_number(n)));
   if (beside != 0) r.baseline(beside_what, "calls_per_s", beside);
   finish(s, r, p, o);
@@ -147,7 +148,7 @@ void scatters(session& s) {
   for (const std::uint32_t targets : {1u, 2u, 4u, 8u, 16u, 32u, 60u}) {
     double direct = 0;
     for (const aggregation how : {aggregation::direct, aggregation::indirect}) {
-      const auto o = with(s, s.sized(1u << 16, 1u << 10));
+      const auto o = with(s, s.sized(1u << 20, 1u << 10));
       auto p = flow::make_scatter(s.where, o, targets, how);
       std::uint64_t got = 0;
       const std::string name = "elements of 4 bytes to " + std::to_string(targets) + " channels, " +
@@ -155,7 +156,9 @@ void scatters(session& s) {
       const samples us = s.repeat(name, {1, s.sized(7u, 2u), 3.0},
                                   [&] { return timed([&] { got = p->run(n); }); });
       row r(name);
-      r.rate(us, "elements", n).check(got == sum, "elements were lost, or served twice");
+      r.rate(us, "elements", n)
+          .set("channels", targets)
+          .check(got == sum, "elements were lost, or served twice");
       if (how == aggregation::direct)
         direct = r.value("elements_per_s");
       else

@@ -1,7 +1,10 @@
 // `grosr bench forkjoin-sweep`: how programs of forks and joins scale over multiprocessors, what
-// less task memory costs, and how many lanes have a task of their own.
+// less task memory costs, how many lanes have a task of their own, and for how long workers have
+// none.
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "bench/benches.hpp"
 #include "cli/text.hpp"
@@ -17,6 +20,7 @@ namespace {
 struct outcome {
   samples us;
   runtime_stats stats;
+  double without_work;  ///< of the workers' time in one run, percent
   std::string wrong;
 };
 
@@ -30,15 +34,34 @@ struct subject {
 
 plan a_few(const session& s) { return {1, s.sized(5u, 2u), 4.0}; }
 
+/// A program's counters when the last worker has told its own, which it does when it rests.
+template <class Program>
+runtime_stats settled(Program& p) {
+  p.stats();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return p.stats();
+}
+
+/// `run` runs the program once, and returns how many microseconds that took.
+template <class Program, class Run>
+outcome measured(session& s, const std::string& title, Program& p, Run&& run) {
+  outcome r{s.repeat(title, a_few(s), run), {}, 0, ""};
+  const std::uint64_t before = settled(p).busy_ns;
+  const double us = run();
+  r.stats = settled(p);
+  const double busy_us = static_cast<double>(r.stats.busy_ns - before) / 1000;
+  r.without_work = std::max(0.0, 100 * (1 - busy_us / (us * r.stats.workers)));
+  return r;
+}
+
 subject fib_subject(session& s) {
   const std::uint32_t n = s.sized(34u, 10u);
   return {"fib(" + std::to_string(n) + ")", "calls", static_cast<double>(recursion::fib_calls(n)),
           true, [&s, n](const std::string& title, const runtime_options& o) {
             recursion::fib program(s.where, o);
             std::uint64_t got = 0;
-            outcome r{
-                s.repeat(title, a_few(s), [&] { return timed([&] { got = program.run(n); }); }),
-                program.stats(), ""};
+            outcome r =
+                measured(s, title, program, [&] { return timed([&] { got = program.run(n); }); });
             if (got != recursion::fib_number(n)) r.wrong = "it is not the number";
             return r;
           }};
@@ -51,9 +74,8 @@ subject queens_subject(session& s) {
       true, [&s, n, base](const std::string& title, const runtime_options& o) {
         recursion::queens program(s.where, o);
         std::uint64_t got = 0;
-        outcome r{
-            s.repeat(title, a_few(s), [&] { return timed([&] { got = program.run(n, base); }); }),
-            program.stats(), ""};
+        outcome r =
+            measured(s, title, program, [&] { return timed([&] { got = program.run(n, base); }); });
         if (got != recursion::queens_number(n)) r.wrong = "it is not their number";
         return r;
       }};
@@ -71,13 +93,10 @@ subject sort_subject(session& s) {
                 sorted(s.where, device, count), scratch(s.where, device, count);
             given.copy_from(keys);
             recursion::cilksort program(s.where, o);
-            outcome r{s.repeat(title, a_few(s),
-                               [&] {
-                                 simt::copy_bytes(s.where, sorted.data(), given.data(),
-                                                  given.bytes());
-                                 return timed([&] { program.run(sorted, scratch); });
-                               }),
-                      program.stats(), ""};
+            outcome r = measured(s, title, program, [&] {
+              simt::copy_bytes(s.where, sorted.data(), given.data(), given.bytes());
+              return timed([&] { program.run(sorted, scratch); });
+            });
             std::vector<std::uint32_t> got(count);
             sorted.copy_to(got);
             std::sort(keys.begin(), keys.end());
@@ -104,10 +123,9 @@ subject strassen_subject(session& s) {
             da.copy_from(a);
             db.copy_from(b);
             strassen program(s.where, o);
-            outcome r{
-                s.repeat(title, a_few(s),
-                         [&] { return timed([&] { program.run(da, db, dc, arena, n, leaf); }); }),
-                program.stats(), ""};
+            outcome r = measured(s, title, program, [&] {
+              return timed([&] { program.run(da, db, dc, arena, n, leaf); });
+            });
             dc.copy_to(c);
             if (!recursion::is_product(a, b, c, n)) r.wrong = "it is not the product";
             return r;
@@ -122,12 +140,15 @@ double lanes_busy(const runtime_stats& s) {
              : 100 * (static_cast<double>(s.tasks) - apart) / (32 * static_cast<double>(s.batches));
 }
 
-double add_row(session& s, const subject& p, const std::string& name, const runtime_options& o,
-               const outcome& got, const char* beside_what, double beside) {
+double add_row(session& s, const subject& p, const std::string& name, const char* by, double places,
+               const runtime_options& o, const outcome& got, const char* beside_what,
+               double beside) {
   const std::string key = p.noun + "_per_s";
   row r(name);
   r.rate(got.us, p.noun, p.count)
+      .set(by, places)
       .set("memory_bytes", static_cast<double>(got.stats.memory))
+      .set("workers_without_work_percent", got.without_work)
       .check(got.wrong.empty(), got.wrong)
       .check(got.stats.rejected == 0, grouped(got.stats.rejected) + " tasks found no room")
       .check(got.stats.memory <= o.memory_limit, "task memory is above its limit");
@@ -150,21 +171,22 @@ void over_processors(session& s, const subject& p) {
     if (!s.gpu()) o.memory_limit = std::size_t{64} << 20;
     const std::string name =
         p.name + " on " + std::to_string(n) + " of " + std::to_string(all) + " multiprocessors";
-    const double rate = add_row(s, p, name, o, p.measure(name, o), "on one", one);
+    const double rate =
+        add_row(s, p, name, "multiprocessors", n, o, p.measure(name, o), "on one", one);
     if (n == 1) one = rate;
   }
 }
 
 void over_memory(session& s, const subject& p) {
   const std::vector<std::size_t> sizes =
-      s.gpu() ? std::vector<std::size_t>{64, 128, 256, 512, 1024, 3072}
+      s.gpu() ? std::vector<std::size_t>{96, 128, 256, 512, 1024, 3072}
               : std::vector<std::size_t>{8, 16, 64};
   for (const std::size_t mib : sizes) {
     runtime_options o;
     o.memory_limit = mib << 20;
     const std::string name = p.name + " in " + std::to_string(mib) + " MiB of task memory";
     try {
-      add_row(s, p, name, o, p.measure(name, o), "", 0);
+      add_row(s, p, name, "limit_mib", static_cast<double>(mib), o, p.measure(name, o), "", 0);
     } catch (const error& e) {
       if (e.code() != errc::invalid_option) throw;
       s.out.remark(name + ": " + e.what());
