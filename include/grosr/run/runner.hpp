@@ -20,7 +20,7 @@ class runner : public member<Tasks...> {
 
   /// Long rows keep a multiprocessor's instruction cache on what runs; what else a turn runs does
   /// not fit beside it. Short ones where less urgent work waits, which comes with the turns.
-  static constexpr unsigned runs_in_a_row = 64, runs_in_a_short_row = 8;
+  static constexpr unsigned runs_in_a_row = 128, runs_in_a_short_row = 8;
   static constexpr std::uint64_t news_cycles = 32 * 1024;  // about 16 us
 
   /// What became of a ref's first tasks.

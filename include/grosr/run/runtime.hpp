@@ -217,7 +217,9 @@ class runtime {
   const device& where() const { return engine_->where(); }
 
  private:
-  static constexpr unsigned min_blocks = 4;  // blocks an SM the compiler must leave registers for
+  // Blocks an SM the compiler must leave registers for. Tasks that fork gain more by registers than
+  // by warps, others do not (docs/fork-join.md, "What was tried").
+  static constexpr unsigned min_blocks = (run::brings_result<Tasks> || ...) ? 4 : 6;
 
   static run::program make_program(const device& d, const runtime_options& o) {
     static_assert(types::checked);
