@@ -54,6 +54,7 @@ class frames {
   /// then.
   GROSR_DEVICE void keep_ready(task_end end) {
     const std::uint32_t frame = ready_after(end);
+    simt::sync_warp();  // what await() stored is before what the warp publishes from now on
     const std::uint32_t some = simt::ballot(simt::full_mask, frame != no_frame);
     if (some == 0) return;
     const std::uint32_t first = w_.ready_count;

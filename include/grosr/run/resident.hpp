@@ -36,7 +36,7 @@ class scheduler : public meeter<Tasks...> {
         if (ran_long || base::others_overdue_ || every(64))
           base::poll_overdue(base::all_ports());
         else if (every(16))
-          base::poll_overdue(1u << (id_ + turn + runs / 16) % ports());
+          base::poll_overdue(1u << (id_ + turn / 16 + runs / 128) % ports());
         base::others_overdue_ = false;
         if (!busy_ || this->run_cycles_ > look_cycles || every(4)) {
           std::uint64_t now = 0;
@@ -44,7 +44,6 @@ class scheduler : public meeter<Tasks...> {
           now = simt::shuffle(simt::full_mask, now, 0);
           hints_ = static_cast<std::uint32_t>(now);
           if (now & base::interrupts) {
-            run_kept();
             base::settle();
             if ((now & base::leave_now) && leads()) base::ask_for_meeting(true);
             if (base::meet()) break;
@@ -55,8 +54,6 @@ class scheduler : public meeter<Tasks...> {
         }
         r = base::find(turn);
       }
-      if ((!r && !has_line_) || turn % 64 == 0)
-        if (run_kept() && !r && !has_line_) continue;
       bool waited = !r && !has_line_;
       if (waited) wait();
       simt::sync_warp();
@@ -65,7 +62,7 @@ class scheduler : public meeter<Tasks...> {
       if (r) base::run(r);
       bool found = line || r;
       // One task that left nothing: the next line may be on its way.
-      quick_ = this->line_left_nothing_ && waited && !base::shared_lines_ && turn % 64 != 0;
+      quick_ = this->line_left_nothing_ && waited && !base::shared_lines_ && !every(64);
       if (found && !this->line_left_nothing_) {
         simt::sync_warp();
         bool spawned = leads() && (w_.open_mask != 0 || nonempty(b_.deques) != 0);
@@ -86,15 +83,6 @@ class scheduler : public meeter<Tasks...> {
  private:
   static constexpr std::uint64_t look_cycles = 4096;  // about 2 us
   static constexpr unsigned keen_blocks = 96;         // whose scouts do not nap
-
-  /// Whole warp, between runs: runs continuations that are ready here, if there are some.
-  GROSR_DEVICE bool run_kept() {
-    base::begin_busy();
-    const bool some = base::run_kept();
-    base::end_busy();
-    if (some) base::flush(true);
-    return some;
-  }
 
   /// Whole warp: lets the block's other warps look for work.
   GROSR_DEVICE void wake_others() {

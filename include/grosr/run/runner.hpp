@@ -21,7 +21,8 @@ class runner : public member<Tasks...> {
   /// Long rows keep a multiprocessor's instruction cache on what runs; what else a turn runs does
   /// not fit beside it. Short ones where less urgent work waits, which comes with the turns.
   static constexpr unsigned runs_in_a_row = 128, runs_in_a_short_row = 8;
-  static constexpr std::uint64_t news_cycles = 32 * 1024;  // about 16 us
+  static constexpr std::uint64_t row_cycles = 4 * 1024 * 1024;  // about 2 ms
+  static constexpr std::uint64_t news_cycles = 32 * 1024;       // about 16 us
 
   /// What became of a ref's first tasks.
   struct ran {
@@ -30,12 +31,21 @@ class runner : public member<Tasks...> {
     std::uint64_t cycles;  ///< that the last run took
   };
 
+  /// Of a row of runs, as its leader knows it after one of them.
+  struct row_state {
+    std::uint64_t began;  ///< cycle_count
+    std::uint64_t news;   ///< hints and `leave`, when the run began
+    bool shown;           ///< whoever waits for work finds some here
+    bool is_long;         ///< it ends where anything less urgent is there
+  };
+
   /// Whole warp: runs what `r` names (lane and warp types), after putting back what is more than
   /// one run of it; then more of what was spawned here, for a while, as long as nothing happens
   /// elsewhere. Out of line, for the registers that the scheduler holds.
   GROSR_DEVICE GROSR_NOINLINE static ran run_refs(ref r) {
     runner self(simt::block_shared<typename base::shared>());
     ran result{};
+    const std::uint64_t began = simt::cycle_count();
     GROSR_NO_UNROLL
     for (; r; ++result.runs) {
       std::uint64_t news = 0, shown = 0;
@@ -48,52 +58,33 @@ class runner : public member<Tasks...> {
             : 0),
        ...);
       self.run_ready(self.run_cycles_ > long_run_cycles);
-      r = !r.slot() && result.runs < runs_in_a_row
-              ? self.next_kept(r.level(), news, shown != 0, result.runs >= runs_in_a_short_row)
-              : ref{};
+      const row_state row{began, news, shown != 0, result.runs >= runs_in_a_short_row};
+      r = !r.slot() && result.runs < runs_in_a_row ? self.next_kept(r.level(), row) : ref{};
     }
-    self.run_ready(self.all_ready_now());
+    self.run_ready(true);
     result.cycles = self.run_cycles_;
     return result;
   }
 
-  /// Whole warp, after runs: whether continuations that are fewer than a warp's worth are to run
-  /// too. They wait for more while this worker has other work, of short runs.
-  GROSR_DEVICE bool all_ready_now() {
-    if constexpr ((is_forked<Tasks> || ...)) {
-      const bool all =
-          run_cycles_ > long_run_cycles || (nonempty(w_.deques) == 0 && w_.open_mask == 0);
-      return simt::shuffle(simt::full_mask, all ? 1u : 0u, 0) != 0;
-    }
-    return true;
-  }
-
-  /// Whole warp, between runs: runs what continuations are ready here; whether there were some.
-  GROSR_DEVICE bool run_kept() {
-    if constexpr ((is_forked<Tasks> || ...)) {
-      if (w_.ready_count == 0 && w_.left == spawner<Tasks...>::no_frame) return false;
-      run_ready(true);
-      return true;
-    }
-    return false;
-  }
-
   /// Whole warp, after a run: the newest ref that this worker keeps, or what it has just spawned,
-  /// if all is as it was: whoever waits for work finds some here (`shown`), nothing more urgent is
-  /// there, and what ran was short; or, with `only`, none while anything less urgent is there.
-  GROSR_DEVICE ref next_kept(std::uint32_t level, std::uint64_t news, bool shown, bool only) {
+  /// if all is as it was: nothing more urgent is there, and nothing for blocks, and what ran was
+  /// short.
+  GROSR_DEVICE ref next_kept(std::uint32_t level, const row_state& row) {
     std::uint64_t got = 0;
     if (leads()) {
-      const std::uint32_t hints = static_cast<std::uint32_t>(news);
-      const auto leave = static_cast<std::uint32_t>(news >> 32);
-      const std::uint32_t ends_row = 0xfu & ~(only ? 1u << level : (2u << level) - 1);
+      const std::uint32_t hints = static_cast<std::uint32_t>(row.news);
+      const auto leave = static_cast<std::uint32_t>(row.news >> 32);
+      const std::uint32_t ends_row = 0xfu & ~(row.is_long ? 1u << level : (2u << level) - 1);
       std::uint32_t& kept = w_.deques.kept[level];
       if ((hints & (cancelling_bit | ends_row | 0xf00u)) == 0 && leave != v_.epoch &&
-          leave != leave_abort && (nonempty(w_.deques) & ends_row) == 0 && w_.makes_way == 0 &&
-          run_cycles_ <= long_run_cycles && nonempty(b_.deques) == 0 && v_.trace == nullptr &&
+          leave != leave_abort && (nonempty(w_.deques) & ends_row) == 0 &&
+          (w_.open_mask & (base::of_every_type * ends_row | base::of_blocks)) == 0 &&
+          w_.makes_way == 0 && run_cycles_ <= long_run_cycles &&
+          simt::cycle_count() - row.began < row_cycles && nonempty(b_.deques) == 0 &&
+          v_.trace == nullptr &&
           simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) ==
               0) {
-        const bool hungry = (hints & hungry_bit) != 0 && !shown;
+        const bool hungry = (hints & hungry_bit) != 0 && !row.shown;
         if (hungry || (kept == 0 && w_.open_mask != 0)) base::share(&b_, level, hungry);
         // What comes from the host is run by who completes it.
         if (kept != 0 && !ref{w_.deques.keep[level][kept - 1]}.slot())
@@ -127,16 +118,16 @@ class runner : public member<Tasks...> {
 
   /// Whole warp: whether tasks that fork may be run now. If not, others find them.
   GROSR_DEVICE bool may_fork(ref r) {
-    std::uint32_t room = 1;
-    if (leads() && (w_.stock_count < fork_stock || base::frames_at_hand() < fork_frames))
-      room = has_room_to_fork(&v_, &w_, id_) ? 1 : 0;
+    const bool low = w_.stock_count < fork_stock || base::frames_at_hand() < fork_frames;
+    if (simt::shuffle(simt::full_mask, low ? 1u : 0u, 0) == 0) return true;
+    run_ready(true);  // it frees frames
+    std::uint32_t room = leads() && has_room_to_fork(&v_, &w_, id_) ? 1 : 0;
     if (simt::shuffle(simt::full_mask, room, 0) != 0) return true;
     if (leads()) {
       push_any(r, false);
       w_.spilled += publish_all(v_, w_.deques, id_, 0);
     }
     simt::sync_warp();
-    run_kept();  // it frees frames
     simt::pause(4, "room in task memory");
     return false;
   }

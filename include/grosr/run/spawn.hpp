@@ -188,6 +188,15 @@ class spawner : public frames<sizeof...(Tasks)> {
     return blocks >> type & 1;
   }
 
+  /// Bits of open_mask: a level of every type; every level of types of blocks.
+  static constexpr std::uint64_t of_every_type = 0x1111111111111111;
+  static constexpr std::uint64_t of_blocks = [] {
+    std::uint64_t mask = 0, bits = (1u << priority_levels) - 1;
+    ((mask |= width_of<Tasks>() == width::block ? bits : 0, bits <<= priority_levels), ...);
+    return mask;
+  }();
+  static_assert(priority_levels == 4 && sizeof...(Tasks) <= 16);
+
   GROSR_DEVICE static constexpr width width_at(std::uint32_t type) {
     std::uint32_t code = 0;  // 2 bits a type
     std::uint32_t i = 0;
