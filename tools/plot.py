@@ -3,8 +3,8 @@
 
 usage: tools/plot.py [--results FOLDER] [--out FOLDER] [NAME...]
 
-Reads FOLDER/*.json as `grosr bench NAME --json FILE` and the programs below apps/ wrote them (default: RESULTS
-below) and writes OUT/NAME.svg (default: docs/figures) for each figure whose runs are there: granularity,
+Reads FOLDER/*.json as `grosr bench NAME --json FILE` and the programs below apps/ wrote them (default: where RESULTS
+below says that each run is) and writes OUT/NAME.svg (default: docs/figures) for each figure whose runs are there: granularity,
 ordering, coalescing, footprint, echo, scaling, channels. Rows that are not valid are left out. Needs nothing but Python.
 """
 import html
@@ -13,7 +13,9 @@ import math
 import pathlib
 import sys
 
-RESULTS = "bench/results/h200-2026-11-22"
+LATEST = pathlib.Path("bench/results/h200-2026-11-23")
+RESULTS = {"forkjoin-sweep": LATEST, "channels": LATEST}  # others: BEFORE
+BEFORE = pathlib.Path("bench/results/h200-2026-11-22")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, GAP = 340, 230, 78, 22, 34, 46, 10
 # Colour in light, colour in dark, dashes, marker. Dashes and markers tell lines apart without colour.
 LINES = [("#2563c4", "#6ea8ff", "", "circle"), ("#c2410c", "#fb9a5b", "6 3", "square"),
@@ -358,7 +360,7 @@ FIGURES = {"granularity": (granularity, "syscalls-sweep"), "ordering": (ordering
 
 
 def main(arguments):
-    results, out, wanted = pathlib.Path(RESULTS), pathlib.Path("docs/figures"), []
+    results, out, wanted = None, pathlib.Path("docs/figures"), []
     while arguments:
         a = arguments.pop(0)
         if a in ("-h", "--help"):
@@ -373,11 +375,11 @@ def main(arguments):
             wanted.append(a)
         else:
             raise Trouble(f"{a} was not understood; there are the figures {', '.join(FIGURES)}; see --help")
-    if not results.is_dir():
+    if results and not results.is_dir():
         raise Trouble(f"{results}: there is no such folder of recorded runs")
     drawn = 0
     for name, (draw, run) in FIGURES.items():
-        path = results / f"{run}.json"
+        path = (results or RESULTS.get(run, BEFORE)) / f"{run}.json"
         if (wanted and name not in wanted) or not (wanted or path.exists()):
             continue
         try:
@@ -389,7 +391,7 @@ def main(arguments):
         print(out / f"{name}.svg")
         drawn += 1
     if not drawn:
-        raise Trouble(f"{results}: there is no recorded run of {', '.join(sorted({r for _, r in FIGURES.values()}))}")
+        raise Trouble(f"{results or BEFORE.parent}: there is no recorded run of {', '.join(sorted({r for _, r in FIGURES.values()}))}")
 
 
 if __name__ == "__main__":

@@ -15,10 +15,14 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "spawn", "priority",
          "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels"]
 RESULTS = pathlib.Path("bench/results")
-PAGES = {"README.md": ("h100-2026-11-21", lambda bench: not bench.startswith("exp-d")),
-         "docs/memory.md": ("h100-2026-11-21", lambda bench: bench.startswith("exp-d")),
-         "docs/system-calls.md": ("h200-2026-11-22", lambda bench: bench.startswith("syscalls")),
-         "docs/fork-join.md": ("h200-2026-11-22", lambda bench: bench == "forkjoin")}
+OLDER = ("soak", "tour")  # of the README's, what was not recorded again since
+# Page: folder and benches of each table, and whether rows without a target are in it.
+PAGES = {"README.md": [("h200-2026-11-23", lambda bench: True, False),
+                       ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
+         "docs/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("exp-d"), False)],
+         "docs/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
+         "docs/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
+         "docs/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)]}
 
 
 # What a key names, where its unit does not say it.
@@ -79,7 +83,13 @@ def side(entry):
     return entry.get("what", "")
 
 
-def table(folder, belongs):
+def main_figure(row):
+    """What a row without targets is about, as a target would name it."""
+    keys = [key for key in row if key.endswith("_per_s")] or [key for key in row if key == "p50_us"]
+    return [{"key": key} for key in keys[:1]]
+
+
+def table(folder, belongs, all_rows):
     documents = {}
     runs = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     for run in sorted(runs, key=lambda run: run["date"]):
@@ -99,16 +109,15 @@ def table(folder, belongs):
     names = [n for n in ORDER if n in documents] + sorted(set(documents) - set(ORDER) - {"limits"})
     for name in names:
         for row in documents[name]["rows"]:
-            if not row.get("targets"):
-                continue
+            targets = row.get("targets") or (main_figure(row) if all_rows else [])
             beside = "; ".join(dict.fromkeys(side(b) for b in row.get("baselines", []) +
                                              row.get("limits", []) if isinstance(b, dict)))
-            for t in row["targets"]:
+            for t in targets:
                 reached = amount(t["key"], row.get(t["key"])) if row["valid"] else "invalid"
                 if t["key"] in QUANTITY:
                     reached = f"{QUANTITY[t['key']]} {reached}"
-                lines.append(f"| `{name}` | {row['name']} | {reached} | {bound(t)}: {met(row, t)} "
-                             f"| {beside} |")
+                asked = f"{bound(t)}: {met(row, t)}" if len(t) > 1 else ""
+                lines.append(f"| `{name}` | {row['name']} | {reached} | {asked} | {beside} |")
     return "\n".join(lines)
 
 
@@ -119,20 +128,20 @@ def main():
         return
     if arguments:
         sys.exit(f"results_table: {arguments[0]} was not understood; see --help")
-    for name, (recorded, belongs) in PAGES.items():
-        folder = RESULTS / recorded
+    for name, tables in PAGES.items():
         page = pathlib.Path(name)
         text = page.read_text()
         if BEGIN not in text or END not in text:
             sys.exit(f"results_table: {name} has no markers {BEGIN} and {END}")
         head, rest = text.split(BEGIN)
         tail = rest.split(END)[1]
-        new = f"{head}{BEGIN}\n{table(folder, belongs)}\n{END}{tail}"
+        made = "\n\n".join(table(RESULTS / folder, *what) for folder, *what in tables)
+        new = f"{head}{BEGIN}\n{made}\n{END}{tail}"
         if "--check" not in sys.argv:
             page.write_text(new)
         elif new != text:
-            sys.exit(f"results_table: the table in {name} is not the one of {folder}; run "
-                     f"tools/results_table.py")
+            sys.exit(f"results_table: the table in {name} is not the one of "
+                     f"{' and '.join(f'{RESULTS}/{folder}' for folder, *_ in tables)}; run tools/results_table.py")
 
 
 main()
