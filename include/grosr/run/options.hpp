@@ -48,7 +48,7 @@ struct runtime_options {
   std::string trace;
 };
 
-/// Counters since the runtime began. Taken while it runs, they may lag by some 64 runs a worker.
+/// Counters since the runtime began. Taken while it runs, they may lag by some 640 runs a worker.
 struct runtime_stats {
   std::uint64_t submitted = 0;    ///< tasks accepted from the host
   std::uint64_t tasks = 0;        ///< tasks run
