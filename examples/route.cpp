@@ -53,7 +53,8 @@ int main() {
     graph.connect(by_sensor[k], add_up{totals.data() + k});
   }
   auto raw = graph.channel<std::uint32_t>();
-  graph.connect(raw, sample{graph.router(by_sensor)});
+  const grosr::router_options collected{.aggregation = grosr::aggregation::indirect};
+  graph.connect(raw, sample{graph.router(by_sensor, collected)});
   // [host]
   std::vector<std::uint32_t> numbers(readings);
   std::vector<total> expected(sensors), found(sensors);
