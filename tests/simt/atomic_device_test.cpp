@@ -12,8 +12,8 @@ namespace {
 GROSR_DEVICE_SUITE(atomic);
 
 struct counters {
-  std::uint32_t added, subtracted, ored, anded, locked, lock;
-  std::uint64_t wide, claimed;
+  std::uint32_t added, subtracted, ored, anded, least, greatest;
+  std::uint64_t wide, claimed, least_wide, greatest_wide;
 };
 
 struct hammer {
@@ -30,12 +30,23 @@ struct hammer {
       while (!claimed.compare_exchange(seen, seen + 3, acq_rel)) {
       }
     }
+    const std::uint64_t high = std::uint64_t{self + 5} << 33;
+    atomic_ref(c->least).fetch_min(self + 5, relaxed);
+    atomic_ref(c->greatest).fetch_max(self + 5, relaxed);
+    atomic_ref(c->least_wide).fetch_min(high, relaxed);
+    atomic_ref(c->greatest_wide).fetch_max(high, acq_rel);
     atomic_ref(c->ored).fetch_or(1u << self % 32, relaxed);
     atomic_ref(c->anded).fetch_and(~(1u << self % 32), relaxed);
   }
 };
 
-void expect_all(const counters& c, std::uint64_t operations) {
+constexpr counters at_first{0, 0, 0, ~0u, ~0u, 0, 0, 0, ~std::uint64_t{0}, 0};
+
+void expect_all(const counters& c, std::uint64_t lanes, std::uint64_t operations) {
+  EXPECT_EQ(c.least, 5u);
+  EXPECT_EQ(c.greatest, lanes + 4);
+  EXPECT_EQ(c.least_wide, std::uint64_t{5} << 33);
+  EXPECT_EQ(c.greatest_wide, (lanes + 4) << 33);
   EXPECT_EQ(c.added, operations);
   EXPECT_EQ(c.subtracted, static_cast<std::uint32_t>(0 - 2 * operations));
   EXPECT_EQ(c.wide, operations << 20);
@@ -46,17 +57,16 @@ void expect_all(const counters& c, std::uint64_t operations) {
 
 TEST_P(atomic, nothing_is_lost) {
   auto c = make<counters>(1);
-  const counters first{0, 0, 0, ~0u, 0, 0, 0, 0};
-  c.copy_from({&first, 1});
+  c.copy_from({&at_first, 1});
   run(8, 128, hammer{c.data(), 50});
-  expect_all(contents(c)[0], 8 * 128 * 50);
+  expect_all(contents(c)[0], 8 * 128, 8 * 128 * 50);
 }
 
 TEST(atomic_seeded, nothing_is_lost_in_any_schedule) {
   testing::for_seeds(100, [] {
-    counters c{0, 0, 0, ~0u, 0, 0, 0, 0};
+    counters c = at_first;
     run(device(), {2, 32}, hammer{&c, 3});
-    expect_all(c, 2 * 32 * 3);
+    expect_all(c, 2 * 32, 2 * 32 * 3);
   });
 }
 

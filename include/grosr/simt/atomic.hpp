@@ -190,6 +190,38 @@ class atomic_ref {
 #endif
   }
 
+  /// The lesser of both stays; for unsigned numbers.
+  GROSR_DEVICE T fetch_min(T value, order o) const {
+#if GROSR_ON_GPU
+    if constexpr (S == scope::device && sizeof(T) == 8)
+      if (o == relaxed)  // without the branches that ask which memory it is
+        return static_cast<T>(::atomicMin(reinterpret_cast<unsigned long long*>(object_),
+                                          static_cast<unsigned long long>(value)));
+    return ref().fetch_min(value, detail::cuda_order(o));
+#else
+    T found = load(relaxed);
+    while (value < found && !compare_exchange(found, value, o)) {
+    }
+    return found;
+#endif
+  }
+
+  /// The greater of both stays; for unsigned numbers.
+  GROSR_DEVICE T fetch_max(T value, order o) const {
+#if GROSR_ON_GPU
+    if constexpr (S == scope::device && sizeof(T) == 8)
+      if (o == relaxed)  // without the branches that ask which memory it is
+        return static_cast<T>(::atomicMax(reinterpret_cast<unsigned long long*>(object_),
+                                          static_cast<unsigned long long>(value)));
+    return ref().fetch_max(value, detail::cuda_order(o));
+#else
+    T found = load(relaxed);
+    while (found < value && !compare_exchange(found, value, o)) {
+    }
+    return found;
+#endif
+  }
+
  private:
 #if defined(GROSR_RACECHECK)
   // racecheck takes plain atomic loads and stores of block-shared memory for races.
