@@ -1,0 +1,15 @@
+# A library of `grosr`: files are inflated by zlib, linked statically where it can be; reference
+# algorithms use OpenMP, which ThreadSanitizer does not know as GCC's has it.
+list(PREPEND CMAKE_FIND_LIBRARY_SUFFIXES ${CMAKE_STATIC_LIBRARY_SUFFIX})
+find_package(ZLIB REQUIRED)
+list(POP_FRONT CMAKE_FIND_LIBRARY_SUFFIXES)
+target_link_libraries(app_graph PRIVATE ZLIB::ZLIB)
+if(NOT GROSR_SANITIZE MATCHES "thread")
+  find_package(OpenMP QUIET COMPONENTS CXX)
+endif()
+if(OpenMP_CXX_FOUND)
+  target_compile_definitions(app_graph PRIVATE GROSR_HAS_OPENMP=1)
+  target_compile_options(app_graph PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>")
+  target_link_libraries(app_graph PRIVATE ${OpenMP_CXX_LIBRARIES})
+endif()
+target_link_libraries(grosr_cli PRIVATE app_graph)
