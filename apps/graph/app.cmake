@@ -13,3 +13,14 @@ if(OpenMP_CXX_FOUND)
   target_link_libraries(app_graph PRIVATE ${OpenMP_CXX_LIBRARIES})
 endif()
 target_link_libraries(grosr_cli PRIVATE app_graph)
+
+# A graph of kernels whose condition a kernel sets, which is linked on the device.
+if(GROSR_CUDA_ENABLED)
+  add_library(app_graph_loop STATIC "${folder}/bfs_loop.cu")
+  set_target_properties(app_graph_loop PROPERTIES
+    CUDA_SEPARABLE_COMPILATION ON CUDA_RESOLVE_DEVICE_SYMBOLS ON)
+  target_include_directories(app_graph_loop PRIVATE "${folder}")
+  target_link_libraries(app_graph_loop PUBLIC grosr::grosr CUDA::cudadevrt)
+  grosr_own_target(app_graph_loop)
+  target_link_libraries(app_graph PUBLIC app_graph_loop)
+endif()

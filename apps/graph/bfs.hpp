@@ -1,0 +1,63 @@
+// Breadth-first search on the resident runtime.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device_graph.hpp"
+#include "grosr/run/options.hpp"
+#include "tuning.hpp"
+
+namespace grosr::graphs {
+
+/// Called some twenty times a second while a search runs; what it throws ends that, and no other
+/// can be run then.
+using pulse = std::function<void()>;
+
+struct search_options {
+  runtime_options runtime;
+  unsigned members = 0;  ///< blocks that take part besides the leader, at most; 0: all there are
+  std::uint32_t capacity = 0;  ///< vertices a frontier's queue holds; 0: half of all
+  wave_tuning tuning;
+};
+
+/// What the last search did.
+struct search_stats {
+  std::uint32_t levels_down = 0, levels_up = 0;  ///< steps of the whole crew
+  std::uint32_t waves = 0;
+};
+
+/// A step of the last search, or a wave. Nanoseconds since its first one began.
+struct search_step {
+  std::string name;
+  std::uint64_t began, ended;
+  std::uint32_t level, chunks, members;
+};
+
+class bfs {
+ public:
+  /// Takes device memory: see bytes(). The graph must live as long. Throws grosr::error.
+  bfs(const device_graph& g, const search_options& options = {});
+  ~bfs();
+
+  /// Searches from `source` (counted from 0, below vertices()). Returns when the labels are there.
+  void run(vertex source, const pulse& between = {});
+
+  /// Of the last search: hops from the source (~0: not reached), and parents in a tree (no_vertex).
+  std::vector<std::uint32_t> distances() const;
+  std::vector<vertex> parents() const;
+  const std::uint64_t* labels() const;  ///< the same on the device: distance << 32 | parent
+
+  search_stats last() const;
+  std::vector<search_step> steps() const;  ///< its first 512
+  runtime_stats stats() const;
+  std::size_t bytes() const;  ///< device memory besides the graph and the runtime's
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace grosr::graphs

@@ -1,0 +1,419 @@
+// The steps of a level-synchronous breadth-first search, by chunks, for blocks of any size. Whoever
+// can see to it that all chunks of a step are done before the next one begins may drive them: a
+// crew in the resident grid, launches, a cooperative kernel.
+//
+// Top-down, a level is a queue of vertices with the number of edges before each, so that chunks are
+// equal shares of edges: hubs are divided, and small vertices share a chunk. Bottom-up, it is a
+// bitmap (Beamer, Asanovic, Patterson: Direction-Optimizing Breadth-First Search, SC 2012).
+#pragma once
+
+#include "block.hpp"
+#include "wave.hpp"
+
+namespace grosr::graphs {
+
+struct hop {
+  static constexpr bool may_be_stale = false, yields_hubs = true;
+  GROSR_DEVICE std::uint32_t next(std::uint32_t distance, std::uint32_t) const {
+    return distance + 1;
+  }
+};
+
+/// Vertices and their edges, counted in one word: the order of places is that of edges.
+GROSR_DEVICE constexpr std::uint64_t tally(std::uint32_t vertices, std::uint32_t edges) {
+  return std::uint64_t{vertices} << 32 | edges;
+}
+
+/// Vertices to be expanded: device memory.
+struct frontier {
+  vertex* v;
+  std::uint32_t* offset;  ///< edges of those before
+  std::uint64_t* total;   ///< a tally; of more vertices than there is room for, if so many came
+};
+
+struct bfs_view : wave_view<hop> {
+  frontier queue[2];
+  std::uint32_t capacity;  ///< of each
+  std::uint32_t* bits[2];  ///< levels as bitmaps
+  std::uint64_t* awake;    ///< a tally of what a bottom-up step found
+};
+
+inline constexpr std::uint32_t chunk_edges = 512, chunk_words = 256, chunk_vertices = 2048,
+                               chunk_rows = 128, chunk_labels = 8192;
+
+GROSR_DEVICE constexpr std::uint32_t chunks_of(std::uint64_t items, std::uint32_t each) {
+  return static_cast<std::uint32_t>((items + each - 1) / each);
+}
+
+struct expand_store {
+  std::uint32_t start[chunk_edges];  ///< of each entry's edges, counted over the level
+  std::uint32_t base[chunk_edges];   ///< the row of edge e is base + e
+  vertex from[chunk_edges];
+  vertex found[chunk_edges];
+  std::uint32_t degree[chunk_edges];  ///< of those found
+  std::uint32_t count, first, last;
+  std::uint64_t place;
+};
+
+GROSR_DEVICE inline expand_store& expanding() { return block_scratch<expand_store>(); }
+
+// ---- preparing ----
+
+struct alignas(16) label_pair {
+  std::uint64_t of[2];
+};
+
+/// Chunk of chunk_labels.
+GROSR_DEVICE inline void reset(const bfs_view& s, std::uint32_t chunk, vertex source) {
+  const std::uint64_t first = std::uint64_t{chunk} * chunk_labels, n = s.graph.vertices;
+  const std::uint32_t size = simt::block_size();
+  for (std::uint32_t i = simt::thread_id(); i < chunk_labels / 2; i += size) {
+    const std::uint64_t v = first + 2 * i;
+    label_pair pair{{unreached_label, unreached_label}};
+    if (v / 2 == source / 2) pair.of[source % 2] = label_of(0, source);
+    if (v + 1 < n)
+      *reinterpret_cast<label_pair*>(s.label + v) = pair;
+    else if (v < n)
+      s.label[v] = pair.of[0];
+  }
+  for (std::uint32_t i = simt::thread_id(); i < chunk_labels / 32; i += size) {
+    const std::uint64_t w = first / 32 + i;
+    if (w * 32 >= n) continue;
+    s.visited[w] = source / 32 == w ? 1u << source % 32 : 0;
+    s.pending[w] = s.bits[0][w] = 0;
+  }
+}
+
+// ---- queues ----
+
+/// Any lane: a vertex into its place of a queue; if there is none, it is pending.
+GROSR_DEVICE inline void put(const bfs_view& s, const frontier& to, vertex v, std::uint32_t place,
+                             std::uint32_t offset) {
+  if (place < s.capacity) {
+    to.v[place] = v;
+    to.offset[place] = offset;
+    return;
+  }
+  simt::atomic_ref<std::uint32_t>(s.pending[v / 32]).fetch_or(1u << v % 32, simt::relaxed);
+  simt::atomic_ref<std::uint32_t>(s.state->marked).store(1, simt::relaxed);
+}
+
+/// Whole block: puts the `count` vertices in `found` into the queue, without those that have no
+/// edges; for which there is no room are marked to be expanded later.
+GROSR_DEVICE inline void append(const bfs_view& s, const frontier& to, std::uint32_t count) {
+  auto& store = expanding();
+  const std::uint32_t size = simt::block_size();
+  const std::uint32_t each = (count + size - 1) / size, t = simt::thread_id();
+  std::uint32_t kept = 0, edges = 0;
+  for (std::uint32_t i = t * each; i < (t + 1) * each && i < count; ++i) {
+    kept += store.degree[i] != 0 ? 1 : 0;
+    edges += store.degree[i];
+  }
+  const scanned places = block_scan(kept), before = block_scan(edges);
+  if (t == 0)
+    store.place = places.total == 0 ? 0
+                                    : simt::atomic_ref<std::uint64_t>(*to.total).fetch_add(
+                                          tally(places.total, before.total), simt::relaxed);
+  simt::sync_block();
+  std::uint32_t place = static_cast<std::uint32_t>(store.place >> 32) + places.before;
+  std::uint32_t offset = static_cast<std::uint32_t>(store.place) + before.before;
+  for (std::uint32_t i = t * each; i < (t + 1) * each && i < count; ++i) {
+    if (store.degree[i] == 0) continue;
+    put(s, to, store.found[i], place, offset);
+    ++place;
+    offset += store.degree[i];
+  }
+  simt::sync_block();
+}
+
+/// Chunk of chunk_words: vertices whose bits are set go into the queue. With `level`: those of that
+/// distance, and their bits are cleared; without (unreached): all.
+GROSR_DEVICE inline void gather_bits(const bfs_view& s, std::uint32_t* bits, const frontier& to,
+                                     std::uint32_t chunk, std::uint32_t level) {
+  auto& store = expanding();
+  const std::uint32_t words = (s.graph.vertices + 31) / 32, size = simt::block_size();
+  for (std::uint32_t base = 0; base < chunk_words; base += size) {
+    const std::uint32_t w = chunk * chunk_words + base + simt::thread_id();
+    std::uint32_t word = base + simt::thread_id() < chunk_words && w < words ? bits[w] : 0;
+    if (level != unreached && word != 0) {
+      std::uint32_t taken = 0;
+      for (std::uint32_t rest = word; rest != 0; rest &= rest - 1) {
+        const unsigned bit = simt::lowest_bit(rest);
+        if (distance_of(s.label[w * 32 + bit]) == level) taken |= 1u << bit;
+      }
+      if (taken != word) simt::atomic_ref<std::uint32_t>(s.state->marked).store(1, simt::relaxed);
+      bits[w] = word & ~taken;
+      word = taken;
+    }
+    const scanned rank = block_scan(simt::popcount(word));
+    for (std::uint32_t window = 0; window < rank.total; window += chunk_edges) {
+      std::uint32_t i = rank.before;
+      for (std::uint32_t rest = word; rest != 0; rest &= rest - 1, ++i)
+        if (i >= window && i < window + chunk_edges)
+          store.found[i - window] = w * 32 + simt::lowest_bit(rest);
+      simt::sync_block();
+      std::uint32_t count = rank.total - window;
+      if (count > chunk_edges) count = chunk_edges;
+      for (std::uint32_t k = simt::thread_id(); k < count; k += size)
+        store.degree[k] = s.graph.row[store.found[k] + 1] - s.graph.row[store.found[k]];
+      simt::sync_block();
+      append(s, to, count);
+    }
+  }
+}
+
+/// Chunk of chunk_vertices of the queue: sets their bits.
+GROSR_DEVICE inline void to_bits(const frontier& from, std::uint32_t count, std::uint32_t* bits,
+                                 std::uint32_t chunk) {
+  const std::uint32_t first = chunk * chunk_vertices, size = simt::block_size();
+  for (std::uint32_t i = first + simt::thread_id(); i < first + chunk_vertices && i < count;
+       i += size) {
+    const vertex v = from.v[i];
+    simt::atomic_ref<std::uint32_t>(bits[v / 32]).fetch_or(1u << v % 32, simt::relaxed);
+  }
+}
+
+/// Whole warp: the last of `count` ascending numbers that is not above `target`; the first is not.
+GROSR_DEVICE inline std::uint32_t warp_search(const std::uint32_t* sorted, std::uint32_t count,
+                                              std::uint32_t target) {
+  std::uint32_t low = 0, high = count;
+  while (high - low > 1) {
+    const std::uint32_t step = (high - low + simt::warp_size - 1) / simt::warp_size;
+    const std::uint32_t at = low + simt::lane_id() * step;
+    const std::uint32_t votes = simt::ballot(simt::full_mask, at < high && sorted[at] <= target);
+    low += simt::highest_bit(votes) * step;
+    if (low + step < high) high = low + step;
+  }
+  return low;
+}
+
+// ---- top-down ----
+
+/// Chunk of chunk_edges of the queue `from`, which holds `count` vertices with `edges` edges at
+/// `level`: what they reach first goes to `to`.
+GROSR_DEVICE inline void expand(const bfs_view& s, const frontier& from, std::uint32_t count,
+                                std::uint32_t edges, const frontier& to, std::uint32_t chunk,
+                                std::uint32_t level) {
+  auto& store = expanding();
+  const unsigned t = simt::thread_id(), size = simt::block_size();
+  const std::uint32_t begin = chunk * chunk_edges;
+  const std::uint32_t end = edges - begin < chunk_edges ? edges : begin + chunk_edges;
+  if (simt::warp_id() == 0) {
+    const std::uint32_t first = warp_search(from.offset, count, begin);
+    const std::uint32_t last = warp_search(from.offset, count, end - 1);
+    if (simt::lane_id() == 0) {
+      store.first = first;
+      store.last = last;
+      store.count = 0;
+    }
+  }
+  simt::sync_block();
+  const std::uint32_t first = store.first, entries = store.last - first + 1;
+  for (std::uint32_t i = t; i < entries; i += size) {
+    const std::uint32_t start = from.offset[first + i];
+    const vertex v = from.v[first + i];
+    store.start[i] = start;
+    store.base[i] = s.graph.row[v] - start;
+    store.from[i] = v;
+  }
+  simt::sync_block();
+  const std::uint32_t* const row = s.graph.row;
+  const vertex* const column = s.graph.column;
+  std::uint32_t* const visited = s.visited;
+  std::uint64_t* const label = s.label;
+  constexpr unsigned at_once = 4;  // edges a thread has under way
+  for (std::uint32_t base = begin + t; base < end; base += at_once * size) {
+    vertex u[at_once], parent[at_once];
+    bool open[at_once];
+    for (unsigned j = 0; j < at_once; ++j) {
+      const std::uint32_t e = base + j * size;
+      open[j] = e < end;
+      if (!open[j]) continue;
+      std::uint32_t low = 0, high = entries;
+      while (high - low > 1) {
+        const std::uint32_t middle = (low + high) / 2;
+        if (store.start[middle] <= e)
+          low = middle;
+        else
+          high = middle;
+      }
+      parent[j] = store.from[low];
+      u[j] = column[store.base[low] + e];
+    }
+    for (unsigned j = 0; j < at_once; ++j)
+      if (open[j])
+        open[j] =
+            (simt::atomic_ref<std::uint32_t>(visited[u[j] / 32]).load(simt::relaxed) >> u[j] % 32 &
+             1) == 0;
+    for (unsigned j = 0; j < at_once; ++j)
+      if (open[j])
+        open[j] = (simt::atomic_ref<std::uint32_t>(visited[u[j] / 32])
+                           .fetch_or(1u << u[j] % 32, simt::relaxed) >>
+                       u[j] % 32 &
+                   1) == 0;
+    for (unsigned j = 0; j < at_once; ++j) {
+      if (!open[j]) continue;
+      label[u[j]] = label_of(level + 1, parent[j]);
+      const std::uint32_t degree = row[u[j] + 1] - row[u[j]];
+      const std::uint32_t place = simt::shared_add(store.count, 1);
+      store.found[place] = u[j];
+      store.degree[place] = degree;
+    }
+  }
+  simt::sync_block();
+  append(s, to, store.count);
+}
+
+/// Whole warp: each lane's vertices `u`, those that are any; whoever comes first to one puts it
+/// into the queue.
+GROSR_DEVICE inline void reach(const bfs_view& s, vertex parent, const vertex (&u)[4],
+                               const frontier& to, std::uint32_t level) {
+  bool is_new[4];
+  std::uint32_t degree[4], mine = 0, edges = 0;
+  for (unsigned j = 0; j < 4; ++j) {
+    is_new[j] = false;
+    degree[j] = 0;
+    if (u[j] == no_vertex) continue;
+    const std::uint32_t bit = 1u << u[j] % 32;
+    is_new[j] =
+        (simt::atomic_ref<std::uint32_t>(s.visited[u[j] / 32]).fetch_or(bit, simt::relaxed) &
+         bit) == 0;
+    degree[j] = s.graph.row[u[j] + 1] - s.graph.row[u[j]];
+  }
+  for (unsigned j = 0; j < 4; ++j) {
+    if (!is_new[j]) continue;
+    s.label[u[j]] = label_of(level + 1, parent);
+    if (degree[j] == 0) is_new[j] = false;
+    mine += is_new[j] ? 1 : 0;
+    edges += degree[j];
+  }
+  const unsigned lane = simt::lane_id();
+  std::uint64_t sum = tally(mine, edges);
+  for (unsigned step = 1; step < simt::warp_size; step *= 2) {
+    const std::uint64_t other =
+        simt::shuffle(simt::full_mask, sum, lane >= step ? lane - step : lane);
+    if (lane >= step) sum += other;
+  }
+  const std::uint64_t all = simt::shuffle(simt::full_mask, sum, simt::warp_size - 1);
+  if (all == 0) return;
+  std::uint64_t place = 0;
+  if (lane == 0) place = simt::atomic_ref<std::uint64_t>(*to.total).fetch_add(all, simt::relaxed);
+  place = simt::shuffle(simt::full_mask, place, 0) + sum - tally(mine, edges);
+  for (unsigned j = 0; j < 4; ++j) {
+    if (!is_new[j]) continue;
+    put(s, to, u[j], static_cast<std::uint32_t>(place >> 32), static_cast<std::uint32_t>(place));
+    place += tally(1, degree[j]);
+  }
+}
+
+/// Chunk of chunk_rows vertices of the queue `from`: the same by a lane for each vertex, for
+/// vertices of few edges: fewer accesses one after the other. Those of many are their warp's.
+GROSR_DEVICE inline void expand_rows(const bfs_view& s, const frontier& from, std::uint32_t count,
+                                     const frontier& to, std::uint32_t chunk, std::uint32_t level) {
+  constexpr unsigned at_once = 4;
+  constexpr std::uint32_t many = 64;
+  const unsigned lane = simt::lane_id(), size = simt::block_size();
+  for (std::uint32_t base = simt::warp_id() * simt::warp_size; base < chunk_rows; base += size) {
+    const std::uint32_t i = chunk * chunk_rows + base + lane;
+    if (chunk * chunk_rows + base >= count) break;
+    const vertex v = i < count ? from.v[i] : no_vertex;
+    const std::uint32_t begin = v != no_vertex ? s.graph.row[v] : 0;
+    const std::uint32_t end = v != no_vertex ? s.graph.row[v + 1] : 0;
+    const bool wide = end - begin > many;
+    std::uint32_t at = begin, last = wide ? begin : end;
+    while (simt::any(simt::full_mask, at < last)) {
+      vertex u[at_once];
+      for (unsigned j = 0; j < at_once; ++j)
+        u[j] = at + j < last ? s.graph.column[at + j] : no_vertex;
+      reach(s, v, u, to, level);
+      at += at_once;
+    }
+    for (std::uint32_t rest = simt::ballot(simt::full_mask, wide); rest != 0; rest &= rest - 1) {
+      const unsigned owner = simt::lowest_bit(rest);
+      const vertex parent = simt::shuffle(simt::full_mask, v, owner);
+      const std::uint32_t stop = simt::shuffle(simt::full_mask, end, owner);
+      for (std::uint32_t e = simt::shuffle(simt::full_mask, begin, owner); e < stop;
+           e += at_once * simt::warp_size) {
+        vertex u[at_once];
+        for (unsigned j = 0; j < at_once; ++j) {
+          const std::uint32_t k = e + j * simt::warp_size + lane;
+          u[j] = k < stop ? s.graph.column[k] : no_vertex;
+        }
+        reach(s, parent, u, to, level);
+      }
+    }
+  }
+}
+
+// ---- bottom-up ----
+
+/// Chunk of `words` words: those not visited that have a neighbour in `from`, the level's bitmap,
+/// are in `to`. For undirected graphs.
+GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from, std::uint32_t* to,
+                                   std::uint32_t chunk, std::uint32_t words, std::uint32_t level) {
+  constexpr std::uint32_t alone = 32;  // edges that a lane looks at by itself
+  constexpr unsigned at_once = 8;      // of which are under way together
+  const unsigned lane = simt::lane_id(), warps = simt::block_size() / simt::warp_size;
+  const auto is_in = [&](vertex u) { return (from[u / 32] >> u % 32 & 1) != 0; };
+  const std::uint32_t* const row = s.graph.row;
+  const vertex* const column = s.graph.column;
+  std::uint32_t* const visited_bits = s.visited;
+  std::uint64_t* const label = s.label;
+  const vertex vertices = s.graph.vertices;
+  std::uint32_t found = 0, edges = 0;
+  for (std::uint32_t i = simt::warp_id(); i < words; i += warps) {
+    const std::uint32_t w = chunk * words + i;
+    const std::uint64_t v = std::uint64_t{w} * 32 + lane;
+    if (std::uint64_t{w} * 32 >= vertices) break;
+    const std::uint32_t visited = visited_bits[w];
+    std::uint32_t begin = 0, end = 0;
+    if (v < vertices && (visited >> lane & 1) == 0) {
+      begin = row[v];
+      end = row[v + 1];
+    }
+    const std::uint32_t degree = end - begin;
+    vertex parent = no_vertex;
+    std::uint32_t at = begin;
+    const std::uint32_t stop = degree < alone ? end : begin + alone;
+    while (simt::any(simt::full_mask, at < stop && parent == no_vertex)) {
+      if (at >= stop || parent != no_vertex) continue;
+      vertex u[at_once];
+      bool in[at_once];
+      for (unsigned j = 0; j < at_once; ++j) u[j] = column[at + j < stop ? at + j : at];
+      for (unsigned j = 0; j < at_once; ++j) in[j] = is_in(u[j]);
+      for (unsigned j = at_once; j-- > 0;)
+        if (in[j]) parent = u[j];
+      at += at_once;
+    }
+    std::uint32_t rest = simt::ballot(simt::full_mask, parent == no_vertex && stop < end);
+    for (; rest != 0; rest &= rest - 1) {
+      const unsigned owner = simt::lowest_bit(rest);
+      const std::uint32_t last = simt::shuffle(simt::full_mask, end, owner);
+      for (std::uint32_t e = simt::shuffle(simt::full_mask, stop, owner); e < last;
+           e += simt::warp_size) {
+        const vertex u = e + lane < last ? column[e + lane] : no_vertex;
+        const std::uint32_t votes = simt::ballot(simt::full_mask, u != no_vertex && is_in(u));
+        if (votes == 0) continue;
+        const vertex hit = simt::shuffle(simt::full_mask, u, simt::lowest_bit(votes));
+        if (lane == owner) parent = hit;
+        break;
+      }
+    }
+    const std::uint32_t votes = simt::ballot(simt::full_mask, parent != no_vertex);
+    if (parent != no_vertex) {
+      label[v] = label_of(level + 1, parent);
+      ++found;
+      edges += degree;
+    }
+    if (lane == 0) {
+      to[w] = votes;
+      if (votes != 0) visited_bits[w] = visited | votes;
+    }
+  }
+  found = warp_sum(found);
+  edges = warp_sum(edges);
+  if (lane == 0 && found != 0)
+    simt::atomic_ref<std::uint64_t>(*s.awake).fetch_add(tally(found, edges), simt::relaxed);
+}
+
+}  // namespace grosr::graphs

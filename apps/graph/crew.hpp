@@ -1,0 +1,235 @@
+// A crew: block tasks that carry out steps of chunks together, led by one of them.
+//
+//   leader   writes what the step is, then  cursor = step << 32 | 2^31 + chunks   (R1)
+//   anyone   subtracts 1 from the cursor; found more than 2^31 in its low half: has that chunk (A1)
+//            adds what it finished to `done`                                       (R2)
+//   leader   takes chunks too; the step is over when `done` says so                (A2)
+//
+// Members come when the leader spawns them, at any time, and leave when there was nothing to do
+// for a while or the runtime wants the worker: the leader alone would do. What a step is stays as
+// it is until all its chunks are done, so who has a chunk may read it.
+#pragma once
+
+#include "grosr/simt/atomic.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/shared.hpp"
+#include "grosr/simt/wait.hpp"
+
+namespace grosr::graphs {
+
+/// What a step is; the meaning is its job's.
+struct step {
+  std::uint32_t kind, level;
+};
+
+/// Device memory; zeroed before the first use.
+struct crew_state {
+  alignas(128) std::uint64_t cursor;
+  alignas(128) std::uint64_t done;     ///< chunks of all steps so far
+  alignas(128) std::uint32_t members;  ///< spawned, and not left
+  alignas(128) step now;
+  std::uint64_t issued;  ///< chunks of all steps so far; the leader's
+  std::uint32_t steps;   ///< likewise
+};
+
+/// What thread 0 tells its block.
+struct crew_store {
+  std::uint32_t chunk, kind, level, members;
+};
+
+template <class Job>
+class crew {
+ public:
+  static constexpr std::uint32_t none = ~0u;
+  static constexpr std::uint32_t half = 1u << 31;  ///< most chunks of a step, less one
+
+  GROSR_DEVICE crew(Job* job, std::uint32_t most) : job_(job), s_(job->crew), most_(most) {}
+
+  /// Leader, whole block: carries a step out; returns when it is done. `work(step, chunk)` is
+  /// called by whole blocks.
+  template <class Context, class Work>
+  GROSR_DEVICE void run(Context& context, step what, std::uint32_t chunks, const Work& work) {
+    if (chunks == 0) return;
+    if (chunks <= few || call_members(context, chunks - 1) == 0) {
+      for (std::uint32_t c = 0; c < chunks; ++c) {
+        work(what, c);
+        simt::sync_block();
+      }
+      return;
+    }
+    begin(what, chunks);
+    std::uint32_t mine = 0;
+    for (std::uint32_t c = take(); c != none; c = take(), ++mine) work(what, c);
+    finish(context, mine);
+  }
+
+  /// Leader, whole block: the same for a step of as many seats as come; `own` is the leader's part,
+  /// and when it has ended nobody takes a seat any more.
+  template <class Context, class Own>
+  GROSR_DEVICE void seat(Context& context, step what, const Own& own) {
+    constexpr std::uint32_t seats = half - 1;
+    begin(what, seats);
+    own();
+    simt::sync_block();
+    std::uint32_t left = 0;
+    if (simt::thread_id() == 0) {
+      const std::uint64_t step_bits = std::uint64_t{s_.steps} << 32;
+      const std::uint64_t found = cursor().exchange(step_bits | half, simt::relaxed);
+      left = static_cast<std::uint32_t>(found) - half;
+    }
+    finish(context, left);
+  }
+
+  /// Member, whole block: works until there is nothing to do for a while. `work` returns false when
+  /// this member is to leave.
+  template <class Context, class Work>
+  GROSR_DEVICE void serve(Context& context, const Work& work) {
+    auto& store = simt::block_shared<crew_store>();
+    std::uint32_t finished = 0;
+    for (;;) {
+      std::uint32_t c = take();
+      if (c == none) {
+        if (simt::thread_id() == 0) {
+          if (finished != 0) done().fetch_add(finished, simt::release);  // R2
+          store.chunk = wait(context) ? 0 : none;
+        }
+        finished = 0;
+        simt::sync_block();
+        c = store.chunk;
+        simt::sync_block();
+        if (c == none) break;
+        continue;
+      }
+      const bool stays = work(step{store.kind, store.level}, c);
+      ++finished;
+      simt::sync_block();
+      if (!stays) {
+        if (simt::thread_id() == 0) done().fetch_add(finished, simt::release);  // R2
+        break;
+      }
+    }
+    if (simt::thread_id() == 0) members().fetch_sub(1, simt::relaxed);
+  }
+
+  /// One thread: one more member, if there may be.
+  template <class Context>
+  GROSR_DEVICE void call_one(Context& context) {
+    if (members().fetch_add(1, simt::relaxed) >= most_) {
+      members().fetch_sub(1, simt::relaxed);
+      return;
+    }
+    context.spawn(typename Job::member{job_});
+    context.offer();
+  }
+
+ private:
+  GROSR_DEVICE simt::atomic_ref<std::uint64_t> cursor() const {
+    return simt::atomic_ref<std::uint64_t>(s_.cursor);
+  }
+  GROSR_DEVICE simt::atomic_ref<std::uint64_t> done() const {
+    return simt::atomic_ref<std::uint64_t>(s_.done);
+  }
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> members() const {
+    return simt::atomic_ref<std::uint32_t>(s_.members);
+  }
+
+  /// Whole block: sees that there are `wanted` members, as far as there may be; how many there are.
+  template <class Context>
+  GROSR_DEVICE std::uint32_t call_members(Context& context, std::uint32_t wanted) {
+    auto& store = simt::block_shared<crew_store>();
+    if (wanted > most_) wanted = most_;
+    if (simt::thread_id() == 0) {
+      std::uint32_t there = members().load(simt::relaxed);
+      store.members = there;
+      store.chunk = there + there / 4 < wanted ? wanted - there : 0;
+      if (store.chunk != 0) members().fetch_add(store.chunk, simt::relaxed);
+    }
+    simt::sync_block();
+    const std::uint32_t there = store.members, missing = store.chunk;
+    for (std::uint32_t i = simt::thread_id(); i < missing; i += simt::block_size())
+      context.spawn(typename Job::member{job_});
+    simt::sync_block();
+    if (missing != 0 && simt::lane_id() == 0) context.offer();
+    simt::sync_block();
+    return there + missing;
+  }
+
+  GROSR_DEVICE void begin(step what, std::uint32_t chunks) {
+    if (simt::thread_id() == 0) {
+      s_.now = what;
+      s_.issued += chunks;
+      s_.steps += 1;
+      // R1: pairs with A1 in take()
+      cursor().store(std::uint64_t{s_.steps} << 32 | (half + chunks), simt::release);
+    }
+    simt::sync_block();
+  }
+
+  /// Whole block: the next chunk, and what it is of in the store; or none. Takes the one after that
+  /// already, so that its answer is on the way while this one is worked on.
+  GROSR_DEVICE std::uint32_t take() {
+    auto& store = simt::block_shared<crew_store>();
+    if (simt::thread_id() == 0) {
+      store.chunk = none;
+      std::uint64_t got = ahead_;
+      ahead_ = half;
+      if (!is_chunk(got) && is_chunk(cursor().load(simt::relaxed)))
+        got = cursor().fetch_sub(1, simt::relaxed);
+      if (is_chunk(got)) {
+        store.chunk = static_cast<std::uint32_t>(got) - half - 1;
+        if (got >> 32 != seen_) {
+          seen_ = static_cast<std::uint32_t>(got >> 32);
+          simt::fence(simt::acquire);  // A1: pairs with R1 in begin()
+          store.kind = s_.now.kind;
+          store.level = s_.now.level;
+        }
+        if (store.chunk != 0 && store.kind != Job::seat_kind)
+          ahead_ = cursor().fetch_sub(1, simt::relaxed);
+      }
+    }
+    simt::sync_block();
+    const std::uint32_t c = store.chunk;
+    simt::sync_block();
+    return c;
+  }
+  GROSR_DEVICE static bool is_chunk(std::uint64_t found) {
+    return static_cast<std::uint32_t>(found) > half;
+  }
+
+  /// Leader, whole block: waits for the step's end.
+  template <class Context>
+  GROSR_DEVICE void finish(Context& context, std::uint32_t mine) {
+    simt::sync_block();
+    if (simt::thread_id() == 0) {
+      done().fetch_add(mine, simt::release);
+      // A2: pairs with R2
+      for (unsigned turn = 0; done().load(simt::acquire) != s_.issued && !context.aborted(); ++turn)
+        simt::pause_if_host(turn, "the crew's last chunks");
+    }
+    simt::sync_block();
+  }
+
+  /// One thread: true when there are chunks, false when the member is to leave.
+  template <class Context>
+  GROSR_DEVICE bool wait(Context& context) {
+    const std::uint64_t began = simt::clock_ns();
+    for (unsigned turn = 0;; ++turn) {
+      if (static_cast<std::uint32_t>(cursor().load(simt::relaxed)) > half) return true;
+      if ((turn & 63) == 63 && (simt::clock_ns() - began > patience_ns ||
+                                context.yield_to_higher() || context.aborted()))
+        return false;
+      simt::pause(turn < 2 ? turn : 2, "a step of the crew");
+    }
+  }
+
+  static constexpr std::uint64_t patience_ns = 200'000;
+  static constexpr std::uint32_t few = 2;  // chunks that are not worth telling others
+  Job* job_;
+  crew_state& s_;
+  std::uint32_t most_;
+  // Of thread 0:
+  std::uint64_t ahead_ = half;  // what the cursor was for the chunk that was taken ahead
+  std::uint32_t seen_ = 0;      // the step that the store describes
+};
+
+}  // namespace grosr::graphs

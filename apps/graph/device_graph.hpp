@@ -1,0 +1,52 @@
+// A graph in device memory.
+#pragma once
+
+#include "graph.hpp"
+#include "grosr/simt/buffer.hpp"
+
+namespace grosr::graphs {
+
+/// What kernels see of it.
+struct graph_ref {
+  const std::uint32_t* row;
+  const vertex* column;
+  const float* weight;  ///< null: every edge weighs 1
+  vertex vertices;
+  std::uint32_t entries;
+};
+
+/// The owner. Movable.
+class device_graph {
+ public:
+  /// Throws error(out_of_memory, device_lost).
+  device_graph(const device& d, const graph& g)
+      : where_(d),
+        row_(d, simt::space::device, g.row.size()),
+        column_(d, simt::space::device, g.column.size()),
+        weight_(d, simt::space::device, g.weight.size()),
+        vertices_(g.vertices()),
+        directed_(g.directed) {
+    row_.copy_from(g.row);
+    column_.copy_from(g.column);
+    weight_.copy_from(g.weight);
+  }
+
+  graph_ref ref() const {
+    return {row_.data(), column_.data(), weight_.data(), vertices_,
+            static_cast<std::uint32_t>(column_.size())};
+  }
+  const device& where() const { return where_; }
+  vertex vertices() const { return vertices_; }
+  bool directed() const { return directed_; }
+  std::size_t bytes() const { return row_.bytes() + column_.bytes() + weight_.bytes(); }
+
+ private:
+  device where_;
+  simt::buffer<std::uint32_t> row_;
+  simt::buffer<vertex> column_;
+  simt::buffer<float> weight_;
+  vertex vertices_ = 0;
+  bool directed_ = true;
+};
+
+}  // namespace grosr::graphs

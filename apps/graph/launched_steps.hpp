@@ -1,0 +1,136 @@
+// Kernels that carry out steps of a search: the last block to end decides what comes next.
+#pragma once
+
+#include "bfs_levels.hpp"
+#include "grosr/simt/wait.hpp"
+
+namespace grosr::graphs {
+
+/// What the CPU reads of a search: pinned memory.
+struct launched_news {
+  std::uint32_t now, chunks, steps;
+};
+
+/// Device memory.
+struct launched_state {
+  bfs_levels levels;
+  wave_state wave;                    ///< for what a full queue marks
+  alignas(128) std::uint32_t cursor;  ///< chunks taken beyond each block's first
+  alignas(128) std::uint32_t arrived;
+  alignas(128) std::uint32_t passed;  ///< barriers of the cooperative kernel
+  std::uint32_t steps;
+};
+
+struct step_store {
+  std::uint32_t chunk, last;
+};
+
+/// Whole grid: a step's chunks. Thread 0 of the block that ends last gets true, and then all of the
+/// step is done.
+template <class Work>
+GROSR_DEVICE bool share_out(launched_state& s, std::uint32_t chunks, const Work& work) {
+  auto& store = simt::block_shared<step_store>();
+  for (std::uint32_t c = simt::block_id(); c < chunks;) {
+    work(c);
+    simt::sync_block();
+    if (simt::thread_id() == 0)
+      store.chunk = chunks <= simt::grid_size()
+                        ? chunks
+                        : simt::grid_size() +
+                              simt::atomic_ref<std::uint32_t>(s.cursor).fetch_add(1, simt::relaxed);
+    simt::sync_block();
+    c = store.chunk;
+    simt::sync_block();
+  }
+  simt::sync_block();  // all of them know what step it is
+  if (simt::thread_id() != 0) return false;
+  if (simt::atomic_ref<std::uint32_t>(s.arrived).fetch_add(1, simt::acq_rel) + 1 !=
+      simt::grid_size())
+    return false;
+  s.arrived = s.cursor = 0;
+  return true;
+}
+
+struct launched_reset {
+  bfs_view view;
+  launched_state* state;
+  launched_news* news;
+  vertex source;
+
+  GROSR_DEVICE void operator()() const {
+    if (share_out(*state, chunks_of(view.graph.vertices, chunk_labels),
+                  [&](std::uint32_t c) { reset(view, c, source); })) {
+      state->levels.begin_at(view, source);
+      state->steps = 0;
+      tell();
+    }
+  }
+
+  GROSR_DEVICE void tell() const {
+    const auto& l = state->levels;
+    using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+    word(news->now).store(l.now, simt::relaxed);
+    word(news->chunks).store(l.chunks(view), simt::relaxed);
+    word(news->steps).store(state->steps, simt::relaxed);
+  }
+};
+
+struct launched_step : launched_reset {
+  /// True for the one thread that decided what comes next.
+  GROSR_DEVICE bool step() const {
+    auto& l = state->levels;
+    if (l.now == bfs_levels::finished) return false;
+    if (!share_out(*state, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); })) return false;
+    l.next(view);
+    ++state->steps;
+    tell();
+    return true;
+  }
+  GROSR_DEVICE void operator()() const { step(); }
+};
+
+/// The whole search; as many blocks as can be there at a time.
+struct cooperative_search : launched_step {
+  GROSR_DEVICE void operator()() const {
+    auto& l = state->levels;
+    std::uint32_t barrier = state->passed;
+    const auto passed = simt::atomic_ref<std::uint32_t>(state->passed);
+    const auto meet = [&](bool last) {
+      ++barrier;
+      if (simt::thread_id() == 0) {
+        if (last) {
+          passed.store(barrier, simt::release);
+        } else {
+          for (unsigned turn = 0; passed.load(simt::acquire) != barrier; ++turn)
+            simt::pause_if_host(turn, "the other blocks");
+        }
+      }
+      simt::sync_block();
+    };
+    bool last = share_out(*state, chunks_of(view.graph.vertices, chunk_labels),
+                          [&](std::uint32_t c) { reset(view, c, source); });
+    if (last) {
+      l.begin_at(view, source);
+      state->steps = 0;
+    }
+    meet(last);
+    while (l.now != bfs_levels::finished) {
+      last = share_out(*state, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); });
+      if (last) {
+        l.next(view);
+        ++state->steps;
+        tell();
+      }
+      meet(last);
+    }
+  }
+};
+
+#if defined(__CUDACC__)
+/// A CUDA graph that launches steps as long as there are any, which may be none (bfs_loop.cu); null
+/// where this CUDA has no such graphs.
+cudaGraphExec_t make_loop(const device& where, const launched_step& step, unsigned blocks,
+                          unsigned threads);
+#endif
+
+}  // namespace grosr::graphs

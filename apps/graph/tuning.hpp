@@ -1,0 +1,21 @@
+// Numbers by which searches choose how to go on; found by measuring (docs/graphs.md).
+#pragma once
+
+#include <cstdint>
+
+namespace grosr::graphs {
+
+/// Where one way of going on is left for another.
+struct wave_tuning {
+  std::uint32_t share_above = 48;  ///< entries a block holds when it gives to those who wait
+  std::uint32_t call_above = 64;   ///< and when it calls for another member
+  std::uint32_t much = 384;        ///< entries a block holds, below 512, which end a wave
+  std::uint32_t heavy = 2048;      ///< edges of entries with more than 32, in a round, which do too
+  std::uint32_t few_vertices = 256;  ///< a level that is left to a wave, up to 512
+  std::uint32_t few_edges = 1024;    ///< and its edges
+  // A level goes bottom-up when its edges are more than a share of those not seen yet, and
+  // top-down again when it is smaller than a share of all vertices.
+  std::uint32_t alpha = 15, beta = 18;
+};
+
+}  // namespace grosr::graphs

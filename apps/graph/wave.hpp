@@ -1,0 +1,452 @@
+// Waves: relaxing edges out of order, by blocks that each keep a part of the frontier.
+//
+// A block keeps entries in a ring in block-shared memory and takes them in the order in which they
+// came: 128 a round, whose edges it relaxes by an atomic minimum on the label of the other end.
+// What was improved is a new entry of the same block. A block that has much hands a part to the
+// pool when others wait there. So an entry's way to the next one has two accesses of memory on it:
+// the column, and the label together with the row of the next entry.
+//
+//   label    distance << 32 | parent; the least wins, so the result does not depend on the order
+//   pending  a bit for each vertex that is to be relaxed later: it is at `limit` or beyond, or there
+//            was no room for its entry. Bits take no more room when they are set again.
+//   work     entries in the pool, and members that hold some: 0 means that the wave has ended
+#pragma once
+
+#include "block.hpp"
+#include "crew.hpp"
+#include "device_graph.hpp"
+#include "grosr/queue/ring.hpp"
+#include "tuning.hpp"
+
+namespace grosr::graphs {
+
+/// A vertex to be relaxed, or a part of its edges.
+struct alignas(16) wave_entry {
+  vertex v;
+  std::uint32_t begin, end;  ///< of its edges
+  std::uint32_t distance;    ///< that it had; as the label has it
+};
+
+/// Device memory.
+struct wave_state {
+  alignas(128) std::uint32_t work;
+  alignas(128) std::uint32_t idle;   ///< members without entries
+  alignas(128) std::uint32_t limit;  ///< entries from this distance on wait in `pending`
+  std::uint32_t marked;              ///< there are such
+  std::uint32_t keeps_hubs;          ///< much work does not end the wave
+  std::uint32_t farthest;            ///< distance of any entry that was relaxed, at most
+};
+
+inline constexpr std::uint32_t unreached = ~std::uint32_t{0};
+inline constexpr std::uint64_t unreached_label = ~std::uint64_t{0};
+
+GROSR_DEVICE constexpr std::uint64_t label_of(std::uint32_t distance, vertex parent) {
+  return std::uint64_t{distance} << 32 | parent;
+}
+GROSR_DEVICE constexpr std::uint32_t distance_of(std::uint64_t label) {
+  return static_cast<std::uint32_t>(label >> 32);
+}
+
+/// What a wave works on. `Cost` says how long an edge is: next(distance, edge); whether entries may
+/// have been overtaken (may_be_stale); and whether the wave ends at what is better done in steps of
+/// the whole crew, large vertices and large frontiers (yields_hubs).
+template <class Cost>
+struct wave_view {
+  graph_ref graph;
+  Cost cost;
+  std::uint64_t* label;
+  std::uint32_t* visited;  ///< a bit for each vertex that has a label; null: not kept
+  std::uint32_t* pending;
+  wave_state* state;
+  queue::ring_ref<wave_entry> pool;
+  wave_tuning tuning;
+};
+
+inline constexpr std::uint32_t wave_ring = 512;
+
+struct wave_store {
+  wave_entry ring[wave_ring];
+  std::uint16_t wide[64];
+  std::uint32_t popped[4];
+  // Of three rounds in turn: what is written in one is read until the next one ends.
+  std::uint32_t added[3], wide_count[3], heavy[3], limit[3], idle[3];
+  std::uint32_t farthest;
+  std::uint32_t bound;  ///< the least distance at which this block ended the wave
+  std::uint32_t marked, verdict;
+};
+
+/// A block's part in a wave: see ride() below.
+template <class Cost, class Crew, class Context>
+class rider {
+ public:
+  GROSR_DEVICE rider(const wave_view<Cost>& v, Crew& c, Context& context, bool leads)
+      : v_(v),
+        row_(v.graph.row),
+        column_(v.graph.column),
+        label_(v.label),
+        crew_(c),
+        context_(context),
+        leads_(leads),
+        yields_(v.state->keeps_hubs == 0) {}
+
+  GROSR_DEVICE bool ride(std::uint32_t seeds) {
+    auto& s = store();
+    const unsigned t = simt::thread_id();
+    head_ = 0;
+    tail_ = seeds;
+    if (t == 0) {
+      s.marked = s.farthest = 0;
+      s.bound = unreached;
+      clear(0, limit().load(simt::relaxed), idle().load(simt::relaxed));
+    }
+    simt::sync_block();
+    bool holds = seeds != 0;
+    for (unsigned turn = 0;; turn = (turn + 1) % 3) {
+      if (head_ == tail_) {
+        const verdict answer = refill(holds, turn);
+        if (answer != verdict::go) return answer != verdict::leave;
+        holds = true;
+      }
+      advance(turn);
+    }
+  }
+
+  GROSR_DEVICE static wave_store& store() { return block_scratch<wave_store>(); }
+
+ private:
+  enum class verdict : std::uint32_t { go, over, leave };
+
+  /// One round: relaxes up to a block's worth of entries.
+  GROSR_DEVICE void advance(unsigned turn) {
+    auto& s = store();
+    const unsigned t = simt::thread_id();
+    const std::uint32_t held = tail_ - head_;
+    const std::uint32_t most = simt::block_size() / lanes_each;
+    const std::uint32_t n = held < most ? held : most;
+    // By the last thread, which mostly has no entry: nobody waits for these words.
+    const bool clears = t == simt::block_size() - 1;
+    std::uint32_t limit_seen = 0, idle_seen = 0;
+    if (clears) {
+      limit_seen = limit().load(simt::relaxed);
+      idle_seen = idle().load(simt::relaxed);
+    }
+    limit_ = s.limit[turn];
+    const std::uint32_t bound = shared_word(s.bound).load(simt::relaxed);
+    if (bound < limit_) limit_ = bound;
+    // A warp without entries has nothing to do here.
+    if (t / simt::warp_size * (simt::warp_size / lanes_each) < n) relax_entries(n, turn);
+    if (clears) clear((turn + 1) % 3, limit_seen, idle_seen);
+    simt::sync_block();
+    const std::uint32_t wide = s.wide_count[turn];
+    if (wide != 0) {
+      for (std::uint32_t i = 0; i < wide; ++i) relax_wide(s.ring[s.wide[i]], turn);
+      simt::sync_block();
+    }
+    const std::uint32_t room = wave_ring - held, added = s.added[turn];
+    head_ += n;
+    tail_ += added < room ? added : room;
+    if (t == 0 && (s.heavy[turn] > v_.tuning.heavy || tail_ - head_ > v_.tuning.much) &&
+        ends_at_much())
+      end_at(s.ring[(tail_ - 1) % wave_ring].distance);
+    if (tail_ - head_ > v_.tuning.share_above) share(s.idle[(turn + 1) % 3]);
+  }
+
+  GROSR_DEVICE bool ends_at_much() const { return Cost::yields_hubs && yields_; }
+
+  /// Entries of this distance and more are left to what comes after the wave.
+  GROSR_DEVICE void end_at(std::uint32_t distance) {
+    limit().fetch_min(distance, simt::relaxed);
+    shared_word(store().bound).fetch_min(distance, simt::relaxed);
+  }
+
+  /// One thread: prepares a round.
+  GROSR_DEVICE void clear(unsigned turn, std::uint32_t limit_seen, std::uint32_t idle_seen) {
+    auto& s = store();
+    s.added[turn] = s.wide_count[turn] = s.heavy[turn] = 0;
+    s.limit[turn] = limit_seen;
+    s.idle[turn] = idle_seen;
+  }
+
+  /// Four lanes an entry, an edge each: few instructions one after the other, which is what a round
+  /// waits for besides memory.
+  GROSR_DEVICE void relax_entries(std::uint32_t n, unsigned turn) {
+    auto& s = store();
+    const std::uint32_t mine = simt::thread_id() / lanes_each;
+    wave_entry e{no_vertex, 0, 0, 0};
+    if (mine < n) e = s.ring[(head_ + mine) % wave_ring];
+    const bool first = simt::thread_id() % lanes_each == 0;
+    if (e.distance >= limit_) {
+      if (first) mark(e.v);
+      e.end = e.begin;
+    } else if (e.end - e.begin > wide_degree) {
+      if (first)
+        s.wide[simt::shared_add(s.wide_count[turn], 1)] =
+            static_cast<std::uint16_t>((head_ + mine) % wave_ring);
+      e.end = e.begin;
+    } else if (Cost::may_be_stale && mine < n &&
+               distance_of(label(e.v).load(simt::relaxed)) != e.distance) {
+      e.end = e.begin;
+    }
+    if (Cost::yields_hubs && mine < n && e.distance < limit_ && e.distance > far_)
+      far_ = e.distance;
+    std::uint32_t edge = e.begin + simt::thread_id() % lanes_each;
+    do {
+      relax(e, edge, turn);
+      edge += lanes_each;
+    } while (simt::any(simt::full_mask, edge < e.end));
+  }
+
+  /// Whole block.
+  GROSR_DEVICE void relax_wide(const wave_entry& entry, unsigned turn) {
+    const wave_entry e = entry;
+    if (Cost::may_be_stale && distance_of(label(e.v).load(simt::relaxed)) != e.distance) return;
+    for (std::uint32_t base = e.begin; base < e.end; base += simt::block_size())
+      relax(e, base + simt::thread_id(), turn);
+  }
+
+  /// Whole warp: one edge of each lane's entry, if it has that.
+  GROSR_DEVICE void relax(const wave_entry& e, std::uint32_t edge, unsigned turn) {
+    wave_entry next{no_vertex, 0, 0, 0};
+    bool improved = false;
+    if (edge < e.end) {
+      next.v = column_[edge];
+      next.distance = v_.cost.next(e.distance, edge);
+      const std::uint64_t before =
+          label(next.v).fetch_min(label_of(next.distance, e.v), simt::relaxed);
+      next.begin = row_[next.v];
+      next.end = row_[next.v + 1];
+      improved = distance_of(before) > next.distance;
+      if (improved && v_.visited != nullptr)
+        simt::atomic_ref<std::uint32_t>(v_.visited[next.v / 32])
+            .fetch_or(1u << next.v % 32, simt::relaxed);
+      if (improved && next.distance >= limit_) {
+        mark(next.v);
+        improved = false;
+      }
+      const std::uint32_t degree = next.end - next.begin;
+      if (improved && degree - 1 >= wide_degree) {  // none, or many
+        if (degree == 0)
+          improved = false;
+        else if (Cost::yields_hubs)
+          simt::shared_add(store().heavy[turn], degree < 1u << 16 ? degree : 1u << 16);
+      }
+    }
+    const std::uint32_t votes = simt::ballot(simt::full_mask, improved);
+    if (votes == 0) return;
+    const unsigned lane = simt::lane_id();
+    std::uint32_t base = 0;
+    if (lane == 0) base = simt::shared_add(store().added[turn], simt::popcount(votes));
+    base = simt::shuffle(simt::full_mask, base, 0);
+    if (!improved) return;
+    const std::uint32_t place = tail_ + base + simt::rank_in(votes, lane);
+    if (place - head_ < wave_ring)
+      store().ring[place % wave_ring] = next;
+    else
+      mark(next.v);
+  }
+
+  /// Whole block: hands entries to those who wait; calls for more of them when nobody does.
+  GROSR_DEVICE void share(std::uint32_t idle) {
+    auto& s = store();
+    const unsigned t = simt::thread_id(), size = simt::block_size();
+    const std::uint32_t held = tail_ - head_;
+    if (idle == 0) {
+      if (held > v_.tuning.call_above && t == 0) crew_.call_one(context_);
+      return;
+    }
+    std::uint32_t given = held / 2;
+    if (given > idle * size) given = idle * size;
+    if (t == 0) work().fetch_add(given, simt::relaxed);
+    simt::sync_block();
+    std::uint32_t refused = 0;
+    for (std::uint32_t i = t; i / simt::warp_size * simt::warp_size < given; i += size) {
+      const bool mine = i < given;
+      const std::uint32_t mask = simt::ballot(simt::full_mask, mine);
+      if (!mine) continue;
+      const wave_entry e = s.ring[(tail_ - given + i) % wave_ring];
+      if (!v_.pool.try_push(mask, e)) {
+        mark(e.v);
+        ++refused;
+      }
+    }
+    simt::sync_warp();
+    refused = warp_sum(refused);
+    if (simt::lane_id() == 0 && refused != 0) work().fetch_sub(refused, simt::relaxed);
+    tail_ -= given;
+    simt::sync_block();
+  }
+
+  /// Whole block, holding nothing: waits for entries of the pool.
+  GROSR_DEVICE verdict refill(bool holds, unsigned turn) {
+    auto& s = store();
+    const unsigned t = simt::thread_id(), lane = simt::lane_id(), warp = simt::warp_id();
+    if (holds && far_ != 0) {
+      shared_word(s.farthest).fetch_max(far_, simt::relaxed);
+      far_ = 0;
+    }
+    simt::sync_block();
+    if (t == 0) {
+      if (holds) tell_marks();
+      if (holds) work().fetch_sub(1, simt::acq_rel);
+      idle().fetch_add(1, simt::relaxed);
+    }
+    for (;;) {
+      if (t == 0) s.verdict = static_cast<std::uint32_t>(wait());
+      simt::sync_block();
+      const auto answer = static_cast<verdict>(s.verdict);
+      if (answer != verdict::go) {
+        if (t == 0) idle().fetch_sub(1, simt::relaxed);
+        simt::sync_block();
+        return answer;
+      }
+      wave_entry e;
+      const bool got = v_.pool.try_pop(simt::full_mask, e);
+      const std::uint32_t votes = simt::ballot(simt::full_mask, got);
+      if (lane == 0) s.popped[warp] = simt::popcount(votes);
+      simt::sync_block();
+      std::uint32_t before = 0, total = 0;
+      for (unsigned w = 0; w < simt::block_size() / simt::warp_size; ++w) {
+        if (w < warp) before += s.popped[w];
+        total += s.popped[w];
+      }
+      if (got) s.ring[before + simt::rank_in(votes, lane)] = e;
+      // What was in the pool counts as this member from here on, which wait() has added.
+      if (t == 0) {
+        work().fetch_sub(total != 0 ? total : 1, simt::acq_rel);
+        if (total != 0) {
+          idle().fetch_sub(1, simt::relaxed);
+          clear(turn, limit().load(simt::relaxed), 0);
+        }
+      }
+      simt::sync_block();
+      if (total != 0) {
+        head_ = 0;
+        tail_ = total;
+        return verdict::go;
+      }
+    }
+  }
+
+  /// Thread 0: until there are entries in the pool, and counts this member in then.
+  GROSR_DEVICE verdict wait() {
+    const std::uint64_t began = simt::clock_ns();
+    for (unsigned turn = 0;; ++turn) {
+      if (v_.pool.ready() != 0) {
+        work().fetch_add(1, simt::relaxed);
+        return verdict::go;
+      }
+      if (work().load(simt::acquire) == 0 || context_.aborted()) return verdict::over;
+      if (!leads_ && (turn & 63) == 63 &&
+          (simt::clock_ns() - began > patience_ns || context_.yield_to_higher()))
+        return verdict::leave;
+      simt::pause_if_host(turn, "entries of a wave");
+    }
+  }
+
+  /// Any lane: relaxes the vertex later.
+  GROSR_DEVICE void mark(vertex v) {
+    simt::atomic_ref<std::uint32_t>(v_.pending[v / 32]).fetch_or(1u << v % 32, simt::relaxed);
+    shared_word(store().marked).store(1, simt::relaxed);
+  }
+
+  GROSR_DEVICE void tell_marks() {
+    auto& s = store();
+    if (s.farthest != 0) {
+      simt::atomic_ref<std::uint32_t>(v_.state->farthest).fetch_max(s.farthest, simt::relaxed);
+      s.farthest = 0;
+    }
+    if (s.marked == 0) return;
+    s.marked = 0;
+    simt::atomic_ref<std::uint32_t>(v_.state->marked).store(1, simt::relaxed);
+  }
+
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> work() const {
+    return simt::atomic_ref<std::uint32_t>(v_.state->work);
+  }
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> idle() const {
+    return simt::atomic_ref<std::uint32_t>(v_.state->idle);
+  }
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> limit() const {
+    return simt::atomic_ref<std::uint32_t>(v_.state->limit);
+  }
+  GROSR_DEVICE static simt::atomic_ref<std::uint32_t, simt::scope::block> shared_word(
+      std::uint32_t& word) {
+    return simt::atomic_ref<std::uint32_t, simt::scope::block>(word);
+  }
+  GROSR_DEVICE simt::atomic_ref<std::uint64_t> label(vertex v) const {
+    return simt::atomic_ref<std::uint64_t>(label_[v]);
+  }
+
+  static constexpr unsigned lanes_each = 4;         // that relax an entry
+  static constexpr std::uint32_t wide_degree = 32;  // more edges: the whole block's
+  static constexpr std::uint64_t patience_ns = 100'000;
+
+  const wave_view<Cost>& v_;
+  const std::uint32_t* const row_;  // as in v_, in registers
+  const vertex* const column_;
+  std::uint64_t* const label_;
+  Crew& crew_;
+  Context& context_;
+  bool leads_, yields_;
+  std::uint32_t head_ = 0, tail_ = 0, limit_ = 0, far_ = 0;
+};
+
+/// Whole block: relaxes until the wave has ended. `seeds` entries lie in the ring already, and
+/// `work` counts this member if there are any. False: this member is to leave.
+template <class Cost, class Crew, class Context>
+GROSR_DEVICE GROSR_NOINLINE bool ride(const wave_view<Cost>& v, Crew& team, Context& context,
+                                      bool leads, std::uint32_t seeds) {
+  return rider<Cost, Crew, Context>(v, team, context, leads).ride(seeds);
+}
+
+/// Whole block, a chunk of `words` words of the bitmap: what is pending nearer than `limit` goes to
+/// the pool, as far as there is room. `least` takes the least distance of what stays.
+template <class Cost>
+GROSR_DEVICE void pending_to_pool(const wave_view<Cost>& v, std::uint32_t chunk,
+                                  std::uint32_t words, std::uint32_t limit, std::uint32_t& least) {
+  const std::uint32_t all = (v.graph.vertices + 31) / 32;
+  std::uint32_t stays = unreached, refused = 0;
+  for (std::uint32_t base = 0; base < words; base += simt::block_size()) {
+    const std::uint32_t w = chunk * words + base + simt::thread_id();
+    const std::uint32_t word =
+        base + simt::thread_id() < words && w < all
+            ? simt::atomic_ref<std::uint32_t>(v.pending[w]).load(simt::relaxed)
+            : 0;
+    std::uint32_t left = word;
+    for (std::uint32_t rest = word; simt::any(simt::full_mask, rest != 0); rest &= rest - 1) {
+      wave_entry e{no_vertex, 0, 0, unreached};
+      unsigned bit = 0;
+      if (rest != 0) {
+        bit = simt::lowest_bit(rest);
+        e.v = w * 32 + bit;
+        e.distance = distance_of(simt::atomic_ref<std::uint64_t>(v.label[e.v]).load(simt::relaxed));
+      }
+      const bool goes = rest != 0 && e.distance < limit;
+      if (rest != 0 && !goes && e.distance < stays) stays = e.distance;
+      const std::uint32_t mask = simt::ballot(simt::full_mask, goes);
+      if (mask == 0) continue;
+      if (simt::lane_id() == 0)
+        simt::atomic_ref<std::uint32_t>(v.state->work)
+            .fetch_add(simt::popcount(mask), simt::relaxed);
+      simt::sync_warp();
+      if (goes) {
+        e.begin = v.graph.row[e.v];
+        e.end = v.graph.row[e.v + 1];
+        if (v.pool.try_push(mask, e)) {
+          left &= ~(1u << bit);
+        } else {
+          ++refused;
+          stays = 0;
+        }
+      }
+      simt::sync_warp();
+    }
+    if (left != word) simt::atomic_ref<std::uint32_t>(v.pending[w]).store(left, simt::relaxed);
+  }
+  refused = warp_sum(refused);
+  if (simt::lane_id() == 0 && refused != 0)
+    simt::atomic_ref<std::uint32_t>(v.state->work).fetch_sub(refused, simt::relaxed);
+  if (stays != unreached) simt::atomic_ref<std::uint32_t>(least).fetch_min(stays, simt::relaxed);
+}
+
+}  // namespace grosr::graphs

@@ -1,0 +1,171 @@
+// Breadth-first search on the resident runtime finds what the CPU finds, in every regime.
+#include "bfs.hpp"
+
+#include "bfs_launched.hpp"
+
+#include "check.hpp"
+#include "small_graphs.hpp"
+#include "support/devices.hpp"
+#include "support/scale.hpp"
+
+namespace grosr::graphs {
+namespace {
+
+GROSR_DEVICE_SUITE(bfs_on);
+using testing::scaled;
+
+/// Numbers so small that little graphs meet hubs, full rings and full queues.
+wave_tuning tiny() {
+  wave_tuning t;
+  t.share_above = 4;
+  t.call_above = 8;
+  t.heavy = 40;
+  t.much = 64;
+  t.few_vertices = 2;
+  t.few_edges = 16;
+  return t;
+}
+
+std::string wrong(const device& d, const graph& g, const search_options& o,
+                  std::vector<vertex> sources) {
+  const device_graph on(d, g);
+  bfs search(on, o);
+  for (const vertex s : sources) {
+    search.run(s);
+    std::string w = wrong_bfs(g, s, search.distances(), search.parents());
+    if (!w.empty()) return "from " + std::to_string(s) + ": " + w;
+  }
+  return "";
+}
+
+graph chain(vertex n) {
+  std::vector<test_edge> edges;
+  for (vertex v = 0; v + 1 < n; ++v) edges.push_back({v, v + 1});
+  return make_graph(n, edges, false);
+}
+
+graph grid(vertex side) {
+  std::vector<test_edge> edges;
+  for (vertex y = 0; y < side; ++y)
+    for (vertex x = 0; x < side; ++x) {
+      if (x + 1 < side) edges.push_back({y * side + x, y * side + x + 1});
+      if (y + 1 < side) edges.push_back({y * side + x, y * side + x + side});
+    }
+  return make_graph(side * side, edges, false);
+}
+
+/// Some vertices with edges to very many.
+graph hubs(vertex n, vertex count, bool directed) {
+  std::mt19937 random(n + count);
+  std::vector<test_edge> edges;
+  for (vertex i = 0; i < n * 3; ++i) {
+    const vertex hub = static_cast<vertex>(random() % count);
+    edges.push_back({hub, static_cast<vertex>(random() % n)});
+    edges.push_back({static_cast<vertex>(random() % n), static_cast<vertex>(random() % n)});
+  }
+  return make_graph(n, edges, directed);
+}
+
+TEST_P(bfs_on, small_graphs) {
+  for_small_graphs(scaled(24, 8), 40, [&](const graph& g) {
+    if (g.vertices() == 0) return;
+    search_options o;
+    EXPECT_EQ(wrong(where(), g, o, {0, g.vertices() - 1}), "");
+  });
+}
+
+TEST_P(bfs_on, chains) {
+  for (const vertex n : {1u, 2u, 127u, 400u})
+    EXPECT_EQ(wrong(where(), chain(n), {}, {0, n - 1, n / 2}), "") << n;
+}
+
+TEST_P(bfs_on, grids_shared_among_members) {
+  search_options o;
+  EXPECT_EQ(wrong(where(), grid(24), o, {0, 300}), "");
+  o.tuning = tiny();
+  EXPECT_EQ(wrong(where(), grid(24), o, {0, 300, 575}), "");
+  o.tuning.much = 500;
+  EXPECT_EQ(wrong(where(), grid(40), o, {0, 777}), "");
+}
+
+TEST_P(bfs_on, hubs_in_both_directions) {
+  for (const bool directed : {false, true}) {
+    const graph g = hubs(1500, 5, directed);
+    search_options o;
+    EXPECT_EQ(wrong(where(), g, o, {0, 700}), "");
+    o.tuning = tiny();
+    EXPECT_EQ(wrong(where(), g, o, {0, 700, 3}), "");
+    o.tuning.alpha = 1'000'000;  // bottom-up at once
+    EXPECT_EQ(wrong(where(), g, o, {0, 700}), "");
+  }
+}
+
+TEST_P(bfs_on, queues_too_small_for_a_level) {
+  for (const bool directed : {false, true}) {
+    const graph g = hubs(1500, 5, directed);
+    search_options o;
+    o.tuning = tiny();
+    o.tuning.alpha = 1;
+    for (const std::uint32_t capacity : {40u, 150u}) {
+      o.capacity = capacity;
+      EXPECT_EQ(wrong(where(), g, o, {0, 700}), "") << capacity;
+    }
+  }
+}
+
+// Members run ahead of each other, and a wave ends while some hold farther entries than others.
+TEST_P(bfs_on, waves_that_end_anywhere) {
+  for (std::uint64_t i = 0; i < scaled(60, 10); ++i) {
+    std::mt19937 random(static_cast<std::uint32_t>(i));
+    const vertex n = 100 + random() % 900;
+    const graph g = random() % 2 != 0
+                        ? random_graph(random, n, n * 2, random() % 2 != 0, weights::none)
+                        : hubs(n, 1 + random() % 9, random() % 2 != 0);
+    search_options o;
+    o.tuning.share_above = 2 + random() % 30;
+    o.tuning.call_above = 2 + random() % 30;
+    o.tuning.much = 10 + random() % 400;
+    o.tuning.heavy = random() % 200;
+    o.tuning.few_vertices = random() % 100;
+    o.tuning.few_edges = random() % 500;
+    o.tuning.alpha = 1 + random() % 100;
+    o.tuning.beta = 1 + random() % 100;
+    if (random() % 4 == 0) o.capacity = 30 + random() % 100;
+    ASSERT_EQ(wrong(where(), g, o, {0, n / 2}), "") << "graph " << i;
+  }
+}
+
+TEST_P(bfs_on, one_member_is_enough) {
+  search_options o;
+  o.members = 1;
+  o.tuning = tiny();
+  EXPECT_EQ(wrong(where(), hubs(800, 3, false), o, {0, 5}), "");
+}
+
+// What searches are compared with is right as well.
+TEST_P(bfs_on, every_other_driver) {
+  for (const driver how : {driver::waits, driver::ahead, driver::loop, driver::cooperative}) {
+    if (how == driver::loop && !where().is_cuda()) continue;
+    for (const graph& g : {grid(12), chain(60), hubs(900, 4, false), hubs(900, 4, true)}) {
+      const device_graph on(where(), g);
+      for (const unsigned blocks : {0u, 3u}) {
+        launched_bfs search(on, how, blocks);
+        for (const vertex s : {vertex{0}, g.vertices() / 2}) {
+          search.run(s);
+          EXPECT_EQ(wrong_bfs(g, s, search.distances(), search.parents()), "") << name_of(how);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(bfs_on, a_loop_needs_a_gpu) {
+  const graph g = chain(3);
+  const device_graph on(where(), g);
+  if (!where().is_cuda()) {
+    EXPECT_THROW(launched_bfs(on, driver::loop), grosr::error);
+  }
+}
+
+}  // namespace
+}  // namespace grosr::graphs
