@@ -1,4 +1,4 @@
-// grosr: shows the devices, measures, and gives a tour.
+// grosr: shows the devices, measures, gives a tour, and works on graphs.
 #include <fmt/format.h>
 
 #include <grosr/version.hpp>
@@ -31,13 +31,15 @@ int main(int argc, char** argv) {
   add_devices_command(program, chosen);
   add_bench_command(program, chosen);
   add_tour_command(program, chosen);
+  add_graph_command(program, chosen);
   program.footer(
       "Examples:\n"
       "  grosr devices                            what there is to run on\n"
       "  grosr tour                               real work through every part, checked\n"
       "  grosr bench limits --device host:0       what the hardware allows\n"
       "  grosr bench latency --json latency.json  one task, there and back\n"
-      "  grosr bench --list                       all benchmarks\n\n"
+      "  grosr bench --list                       all benchmarks\n"
+      "  grosr graph bfs kronecker:16 --check     breadth-first search\n\n"
       "Environment: GROSR_TRACE=FILE writes a trace that Perfetto opens;\n"
       "GROSR_SEED=N replays one schedule of the host backend.");
   return run_program(program, argc, argv, [&] {

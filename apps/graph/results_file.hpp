@@ -1,0 +1,51 @@
+// Results as lines of text, their fields separated by blanks.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace grosr::graphs {
+
+/// A file that is known to be writable before there are results. What stood in it stays until the
+/// first of them is written; a file that was made here and not finished is removed.
+class results_file {
+ public:
+  /// `asked`: how errors begin, such as "--output x.txt". Throws tool::usage_error.
+  results_file(std::string asked, const std::string& path);
+  ~results_file();
+  results_file(const results_file&) = delete;
+
+  /// The next field of the line. Floating point with as many digits as tell it from its neighbours.
+  template <class Number>
+  requires std::integral<Number> || std::floating_point<Number>
+  void field(Number n) {
+    begin_field();
+    used_ = static_cast<std::size_t>(
+        std::to_chars(buffer_.data() + used_, buffer_.data() + buffer_.size(), n).ptr -
+        buffer_.data());
+  }
+  void no_field();  ///< a "-"
+  void end_line();
+
+  /// All of it is in the file. This, and the functions above, throw std::runtime_error when it
+  /// cannot be written, and tool::interrupt::interrupted.
+  void finish();
+
+ private:
+  static constexpr std::size_t longest_field = 64;
+
+  void begin_field();
+  void flush();
+  [[noreturn]] void fail() const;
+
+  const std::string asked_, path_;
+  int fd_ = -1;
+  bool made_ = false, regular_ = false, begun_ = false, finished_ = false, first_in_line_ = true;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace grosr::graphs

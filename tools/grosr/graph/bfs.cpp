@@ -1,0 +1,148 @@
+// `grosr graph bfs`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "check.hpp"
+#include "cli/errors.hpp"
+#include "cli/text.hpp"
+#include "graph/algorithm.hpp"
+#include "reference.hpp"
+
+namespace grosr::tool {
+namespace {
+
+using graphs::graph, graphs::vertex;
+
+class bfs_job final : public graph_job {
+ public:
+  bfs_job(const graph& g, const graphs::device_graph& on, vertex source)
+      : g_(g), source_(source), search_(on) {}
+
+  void run(const graphs::pulse& between) override { search_.run(source_, between); }
+  void fetch() override;
+  std::string wrong() const override { return graphs::wrong_bfs(g_, source_, distance_, parent_); }
+  double edges() const override {
+    return static_cast<double>(g_.directed ? entries_ : entries_ / 2);
+  }
+  std::string outcome() const override {
+    return fmt::format("from vertex {}: {} of {} vertices reached, the farthest by {} edges",
+                       number(source_), grouped(reached_), grouped(g_.vertices()),
+                       grouped(levels_));
+  }
+  void add_values(row& r) const override {
+    r.set("reached_vertices", reached_).set("levels", levels_).set("searched_edges", edges());
+  }
+  void add_result(nlohmann::ordered_json& result) const override {
+    result["source"] = number(source_);
+    result["reached"] = reached_;
+    result["levels"] = levels_;
+  }
+  void write(graphs::results_file& to) const override;
+  std::size_t bytes() const override { return search_.bytes(); }
+  std::size_t runtime_bytes() const override { return search_.stats().memory; }
+
+ private:
+  std::uint64_t number(vertex v) const { return std::uint64_t{g_.first} + v; }  // the input's
+
+  const graph& g_;
+  const vertex source_;
+  graphs::bfs search_;
+  std::vector<std::uint32_t> distance_;
+  std::vector<vertex> parent_;
+  std::uint32_t reached_ = 0, levels_ = 0;
+  std::uint64_t entries_ = 0;  // of the vertices reached
+};
+
+void bfs_job::fetch() {
+  distance_ = search_.distances();
+  parent_ = search_.parents();
+  reached_ = levels_ = 0;
+  entries_ = 0;
+  for (vertex v = 0; v < g_.vertices(); ++v) {
+    if (distance_[v] == graphs::no_distance) continue;
+    ++reached_;
+    levels_ = std::max(levels_, distance_[v]);
+    entries_ += g_.row[v + 1] - g_.row[v];
+  }
+}
+
+void bfs_job::write(graphs::results_file& to) const {
+  for (vertex v = 0; v < g_.vertices(); ++v) {
+    to.field(number(v));
+    if (distance_[v] == graphs::no_distance) {
+      to.no_field();
+      to.no_field();
+    } else {
+      to.field(distance_[v]);
+      to.field(number(parent_[v]));
+    }
+    to.end_line();
+  }
+}
+
+class bfs_command final : public graph_algorithm {
+ public:
+  std::string name() const override { return "bfs"; }
+  std::string summary() const override {
+    return "Breadth-first search: from one vertex to all that it leads to, by the fewest edges";
+  }
+  std::string lines() const override {
+    return "vertex distance parent, as the input numbers them; - where it was not reached";
+  }
+  std::string checking() const override {
+    return "distances and parents, by the rules of Graph500";
+  }
+  std::string footer() const override {
+    return "Edges per second are counted as Graph500 does: edges of the component that was "
+           "reached,\n"
+           "over the time (median) of a search; in a directed graph, edges out of vertices "
+           "reached.\n"
+           "The time is from the call until labels are in device memory. The source's parent is\n"
+           "itself. Weights are ignored.\n\n"
+           "Examples:\n"
+           "  grosr graph bfs kronecker:20 --check\n"
+           "  grosr graph bfs USA-road-d.USA.gr.gz --source 1 --output distances.txt\n"
+           "  grosr graph bfs soc-LiveJournal1.txt.gz --undirected --repeat 20 --json bfs.json";
+  }
+  void add_options(CLI::App& command) override {
+    command
+        .add_option("--source", asked_,
+                    "The vertex to begin at, as the input numbers them; by default the first that "
+                    "an edge leaves")
+        ->type_name("N");
+  }
+  void read_options() override {
+    if (asked_) source_ = parse_number("--source", *asked_, 0, ~std::uint32_t{0});
+  }
+  void prepare(graphs::loaded& input) override;
+  std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
+    return std::make_unique<bfs_job>(g, on, static_cast<vertex>(source_ - g.first));
+  }
+
+ private:
+  std::optional<std::string> asked_;
+  std::uint64_t source_ = 0;  // as the input counts
+};
+
+void bfs_command::prepare(graphs::loaded& input) {
+  graph& g = input.g;
+  const std::uint64_t first = g.first, last = first + g.vertices() - 1;
+  if (asked_ && (source_ < first || source_ > last))
+    throw usage_error(fmt::format("--source is {}, but {} has vertices {} to {}; give one of these",
+                                  source_, one_line(input.what), first, last));
+  if (!asked_) {
+    const auto edge = std::upper_bound(g.row.begin(), g.row.end(), 0u);
+    source_ = first + (edge == g.row.end() ? 0 : edge - g.row.begin() - 1);
+  }
+  g.weight = graphs::bulk<float>();
+}
+
+}  // namespace
+
+std::unique_ptr<graph_algorithm> make_bfs_command() { return std::make_unique<bfs_command>(); }
+
+}  // namespace grosr::tool
