@@ -11,6 +11,7 @@ SHORT = {
     "exp-a": (["100", "--repeats", "3"], 3),
     "exp-b": (["200", "3"], 3),
     "exp-b-plus": (["200", "3"], 5),
+    "exp-c": (["--repeats", "2"], 3),
     "exp-d": (["--repeats", "1"], 35),
     "exp-d-stress": (["1"], 5),
     "spawn": (["6", "--repeats", "2"], 3),

@@ -34,6 +34,12 @@ const std::vector<bench>& benches() {
         {"ITERS", "the same as --repeats", 1, 1'000'000}},
        "grosr bench exp-b-plus 50k 5",
        bench_exp_b_plus},
+      {"exp-c",
+       "experiment C: breadth-first search, against launches, graphs, a cooperative kernel, the "
+       "CPU",
+       {{"SCALE", "a Kronecker graph of 2^SCALE vertices alone; default all", 4, 26}},
+       "grosr bench exp-c --json exp-c.json",
+       bench_exp_c},
       {"exp-d",
        "experiment D: allocations by device code, against the device's own malloc",
        {{"THREADS", "one row alone: threads that allocate; the others default to", 1, 1u << 22},

@@ -33,6 +33,7 @@ void bench_latency(session& s);
 void bench_exp_a(session& s);
 void bench_exp_b(session& s);
 void bench_exp_b_plus(session& s);
+void bench_exp_c(session& s);
 void bench_exp_d(session& s);
 void bench_exp_d_stress(session& s);
 void bench_spawn(session& s);
