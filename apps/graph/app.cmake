@@ -20,7 +20,7 @@ if(GROSR_CUDA_ENABLED)
   set_target_properties(app_graph_loop PROPERTIES
     CUDA_SEPARABLE_COMPILATION ON CUDA_RESOLVE_DEVICE_SYMBOLS ON)
   target_include_directories(app_graph_loop PRIVATE "${folder}")
-  target_link_libraries(app_graph_loop PUBLIC grosr::grosr CUDA::cudadevrt)
+  target_link_libraries(app_graph_loop PUBLIC grosr::grosr)
   grosr_own_target(app_graph_loop)
   target_link_libraries(app_graph PUBLIC app_graph_loop)
 endif()
