@@ -6,16 +6,18 @@
 namespace grosr::testing {
 namespace {
 
+template <width W>
 struct short_one {
+  static constexpr grosr::width width = W;
   std::uint32_t* ended;
-  GROSR_DEVICE void operator()(auto&) const {
-    simt::atomic_ref<std::uint32_t>(*ended).fetch_add(1, simt::relaxed);
+  GROSR_DEVICE void operator()(auto& context) const {
+    if (context.rank() == 0) simt::atomic_ref<std::uint32_t>(*ended).fetch_add(1, simt::relaxed);
   }
 };
 
 constexpr std::uint32_t short_ones = 3;  // fewer than a batch
 
-template <width W>
+template <width W, width Short = width::lane>
 struct long_one {
   static constexpr grosr::width width = W;
   std::uint32_t* ended;
@@ -25,7 +27,7 @@ struct long_one {
     if (simt::wait_until([&] { return context.others_wait(); }, deadline, nullptr,
                          "idle workers") != simt::wait_result::ready)
       return -EAGAIN;
-    for (std::uint32_t i = 0; i < short_ones; ++i) context.spawn(short_one{ended});
+    for (std::uint32_t i = 0; i < short_ones; ++i) context.spawn(short_one<Short>{ended});
     context.offer();
     const auto done = [&] {
       return simt::atomic_ref<std::uint32_t>(*ended).load(simt::relaxed) == short_ones;
@@ -38,13 +40,13 @@ struct long_one {
 
 GROSR_RUNTIME_SUITE(offer);
 
-template <width W>
+template <width W, width Short = width::lane>
 void offers(device d, std::uint32_t* ended) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;
-  runtime<long_one<W>, short_one> rt(d, o);
-  auto t = rt.submit(long_one<W>{ended});
+  runtime<long_one<W, Short>, short_one<Short>> rt(d, o);
+  auto t = rt.submit(long_one<W, Short>{ended});
   t.wait();
   EXPECT_FALSE(t.failed());
   for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
@@ -56,6 +58,10 @@ TEST_P(offer, of_a_warp_task_is_taken_before_it_ends) {
 
 TEST_P(offer, of_a_block_task_is_taken_before_it_ends) {
   offers<width::block>(where(), keep<std::uint32_t>(1).data());
+}
+
+TEST_P(offer, of_a_block_task_is_taken_by_other_blocks) {
+  offers<width::block, width::block>(where(), keep<std::uint32_t>(1).data());
 }
 
 }  // namespace

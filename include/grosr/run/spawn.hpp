@@ -366,6 +366,7 @@ class spawner : public frames<sizeof...(Tasks)> {
     spawner self(simt::in_block_shared(block));
     self.close_all();
     self.w_.spilled += publish_all(self.v_, self.w_.deques, self.id_, 0);
+    self.publish_blocks();
   }
 
   /// One lane, nobody spawning: closes every open batch.
@@ -386,9 +387,9 @@ class spawner : public frames<sizeof...(Tasks)> {
     w_.open[kind].count = nowhere;
   }
 
-  /// Whole warp, after a run: closes every open batch. `publish_blocks`: other blocks may see this
+  /// Whole warp, after a run: closes every open batch. `with_blocks`: other blocks may see this
   /// block's tasks at once.
-  GROSR_DEVICE void flush(bool publish_blocks) {
+  GROSR_DEVICE void flush(bool with_blocks) {
     simt::sync_warp();
     // A loop of the whole warp, for only one lane's would break it up.
     std::uint64_t rest = leads() ? w_.open_mask : 0;
@@ -399,12 +400,16 @@ class spawner : public frames<sizeof...(Tasks)> {
       if (leads() && w_.open[kind].batch != no_batch) close_open(kind);
     }
     if (leads()) w_.open_mask = 0;
-    if (leads() && publish_blocks && nonempty(b_.deques) != 0) {
-      lock(b_.deques.lock);
-      w_.spilled += publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
-      unlock(b_.deques.lock);
-    }
+    if (leads() && with_blocks) publish_blocks();
     simt::sync_warp();
+  }
+
+  /// One lane: other blocks may see this block's tasks.
+  GROSR_DEVICE void publish_blocks() {
+    if (nonempty(b_.deques) == 0) return;
+    lock(b_.deques.lock);
+    w_.spilled += publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
+    unlock(b_.deques.lock);
   }
 
   template <class T>
