@@ -2,39 +2,25 @@
 
 #include "bfs_job.hpp"
 #include "bfs_memory.hpp"
-#include "grosr/run/runtime.hpp"
+#include "search_tasks.hpp"
 
 namespace grosr::graphs {
-namespace {
-
-runtime_options for_search(const device& d, runtime_options o) {
-  if (o.blocks_per_sm == 0 && d.is_cuda()) o.blocks_per_sm = 6;
-  o.watchdog = std::chrono::milliseconds(0);  // a search is one long task
-  return o;
-}
-
-}  // namespace
 
 struct bfs::state {
   const device_graph& g;
   bfs_memory memory;
-  simt::buffer<bfs_job> job;
-  runtime<bfs_job::leader, bfs_job::member> tasks;
+  search_tasks<bfs_job> tasks;
 
   state(const device_graph& graph, const search_options& o)
-      : g(graph),
-        memory(graph, o.capacity),
-        job(graph.where(), simt::space::device, 1),
-        tasks(graph.where(), for_search(graph.where(), o.runtime)) {
+      : g(graph), memory(g, o.capacity), tasks(g.where(), o) {
     bfs_job j{};
-    j.view = memory.view(g, &job.data()->wave, &job.data()->levels);
+    j.view = memory.view(g, &tasks.job()->wave, &tasks.job()->levels);
     j.view.tuning = o.tuning;
-    const unsigned blocks = tasks.stats().workers / run::warps_per_block;
-    j.most_members = o.members != 0 && o.members < blocks ? o.members : blocks - 1;
-    j.levels.words_up = bfs_levels::choose_words_up(g.vertices(), blocks, run::warps_per_block);
+    j.levels.words_up =
+        bfs_levels::choose_words_up(g.vertices(), tasks.blocks(), run::warps_per_block);
     j.levels.stops_when_small = 1;
     j.levels.undirected = g.directed() ? 0 : 1;
-    job.copy_from({&j, 1});
+    tasks.set(j);
   }
 };
 
@@ -43,44 +29,27 @@ bfs::bfs(const device_graph& g, const search_options& options)
 bfs::~bfs() = default;
 
 void bfs::run(vertex source, const pulse& between) {
-  auto& s = *state_;
-  const ticket t = s.tasks.submit(bfs_job::leader{s.job.data(), source});
-  try {
-    while (!t.wait_for(std::chrono::milliseconds(50)))
-      if (between) between();
-  } catch (const grosr::error&) {
-    throw;
-  } catch (...) {
-    try {
-      s.tasks.stop(std::chrono::milliseconds(1));  // the search sees that, and ends
-    } catch (const grosr::error&) {                // that it was not done is known
-    }
-    throw;
-  }
+  state_->tasks.run(bfs_job::leader{state_->tasks.job(), source}, between);
 }
 
 std::vector<std::uint32_t> bfs::distances() const {
-  std::vector<std::uint64_t> label(state_->memory.label.size());
-  state_->memory.label.copy_to(label);
-  std::vector<std::uint32_t> d(label.size());
-  for (std::size_t i = 0; i < d.size(); ++i) d[i] = distance_of(label[i]);
-  return d;
+  std::vector<std::uint32_t> all;
+  for (const std::uint64_t l : labels_on_host(state_->memory.label)) all.push_back(distance_of(l));
+  return all;
 }
 
 std::vector<vertex> bfs::parents() const {
-  std::vector<std::uint64_t> label(state_->memory.label.size());
-  state_->memory.label.copy_to(label);
-  std::vector<vertex> p(label.size());
-  for (std::size_t i = 0; i < p.size(); ++i) p[i] = static_cast<vertex>(label[i]);
-  return p;
+  std::vector<vertex> all;
+  for (const std::uint64_t l : labels_on_host(state_->memory.label))
+    all.push_back(static_cast<vertex>(l));
+  return all;
 }
 
 const std::uint64_t* bfs::labels() const { return state_->memory.label.data(); }
 
 search_stats bfs::last() const {
-  bfs_job j;
-  simt::copy_bytes(state_->g.where(), &j, state_->job.data(), sizeof j);
-  return {j.levels.levels_down, j.levels.levels_up, j.waves};
+  const bfs_job j = state_->tasks.get()[0];
+  return {j.levels.levels_down, j.levels.levels_up, j.log.waves};
 }
 
 std::vector<search_step> bfs::steps() const {
@@ -89,19 +58,18 @@ std::vector<search_step> bfs::steps() const {
                                       "gather level", "edges down",    "rows down",
                                       "clear bits",   "queue to bits", "pending to bits",
                                       "from below",   "bits to queue"};
-  std::vector<bfs_job> job(1);
-  state_->job.copy_to(job);
+  const std::vector<bfs_job> job = state_->tasks.get();
   const bfs_job& j = job[0];
   std::vector<search_step> all;
-  for (std::uint32_t i = 0; i < j.events && i < most_events; ++i) {
-    const search_event& e = j.event[i];
-    all.push_back({names[e.kind], e.began - j.event[0].began, e.ended - j.event[0].began, e.level,
-                   e.chunks, e.members});
+  for (std::uint32_t i = 0; i < j.log.events && i < most_events; ++i) {
+    const job_event& e = j.log.event[i];
+    all.push_back({names[e.kind], e.began - j.log.event[0].began, e.ended - j.log.event[0].began,
+                   e.level, e.chunks, e.members});
   }
   return all;
 }
 
 runtime_stats bfs::stats() const { return state_->tasks.stats(); }
-std::size_t bfs::bytes() const { return state_->memory.bytes() + state_->job.bytes(); }
+std::size_t bfs::bytes() const { return state_->memory.bytes() + state_->tasks.bytes(); }
 
 }  // namespace grosr::graphs

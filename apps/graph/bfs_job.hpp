@@ -9,38 +9,16 @@
 #include <cerrno>
 
 #include "bfs_levels.hpp"
-#include "grosr/run/task.hpp"
+#include "job.hpp"
 
 namespace grosr::graphs {
 
-/// A step or a wave of a search, for whoever wants to see where time goes; times are clock_ns().
-struct search_event {
-  std::uint64_t began, ended;
-  std::uint32_t kind;  ///< a bfs_job::kind; of_levels + a bfs_levels::kind for those
-  std::uint32_t level, chunks, members;
-};
-inline constexpr std::uint32_t most_events = 512;  // that are kept; the first ones of a search
-
 /// Device memory.
 struct bfs_job {
-  static constexpr std::uint32_t seat_kind = 1;  ///< the kind of step that crew::seat() begins
-  enum kind : std::uint32_t { reset_all, wave_seats = seat_kind, inspect, near_to_pool, of_levels };
-
-  struct member {
-    static constexpr grosr::width width = grosr::width::block;
-    bfs_job* job;
-    GROSR_DEVICE void operator()(auto& context) const {
-      graphs::crew<bfs_job> team(job, job->most_members);
-      const bfs_view& view = shared_copy(job->view);
-      team.serve(context, [&](step what, std::uint32_t chunk) {
-        if (what.kind != wave_seats) {
-          job->work(view, what, chunk);
-          return true;
-        }
-        return ride<hop>(view, team, context, false, 0);
-      });
-    }
-  };
+  using cost = hop;
+  using view_type = bfs_view;
+  using member = job_member<bfs_job>;
+  enum kind : std::uint32_t { reset_all = seats + 1, inspect, near_to_pool, of_levels };
 
   struct leader {
     static constexpr grosr::width width = grosr::width::block;
@@ -57,10 +35,7 @@ struct bfs_job {
   // Given by the host.
   bfs_view view;
   std::uint32_t most_members;
-  // For the host to read.
-  std::uint32_t waves;
-  std::uint32_t events;  ///< how many there were
-  search_event event[most_events];
+  job_log log;
 
   /// A chunk of a step, by a whole block.
   GROSR_DEVICE GROSR_NOINLINE void work(const bfs_view& s, step what, std::uint32_t chunk) {
@@ -70,7 +45,7 @@ struct bfs_job {
       case inspect:
         return look(s, chunk);
       case near_to_pool:
-        return pending_to_pool<hop>(s, chunk, chunk_words, what.level, least);
+        return pending_to_pool<hop>(s, chunk, 0, what.level, least);
       case of_levels:
         return levels.work(s, chunk);
       default:
@@ -81,7 +56,7 @@ struct bfs_job {
  private:
   GROSR_DEVICE void look(const bfs_view& s, std::uint32_t chunk) {
     std::uint32_t low = unreached, high = 0;
-    bfs_levels::each_word(s, chunk, [&](std::uint32_t w) {
+    each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) {
       for (std::uint32_t rest = s.pending[w]; rest != 0; rest &= rest - 1) {
         const std::uint32_t d = distance_of(s.label[w * 32 + simt::lowest_bit(rest)]);
         low = d < low ? d : low;
@@ -94,32 +69,24 @@ struct bfs_job {
   }
 };
 
-struct lead_store {
-  std::uint64_t word;
-};
-
 template <class Context>
-class bfs_lead {
+class bfs_lead : lead<bfs_job, Context> {
+  using base = lead<bfs_job, Context>;
+  using base::aborted, base::get, base::j_, base::run_step, base::seed, base::set, base::v_,
+      base::wave;
+
  public:
-  GROSR_DEVICE bfs_lead(bfs_job* job, Context& context)
-      : j_(*job), v_(shared_copy(job->view)), crew_(job, job->most_members), context_(context) {}
+  GROSR_DEVICE bfs_lead(bfs_job* job, Context& context) : base(job, context) {}
 
   GROSR_DEVICE int run(vertex source) {
-    const std::uint32_t n = v_.graph.vertices;
     set([&] {
       j_.source = source;
-      j_.events = 0;
+      j_.log.events = j_.log.waves = 0;
+      j_.levels.levels_down = j_.levels.levels_up = j_.levels.bits_used = 0;
     });
-    run_step(bfs_job::reset_all, 0, chunks_of(n, chunk_labels));
-    const std::uint32_t begin = v_.graph.row[source], end = v_.graph.row[source + 1];
-    if (simt::thread_id() == 0) {
-      block_scratch<wave_store>().ring[0] = {source, begin, end, 0};
-      j_.levels.levels_down = j_.levels.levels_up = j_.waves = 0;
-      j_.levels.bits_used = 0;
-    }
-    for (std::uint32_t seeds = begin < end ? 1 : 0; seeds != 0;) {
+    run_step(bfs_job::reset_all, 0, chunks_of(v_.graph.vertices, chunk_labels));
+    for (std::uint32_t seeds = seed(source) ? 1 : 0; seeds != 0;) {
       if (!ride(seeds)) break;
-      if (aborted()) return -ECANCELED;
       seeds = bulk();
     }
     return aborted() ? -ECANCELED : 0;
@@ -132,25 +99,18 @@ class bfs_lead {
     set([&] {
       j_.wave.limit = unreached;
       j_.wave.keeps_hubs = 0;
-      j_.wave.work = 1;
     });
     for (std::uint32_t reached = 0;;) {
-      set([&] {
-        j_.wave.marked = j_.wave.farthest = 0;
-        j_.wave.idle = 0;
-        ++j_.waves;
-      });
-      const std::uint64_t began = simt::clock_ns();
-      crew_.seat(context_, {bfs_job::wave_seats, 0},
-                 [&] { graphs::ride<hop>(v_, crew_, context_, true, seeds); });
-      note(began, bfs_job::wave_seats, 0, 0);
-      if (get([&] { return j_.wave.marked; }) == 0 || aborted()) return false;
+      const bool marked = wave(seeds);
+      // What later waves had no room for, or were not to relax, was marked before them.
+      if (aborted() || (!marked && reached == 0)) return false;
       set([&] {
         j_.least = unreached;
         j_.greatest = 0;
       });
-      run_step(bfs_job::inspect, 0, word_chunks());
+      run_step(bfs_job::inspect, 0, word_chunks(v_.graph));
       level_ = static_cast<std::uint32_t>(get([&] { return j_.least; }));
+      if (level_ == unreached) return false;
       const auto now = static_cast<std::uint32_t>(get([&] {
         const std::uint32_t labelled = j_.wave.farthest + 1;
         return j_.greatest > labelled ? j_.greatest : labelled;
@@ -163,7 +123,7 @@ class bfs_lead {
         j_.wave.limit = reached;
         j_.wave.keeps_hubs = 1;
       });
-      run_step(bfs_job::near_to_pool, reached, word_chunks());
+      run_step(bfs_job::near_to_pool, reached, word_chunks(v_.graph));
       seeds = 0;
     }
   }
@@ -178,7 +138,9 @@ class bfs_lead {
       const auto now = static_cast<std::uint32_t>(w >> 32);
       if (now == bfs_levels::finished || aborted()) return 0;
       if (now == bfs_levels::small) return queue_to_ring();
-      run_step(bfs_job::of_levels, 0, static_cast<std::uint32_t>(w));
+      run_step(bfs_job::of_levels, 0, static_cast<std::uint32_t>(w), bfs_job::of_levels + now,
+               levels.level);
+      if (aborted()) return 0;  // members may be at the step still
       set([&] { levels.next(v_); });
     }
   }
@@ -194,48 +156,6 @@ class bfs_lead {
     return count;
   }
 
-  GROSR_DEVICE std::uint32_t word_chunks() const {
-    return chunks_of((v_.graph.vertices + 31) / 32, chunk_words);
-  }
-  GROSR_DEVICE void run_step(std::uint32_t kind, std::uint32_t level, std::uint32_t chunks) {
-    const std::uint64_t began = simt::clock_ns();
-    crew_.run(context_, {kind, level}, chunks,
-              [&](step what, std::uint32_t chunk) { j_.work(v_, what, chunk); });
-    note(began, kind == bfs_job::of_levels ? kind + j_.levels.now : kind,
-         kind == bfs_job::of_levels ? j_.levels.level : level, chunks);
-  }
-  GROSR_DEVICE void note(std::uint64_t began, std::uint32_t kind, std::uint32_t level,
-                         std::uint32_t chunks) {
-    if (simt::thread_id() != 0) return;
-    const std::uint32_t n = j_.events++;
-    if (n < most_events)
-      j_.event[n] = {began, simt::clock_ns(), kind, level, chunks, j_.crew.members};
-  }
-
-  /// Thread 0 does something, or finds something for all.
-  template <class Do>
-  GROSR_DEVICE void set(const Do& act) {
-    simt::sync_block();
-    if (simt::thread_id() == 0) act();
-    simt::sync_block();
-  }
-  template <class Find>
-  GROSR_DEVICE std::uint64_t get(const Find& find) {
-    auto& store = simt::block_shared<lead_store>();
-    if (simt::thread_id() == 0) store.word = find();
-    simt::sync_block();
-    const std::uint64_t w = store.word;
-    simt::sync_block();
-    return w;
-  }
-  GROSR_DEVICE bool aborted() {
-    return get([&] { return context_.aborted() ? 1u : 0u; }) != 0;
-  }
-
-  bfs_job& j_;
-  const bfs_view& v_;
-  graphs::crew<bfs_job> crew_;
-  Context& context_;
   std::uint32_t level_ = 0;
 };
 

@@ -64,7 +64,7 @@ struct bfs_levels {
 
   /// The chunks of the step.
   GROSR_DEVICE std::uint32_t chunks(const bfs_view& s) const {
-    const std::uint32_t words = (s.graph.vertices + 31) / 32;
+    const std::uint64_t words = (std::uint64_t{s.graph.vertices} + 31) / 32;
     switch (now) {
       case finished:
       case small:
@@ -84,7 +84,7 @@ struct bfs_levels {
 
   /// A chunk of the step, by a whole block.
   GROSR_DEVICE void work(const bfs_view& s, std::uint32_t chunk) const {
-    const frontier &from = s.queue[queue], &to = s.queue[1 - queue];
+    const vertex_queue &from = s.queue[queue], &to = s.queue[1 - queue];
     switch (now) {
       case gather_level:
         return gather_bits(s, s.pending, from, chunk, level);
@@ -99,9 +99,9 @@ struct bfs_levels {
       case from_below:
         return bottom_up(s, s.bits[bits], s.bits[1 - bits], chunk, words_up, level);
       case clear_bits:
-        return each_word(s, chunk, [&](std::uint32_t w) { s.bits[0][w] = 0; });
+        return each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) { s.bits[0][w] = 0; });
       case pending_to_bits:
-        return each_word(s, chunk, [&](std::uint32_t w) {
+        return each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) {
           s.bits[0][w] |= s.pending[w];
           s.pending[w] = 0;
         });
@@ -144,13 +144,6 @@ struct bfs_levels {
       default:
         return;
     }
-  }
-
-  template <class Word>
-  GROSR_DEVICE static void each_word(const bfs_view& s, std::uint32_t chunk, const Word& word) {
-    const std::uint32_t words = (s.graph.vertices + 31) / 32;
-    for (std::uint32_t i = simt::thread_id(); i < chunk_words; i += simt::block_size())
-      if (chunk * chunk_words + i < words) word(chunk * chunk_words + i);
   }
 
  private:

@@ -16,11 +16,11 @@ struct bfs_memory {
 
   bfs_memory(const device_graph& g, std::uint32_t wanted)
       : label(g.where(), simt::space::device, g.vertices()),
-        bitmaps(g.where(), simt::space::device, std::size_t{4} * ((g.vertices() + 31) / 32)),
+        bitmaps(g.where(), simt::space::device, 4 * ((std::size_t{g.vertices()} + 31) / 32)),
         queues(g.where(), simt::space::device, std::size_t{4} * room(g, wanted)),
         pool(g.where(), pool_entries),
         capacity(room(g, wanted)),
-        words((g.vertices() + 31) / 32) {}
+        words(static_cast<std::uint32_t>((std::uint64_t{g.vertices()} + 31) / 32)) {}
 
   bfs_view view(const device_graph& g, wave_state* wave, bfs_levels* levels) const {
     bfs_view v{};

@@ -2,93 +2,48 @@
 // can see to it that all chunks of a step are done before the next one begins may drive them: a
 // crew in the resident grid, launches, a cooperative kernel.
 //
-// Top-down, a level is a queue of vertices with the number of edges before each, so that chunks are
-// equal shares of edges: hubs are divided, and small vertices share a chunk. Bottom-up, it is a
-// bitmap (Beamer, Asanovic, Patterson: Direction-Optimizing Breadth-First Search, SC 2012).
+// Top-down, a level is a queue (queue.hpp); bottom-up, it is a bitmap (Beamer, Asanovic, Patterson:
+// Direction-Optimizing Breadth-First Search, SC 2012).
 #pragma once
 
-#include "block.hpp"
+#include "queue.hpp"
 #include "wave.hpp"
 
 namespace grosr::graphs {
 
 struct hop {
-  static constexpr bool may_be_stale = false, yields_hubs = true;
+  static constexpr bool may_be_stale = false, may_stand_still = false, yields_hubs = true;
+  GROSR_DEVICE static constexpr bool is_finite(std::uint32_t) { return true; }
   GROSR_DEVICE std::uint32_t next(std::uint32_t distance, std::uint32_t) const {
     return distance + 1;
   }
 };
 
-/// Vertices and their edges, counted in one word: the order of places is that of edges.
-GROSR_DEVICE constexpr std::uint64_t tally(std::uint32_t vertices, std::uint32_t edges) {
-  return std::uint64_t{vertices} << 32 | edges;
-}
-
-/// Vertices to be expanded: device memory.
-struct frontier {
-  vertex* v;
-  std::uint32_t* offset;  ///< edges of those before
-  std::uint64_t* total;   ///< a tally; of more vertices than there is room for, if so many came
-};
-
 struct bfs_view : wave_view<hop> {
-  frontier queue[2];
+  vertex_queue queue[2];
   std::uint32_t capacity;  ///< of each
   std::uint32_t* bits[2];  ///< levels as bitmaps
   std::uint64_t* awake;    ///< a tally of what a bottom-up step found
 };
 
-inline constexpr std::uint32_t chunk_edges = 512, chunk_words = 256, chunk_vertices = 2048,
-                               chunk_rows = 128, chunk_labels = 8192;
-
-GROSR_DEVICE constexpr std::uint32_t chunks_of(std::uint64_t items, std::uint32_t each) {
-  return static_cast<std::uint32_t>((items + each - 1) / each);
-}
-
-struct expand_store {
-  std::uint32_t start[chunk_edges];  ///< of each entry's edges, counted over the level
-  std::uint32_t base[chunk_edges];   ///< the row of edge e is base + e
-  vertex from[chunk_edges];
-  vertex found[chunk_edges];
-  std::uint32_t degree[chunk_edges];  ///< of those found
-  std::uint32_t count, first, last;
-  std::uint64_t place;
-};
-
-GROSR_DEVICE inline expand_store& expanding() { return block_scratch<expand_store>(); }
+inline constexpr std::uint32_t chunk_vertices = 2048, chunk_rows = 128;
 
 // ---- preparing ----
 
-struct alignas(16) label_pair {
-  std::uint64_t of[2];
-};
-
 /// Chunk of chunk_labels.
 GROSR_DEVICE inline void reset(const bfs_view& s, std::uint32_t chunk, vertex source) {
-  const std::uint64_t first = std::uint64_t{chunk} * chunk_labels, n = s.graph.vertices;
-  const std::uint32_t size = simt::block_size();
-  for (std::uint32_t i = simt::thread_id(); i < chunk_labels / 2; i += size) {
-    const std::uint64_t v = first + 2 * i;
-    label_pair pair{{unreached_label, unreached_label}};
-    if (v / 2 == source / 2) pair.of[source % 2] = label_of(0, source);
-    if (v + 1 < n)
-      *reinterpret_cast<label_pair*>(s.label + v) = pair;
-    else if (v < n)
-      s.label[v] = pair.of[0];
-  }
-  for (std::uint32_t i = simt::thread_id(); i < chunk_labels / 32; i += size) {
-    const std::uint64_t w = first / 32 + i;
-    if (w * 32 >= n) continue;
+  reset_labels(s.graph, s.label, s.pending, chunk, source);
+  each_word(s.graph, chunk, chunk_labels / 32, [&](std::uint32_t w) {
     s.visited[w] = source / 32 == w ? 1u << source % 32 : 0;
-    s.pending[w] = s.bits[0][w] = 0;
-  }
+    s.bits[0][w] = 0;
+  });
 }
 
 // ---- queues ----
 
 /// Any lane: a vertex into its place of a queue; if there is none, it is pending.
-GROSR_DEVICE inline void put(const bfs_view& s, const frontier& to, vertex v, std::uint32_t place,
-                             std::uint32_t offset) {
+GROSR_DEVICE inline void put(const bfs_view& s, const vertex_queue& to, vertex v,
+                             std::uint32_t place, std::uint32_t offset) {
   if (place < s.capacity) {
     to.v[place] = v;
     to.offset[place] = offset;
@@ -98,40 +53,21 @@ GROSR_DEVICE inline void put(const bfs_view& s, const frontier& to, vertex v, st
   simt::atomic_ref<std::uint32_t>(s.state->marked).store(1, simt::relaxed);
 }
 
-/// Whole block: puts the `count` vertices in `found` into the queue, without those that have no
-/// edges; for which there is no room are marked to be expanded later.
-GROSR_DEVICE inline void append(const bfs_view& s, const frontier& to, std::uint32_t count) {
-  auto& store = expanding();
-  const std::uint32_t size = simt::block_size();
-  const std::uint32_t each = (count + size - 1) / size, t = simt::thread_id();
-  std::uint32_t kept = 0, edges = 0;
-  for (std::uint32_t i = t * each; i < (t + 1) * each && i < count; ++i) {
-    kept += store.degree[i] != 0 ? 1 : 0;
-    edges += store.degree[i];
-  }
-  const scanned places = block_scan(kept), before = block_scan(edges);
-  if (t == 0)
-    store.place = places.total == 0 ? 0
-                                    : simt::atomic_ref<std::uint64_t>(*to.total).fetch_add(
-                                          tally(places.total, before.total), simt::relaxed);
-  simt::sync_block();
-  std::uint32_t place = static_cast<std::uint32_t>(store.place >> 32) + places.before;
-  std::uint32_t offset = static_cast<std::uint32_t>(store.place) + before.before;
-  for (std::uint32_t i = t * each; i < (t + 1) * each && i < count; ++i) {
-    if (store.degree[i] == 0) continue;
-    put(s, to, store.found[i], place, offset);
-    ++place;
-    offset += store.degree[i];
-  }
-  simt::sync_block();
+/// Whole block: puts those found into the queue; for which there is no room are marked to be
+/// expanded later.
+GROSR_DEVICE inline void append(const bfs_view& s, const vertex_queue& to, std::uint32_t count) {
+  append(to, count, [&](vertex v, std::uint32_t place, std::uint32_t offset) {
+    put(s, to, v, place, offset);
+  });
 }
 
 /// Chunk of chunk_words: vertices whose bits are set go into the queue. With `level`: those of that
 /// distance, and their bits are cleared; without (unreached): all.
-GROSR_DEVICE inline void gather_bits(const bfs_view& s, std::uint32_t* bits, const frontier& to,
+GROSR_DEVICE inline void gather_bits(const bfs_view& s, std::uint32_t* bits, const vertex_queue& to,
                                      std::uint32_t chunk, std::uint32_t level) {
-  auto& store = expanding();
-  const std::uint32_t words = (s.graph.vertices + 31) / 32, size = simt::block_size();
+  auto& store = queueing();
+  const std::uint64_t words = (std::uint64_t{s.graph.vertices} + 31) / 32;
+  const std::uint32_t size = simt::block_size();
   for (std::uint32_t base = 0; base < chunk_words; base += size) {
     const std::uint32_t w = chunk * chunk_words + base + simt::thread_id();
     std::uint32_t word = base + simt::thread_id() < chunk_words && w < words ? bits[w] : 0;
@@ -163,7 +99,7 @@ GROSR_DEVICE inline void gather_bits(const bfs_view& s, std::uint32_t* bits, con
 }
 
 /// Chunk of chunk_vertices of the queue: sets their bits.
-GROSR_DEVICE inline void to_bits(const frontier& from, std::uint32_t count, std::uint32_t* bits,
+GROSR_DEVICE inline void to_bits(const vertex_queue& from, std::uint32_t count, std::uint32_t* bits,
                                  std::uint32_t chunk) {
   const std::uint32_t first = chunk * chunk_vertices, size = simt::block_size();
   for (std::uint32_t i = first + simt::thread_id(); i < first + chunk_vertices && i < count;
@@ -173,101 +109,47 @@ GROSR_DEVICE inline void to_bits(const frontier& from, std::uint32_t count, std:
   }
 }
 
-/// Whole warp: the last of `count` ascending numbers that is not above `target`; the first is not.
-GROSR_DEVICE inline std::uint32_t warp_search(const std::uint32_t* sorted, std::uint32_t count,
-                                              std::uint32_t target) {
-  std::uint32_t low = 0, high = count;
-  while (high - low > 1) {
-    const std::uint32_t step = (high - low + simt::warp_size - 1) / simt::warp_size;
-    const std::uint32_t at = low + simt::lane_id() * step;
-    const std::uint32_t votes = simt::ballot(simt::full_mask, at < high && sorted[at] <= target);
-    low += simt::highest_bit(votes) * step;
-    if (low + step < high) high = low + step;
-  }
-  return low;
-}
-
 // ---- top-down ----
 
 /// Chunk of chunk_edges of the queue `from`, which holds `count` vertices with `edges` edges at
 /// `level`: what they reach first goes to `to`.
-GROSR_DEVICE inline void expand(const bfs_view& s, const frontier& from, std::uint32_t count,
-                                std::uint32_t edges, const frontier& to, std::uint32_t chunk,
+GROSR_DEVICE inline void expand(const bfs_view& s, const vertex_queue& from, std::uint32_t count,
+                                std::uint32_t edges, const vertex_queue& to, std::uint32_t chunk,
                                 std::uint32_t level) {
-  auto& store = expanding();
-  const unsigned t = simt::thread_id(), size = simt::block_size();
-  const std::uint32_t begin = chunk * chunk_edges;
-  const std::uint32_t end = edges - begin < chunk_edges ? edges : begin + chunk_edges;
-  if (simt::warp_id() == 0) {
-    const std::uint32_t first = warp_search(from.offset, count, begin);
-    const std::uint32_t last = warp_search(from.offset, count, end - 1);
-    if (simt::lane_id() == 0) {
-      store.first = first;
-      store.last = last;
-      store.count = 0;
-    }
-  }
-  simt::sync_block();
-  const std::uint32_t first = store.first, entries = store.last - first + 1;
-  for (std::uint32_t i = t; i < entries; i += size) {
-    const std::uint32_t start = from.offset[first + i];
-    const vertex v = from.v[first + i];
-    store.start[i] = start;
-    store.base[i] = s.graph.row[v] - start;
-    store.from[i] = v;
-  }
-  simt::sync_block();
   const std::uint32_t* const row = s.graph.row;
   const vertex* const column = s.graph.column;
   std::uint32_t* const visited = s.visited;
   std::uint64_t* const label = s.label;
-  constexpr unsigned at_once = 4;  // edges a thread has under way
-  for (std::uint32_t base = begin + t; base < end; base += at_once * size) {
-    vertex u[at_once], parent[at_once];
-    bool open[at_once];
-    for (unsigned j = 0; j < at_once; ++j) {
-      const std::uint32_t e = base + j * size;
-      open[j] = e < end;
-      if (!open[j]) continue;
-      std::uint32_t low = 0, high = entries;
-      while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        if (store.start[middle] <= e)
-          low = middle;
-        else
-          high = middle;
-      }
-      parent[j] = store.from[low];
-      u[j] = column[store.base[low] + e];
-    }
-    for (unsigned j = 0; j < at_once; ++j)
+  share_edges(s.graph, from, count, edges, chunk, [&](some_edges some) {
+    vertex u[edges_at_once] = {};
+    auto& open = some.open;
+    const auto is_new = [&](unsigned j, std::uint32_t word) {
+      return (word >> u[j] % 32 & 1) == 0;
+    };
+    for (unsigned j = 0; j < edges_at_once; ++j)
+      if (open[j]) u[j] = column[some.entry[j]];
+    for (unsigned j = 0; j < edges_at_once; ++j)
       if (open[j])
         open[j] =
-            (simt::atomic_ref<std::uint32_t>(visited[u[j] / 32]).load(simt::relaxed) >> u[j] % 32 &
-             1) == 0;
-    for (unsigned j = 0; j < at_once; ++j)
+            is_new(j, simt::atomic_ref<std::uint32_t>(visited[u[j] / 32]).load(simt::relaxed));
+    for (unsigned j = 0; j < edges_at_once; ++j)
       if (open[j])
-        open[j] = (simt::atomic_ref<std::uint32_t>(visited[u[j] / 32])
-                           .fetch_or(1u << u[j] % 32, simt::relaxed) >>
-                       u[j] % 32 &
-                   1) == 0;
-    for (unsigned j = 0; j < at_once; ++j) {
+        open[j] = is_new(j, simt::atomic_ref<std::uint32_t>(visited[u[j] / 32])
+                                .fetch_or(1u << u[j] % 32, simt::relaxed));
+    for (unsigned j = 0; j < edges_at_once; ++j) {
       if (!open[j]) continue;
-      label[u[j]] = label_of(level + 1, parent[j]);
-      const std::uint32_t degree = row[u[j] + 1] - row[u[j]];
-      const std::uint32_t place = simt::shared_add(store.count, 1);
-      store.found[place] = u[j];
-      store.degree[place] = degree;
+      label[u[j]] = label_of(level + 1, some.from[j]);
+      find_for_queue(u[j], row[u[j] + 1] - row[u[j]]);
     }
-  }
+  });
   simt::sync_block();
-  append(s, to, store.count);
+  append(s, to, queueing().count);
 }
 
 /// Whole warp: each lane's vertices `u`, those that are any; whoever comes first to one puts it
 /// into the queue.
 GROSR_DEVICE inline void reach(const bfs_view& s, vertex parent, const vertex (&u)[4],
-                               const frontier& to, std::uint32_t level) {
+                               const vertex_queue& to, std::uint32_t level) {
   bool is_new[4];
   std::uint32_t degree[4], mine = 0, edges = 0;
   for (unsigned j = 0; j < 4; ++j) {
@@ -308,8 +190,9 @@ GROSR_DEVICE inline void reach(const bfs_view& s, vertex parent, const vertex (&
 
 /// Chunk of chunk_rows vertices of the queue `from`: the same by a lane for each vertex, for
 /// vertices of few edges: fewer accesses one after the other. Those of many are their warp's.
-GROSR_DEVICE inline void expand_rows(const bfs_view& s, const frontier& from, std::uint32_t count,
-                                     const frontier& to, std::uint32_t chunk, std::uint32_t level) {
+GROSR_DEVICE inline void expand_rows(const bfs_view& s, const vertex_queue& from,
+                                     std::uint32_t count, const vertex_queue& to,
+                                     std::uint32_t chunk, std::uint32_t level) {
   constexpr unsigned at_once = 4;
   constexpr std::uint32_t many = 64;
   const unsigned lane = simt::lane_id(), size = simt::block_size();

@@ -22,6 +22,9 @@ struct step {
   std::uint32_t kind, level;
 };
 
+/// The kind of step that crew::seat() begins; a job's own are others.
+inline constexpr std::uint32_t seats = 0;
+
 /// Device memory; zeroed before the first use.
 struct crew_state {
   alignas(128) std::uint64_t cursor;
@@ -66,9 +69,8 @@ class crew {
   /// Leader, whole block: the same for a step of as many seats as come; `own` is the leader's part,
   /// and when it has ended nobody takes a seat any more.
   template <class Context, class Own>
-  GROSR_DEVICE void seat(Context& context, step what, const Own& own) {
-    constexpr std::uint32_t seats = half - 1;
-    begin(what, seats);
+  GROSR_DEVICE void seat(Context& context, const Own& own) {
+    begin({seats, 0}, half - 1);
     own();
     simt::sync_block();
     std::uint32_t left = 0;
@@ -183,8 +185,7 @@ class crew {
           store.kind = s_.now.kind;
           store.level = s_.now.level;
         }
-        if (store.chunk != 0 && store.kind != Job::seat_kind)
-          ahead_ = cursor().fetch_sub(1, simt::relaxed);
+        if (store.chunk != 0 && store.kind != seats) ahead_ = cursor().fetch_sub(1, simt::relaxed);
       }
     }
     simt::sync_block();

@@ -26,6 +26,9 @@ class device_graph {
         weight_(d, simt::space::device, g.weight.size()),
         vertices_(g.vertices()),
         directed_(g.directed) {
+    double sum = 0;
+    for (const float w : g.weight) sum += w;
+    mean_weight_ = g.weight.empty() ? 1 : sum / static_cast<double>(g.weight.size());
     row_.copy_from(g.row);
     column_.copy_from(g.column);
     weight_.copy_from(g.weight);
@@ -38,6 +41,8 @@ class device_graph {
   const device& where() const { return where_; }
   vertex vertices() const { return vertices_; }
   bool directed() const { return directed_; }
+  std::uint64_t entries() const { return column_.size(); }
+  double mean_weight() const { return mean_weight_; }  ///< 1 for a graph without weights
   std::size_t bytes() const { return row_.bytes() + column_.bytes() + weight_.bytes(); }
 
  private:
@@ -46,6 +51,7 @@ class device_graph {
   simt::buffer<vertex> column_;
   simt::buffer<float> weight_;
   vertex vertices_ = 0;
+  double mean_weight_ = 1;
   bool directed_ = true;
 };
 

@@ -12,8 +12,9 @@ using vertex = std::uint32_t;
 /// No vertex: the parent of one that was not reached.
 inline constexpr vertex no_vertex = ~vertex{0};
 
-/// Most vertices and most entries of a graph: 32-bit numbers, with one to spare.
-inline constexpr std::uint64_t most_vertices = 0xffff'fffe, most_entries = 0xffff'fffe;
+/// Most vertices and most entries of a graph: 32-bit numbers, with room for steps past the last
+/// entry.
+inline constexpr std::uint64_t most_vertices = 0xffff'fffe, most_entries = 0xffff'f000;
 
 /// Who vertex v has an edge to: column[row[v]] to column[row[v + 1] - 1], in ascending order,
 /// without v itself and without duplicates. Vertices count from 0.

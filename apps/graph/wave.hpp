@@ -14,8 +14,8 @@
 
 #include "block.hpp"
 #include "crew.hpp"
-#include "device_graph.hpp"
 #include "grosr/queue/ring.hpp"
+#include "labels.hpp"
 #include "tuning.hpp"
 
 namespace grosr::graphs {
@@ -32,24 +32,16 @@ struct wave_state {
   alignas(128) std::uint32_t work;
   alignas(128) std::uint32_t idle;   ///< members without entries
   alignas(128) std::uint32_t limit;  ///< entries from this distance on wait in `pending`
-  std::uint32_t marked;              ///< there are such
+  std::uint32_t marked;              ///< something is pending
+  std::uint32_t refused;             ///< something nearer than the limit is, for want of room
   std::uint32_t keeps_hubs;          ///< much work does not end the wave
   std::uint32_t farthest;            ///< distance of any entry that was relaxed, at most
 };
 
-inline constexpr std::uint32_t unreached = ~std::uint32_t{0};
-inline constexpr std::uint64_t unreached_label = ~std::uint64_t{0};
-
-GROSR_DEVICE constexpr std::uint64_t label_of(std::uint32_t distance, vertex parent) {
-  return std::uint64_t{distance} << 32 | parent;
-}
-GROSR_DEVICE constexpr std::uint32_t distance_of(std::uint64_t label) {
-  return static_cast<std::uint32_t>(label >> 32);
-}
-
-/// What a wave works on. `Cost` says how long an edge is: next(distance, edge); whether entries may
-/// have been overtaken (may_be_stale); and whether the wave ends at what is better done in steps of
-/// the whole crew, large vertices and large frontiers (yields_hubs).
+/// What a wave works on. `Cost` says how far an edge leads: next(distance, edge), and is_finite()
+/// of that; whether entries may have been overtaken (may_be_stale); whether an edge may lead no
+/// farther (may_stand_still); and whether the wave ends at what is better done in steps of the
+/// whole crew, large vertices and large frontiers (yields_hubs).
 template <class Cost>
 struct wave_view {
   graph_ref graph;
@@ -101,7 +93,7 @@ class rider {
     }
     simt::sync_block();
     bool holds = seeds != 0;
-    for (unsigned turn = 0;; turn = (turn + 1) % 3) {
+    for (unsigned turn = 0;; turn = (turn + 1) % 3, ++rounds_) {
       if (head_ == tail_) {
         const verdict answer = refill(holds, turn);
         if (answer != verdict::go) return answer != verdict::leave;
@@ -127,7 +119,9 @@ class rider {
     const bool clears = t == simt::block_size() - 1;
     std::uint32_t limit_seen = 0, idle_seen = 0;
     if (clears) {
-      limit_seen = limit().load(simt::relaxed);
+      // After an abort all entries are put aside, and the wave ends.
+      const bool ends = rounds_ % 256 == 255 && context_.aborted();
+      limit_seen = ends ? 0 : limit().load(simt::relaxed);
       idle_seen = idle().load(simt::relaxed);
     }
     limit_ = s.limit[turn];
@@ -175,8 +169,10 @@ class rider {
     wave_entry e{no_vertex, 0, 0, 0};
     if (mine < n) e = s.ring[(head_ + mine) % wave_ring];
     const bool first = simt::thread_id() % lanes_each == 0;
+    // One for the warp, so that the lanes of an entry agree: another thread may lower it just now.
+    limit_ = simt::shuffle(simt::full_mask, limit_, 0);
     if (e.distance >= limit_) {
-      if (first) mark(e.v);
+      if (first && mine < n) mark(e.v);
       e.end = e.begin;
     } else if (e.end - e.begin > wide_degree) {
       if (first)
@@ -199,7 +195,10 @@ class rider {
   /// Whole block.
   GROSR_DEVICE void relax_wide(const wave_entry& entry, unsigned turn) {
     const wave_entry e = entry;
-    if (Cost::may_be_stale && distance_of(label(e.v).load(simt::relaxed)) != e.distance) return;
+    // All lanes of a warp or none: who made the label less has made another entry for it.
+    if (Cost::may_be_stale &&
+        simt::any(simt::full_mask, distance_of(label(e.v).load(simt::relaxed)) != e.distance))
+      return;
     for (std::uint32_t base = e.begin; base < e.end; base += simt::block_size())
       relax(e, base + simt::thread_id(), turn);
   }
@@ -211,8 +210,7 @@ class rider {
     if (edge < e.end) {
       next.v = column_[edge];
       next.distance = v_.cost.next(e.distance, edge);
-      const std::uint64_t before =
-          label(next.v).fetch_min(label_of(next.distance, e.v), simt::relaxed);
+      const std::uint64_t before = lower(next.v, e, next.distance);
       next.begin = row_[next.v];
       next.end = row_[next.v + 1];
       improved = distance_of(before) > next.distance;
@@ -242,7 +240,21 @@ class rider {
     if (place - head_ < wave_ring)
       store().ring[place % wave_ring] = next;
     else
-      mark(next.v);
+      refuse(next.v);
+  }
+
+  /// Lowers a label to a distance by way of an entry's vertex; what it was.
+  GROSR_DEVICE std::uint64_t lower(vertex to, const wave_entry& by, std::uint32_t distance) {
+    const std::uint64_t wanted = label_of(distance, by.v);
+    if (!Cost::is_finite(distance)) return 0;
+    if (!Cost::may_stand_still || distance != by.distance)
+      return label(to).fetch_min(wanted, simt::relaxed);
+    // An edge without length: a lesser parent at the same distance could be a descendant.
+    std::uint64_t found = label(to).load(simt::relaxed);
+    while (distance < distance_of(found) &&
+           !label(to).compare_exchange(found, wanted, simt::relaxed)) {
+    }
+    return found;
   }
 
   /// Whole block: hands entries to those who wait; calls for more of them when nobody does.
@@ -265,7 +277,7 @@ class rider {
       if (!mine) continue;
       const wave_entry e = s.ring[(tail_ - given + i) % wave_ring];
       if (!v_.pool.try_push(mask, e)) {
-        mark(e.v);
+        refuse(e.v);
         ++refused;
       }
     }
@@ -349,6 +361,12 @@ class rider {
     shared_word(store().marked).store(1, simt::relaxed);
   }
 
+  /// The same, though it is near enough: there is no room for its entry.
+  GROSR_DEVICE void refuse(vertex v) {
+    mark(v);
+    simt::atomic_ref<std::uint32_t>(v_.state->refused).store(1, simt::relaxed);
+  }
+
   GROSR_DEVICE void tell_marks() {
     auto& s = store();
     if (s.farthest != 0) {
@@ -388,7 +406,7 @@ class rider {
   Crew& crew_;
   Context& context_;
   bool leads_, yields_;
-  std::uint32_t head_ = 0, tail_ = 0, limit_ = 0, far_ = 0;
+  std::uint32_t head_ = 0, tail_ = 0, limit_ = 0, far_ = 0, rounds_ = 0;
 };
 
 /// Whole block: relaxes until the wave has ended. `seeds` entries lie in the ring already, and
@@ -399,12 +417,15 @@ GROSR_DEVICE GROSR_NOINLINE bool ride(const wave_view<Cost>& v, Crew& team, Cont
   return rider<Cost, Crew, Context>(v, team, context, leads).ride(seeds);
 }
 
-/// Whole block, a chunk of `words` words of the bitmap: what is pending nearer than `limit` goes to
-/// the pool, as far as there is room. `least` takes the least distance of what stays.
+/// Whole block, a chunk of chunk_words of the bitmap: what is pending nearer than `limit` goes to
+/// the pool, as far as there is room; what is nearer than `settled` has been relaxed at that
+/// distance since it was marked, and is dropped. `least` takes the least distance of what stays.
 template <class Cost>
 GROSR_DEVICE void pending_to_pool(const wave_view<Cost>& v, std::uint32_t chunk,
-                                  std::uint32_t words, std::uint32_t limit, std::uint32_t& least) {
-  const std::uint32_t all = (v.graph.vertices + 31) / 32;
+                                  std::uint32_t settled, std::uint32_t limit,
+                                  std::uint32_t& least) {
+  constexpr std::uint32_t words = chunk_words;
+  const std::uint64_t all = (std::uint64_t{v.graph.vertices} + 31) / 32;
   std::uint32_t stays = unreached, refused = 0;
   for (std::uint32_t base = 0; base < words; base += simt::block_size()) {
     const std::uint32_t w = chunk * words + base + simt::thread_id();
@@ -421,8 +442,9 @@ GROSR_DEVICE void pending_to_pool(const wave_view<Cost>& v, std::uint32_t chunk,
         e.v = w * 32 + bit;
         e.distance = distance_of(simt::atomic_ref<std::uint64_t>(v.label[e.v]).load(simt::relaxed));
       }
-      const bool goes = rest != 0 && e.distance < limit;
-      if (rest != 0 && !goes && e.distance < stays) stays = e.distance;
+      if (rest != 0 && e.distance < settled) left &= ~(1u << bit);
+      const bool goes = rest != 0 && e.distance >= settled && e.distance < limit;
+      if (rest != 0 && e.distance >= limit && e.distance < stays) stays = e.distance;
       const std::uint32_t mask = simt::ballot(simt::full_mask, goes);
       if (mask == 0) continue;
       if (simt::lane_id() == 0)

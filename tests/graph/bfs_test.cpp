@@ -146,7 +146,7 @@ TEST_P(bfs_on, one_member_is_enough) {
 TEST_P(bfs_on, every_other_driver) {
   for (const driver how : {driver::waits, driver::ahead, driver::loop, driver::cooperative}) {
     if (how == driver::loop && !where().is_cuda()) continue;
-    for (const graph& g : {grid(12), chain(60), hubs(900, 4, false), hubs(900, 4, true)}) {
+    for (const graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
       const device_graph on(where(), g);
       for (const unsigned blocks : {0u, 3u}) {
         launched_bfs search(on, how, blocks);

@@ -1,0 +1,62 @@
+// What searches know of a vertex, in one word: its distance and its parent; and chunks of vertices.
+#pragma once
+
+#include "device_graph.hpp"
+#include "grosr/simt/lanes.hpp"
+
+namespace grosr::graphs {
+
+inline constexpr std::uint32_t unreached = ~std::uint32_t{0};
+inline constexpr std::uint64_t unreached_label = ~std::uint64_t{0};
+
+/// The least label is the nearest; of equal distances the least parent.
+GROSR_DEVICE constexpr std::uint64_t label_of(std::uint32_t distance, vertex parent) {
+  return std::uint64_t{distance} << 32 | parent;
+}
+GROSR_DEVICE constexpr std::uint32_t distance_of(std::uint64_t label) {
+  return static_cast<std::uint32_t>(label >> 32);
+}
+
+inline constexpr std::uint32_t chunk_labels = 8192, chunk_words = 256;
+
+GROSR_DEVICE constexpr std::uint32_t chunks_of(std::uint64_t items, std::uint32_t each) {
+  return static_cast<std::uint32_t>((items + each - 1) / each);
+}
+/// Chunks of a bitmap of all vertices.
+GROSR_DEVICE constexpr std::uint32_t word_chunks(const graph_ref& g) {
+  return chunks_of((std::uint64_t{g.vertices} + 31) / 32, chunk_words);
+}
+
+/// Whole block, a chunk of `words` words: calls word(w) for each of them.
+template <class Word>
+GROSR_DEVICE void each_word(const graph_ref& g, std::uint32_t chunk, std::uint32_t words,
+                            const Word& word) {
+  const std::uint64_t all = (std::uint64_t{g.vertices} + 31) / 32;
+  for (std::uint32_t i = simt::thread_id(); i < words; i += simt::block_size()) {
+    const std::uint64_t w = std::uint64_t{chunk} * words + i;
+    if (w < all) word(static_cast<std::uint32_t>(w));
+  }
+}
+
+struct alignas(16) label_pair {
+  std::uint64_t of[2];
+};
+
+/// Whole block, a chunk of chunk_labels: nobody is reached but the source, whose distance is 0, and
+/// nothing is pending.
+GROSR_DEVICE inline void reset_labels(const graph_ref& g, std::uint64_t* label,
+                                      std::uint32_t* pending, std::uint32_t chunk, vertex source) {
+  const std::uint64_t first = std::uint64_t{chunk} * chunk_labels, n = g.vertices;
+  for (std::uint32_t i = simt::thread_id(); i < chunk_labels / 2; i += simt::block_size()) {
+    const std::uint64_t v = first + 2 * i;
+    label_pair pair{{unreached_label, unreached_label}};
+    if (v / 2 == source / 2) pair.of[source % 2] = label_of(0, source);
+    if (v + 1 < n)
+      *reinterpret_cast<label_pair*>(label + v) = pair;
+    else if (v < n)
+      label[v] = pair.of[0];
+  }
+  each_word(g, chunk, chunk_labels / 32, [&](std::uint32_t w) { pending[w] = 0; });
+}
+
+}  // namespace grosr::graphs
