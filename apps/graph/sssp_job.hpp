@@ -1,0 +1,123 @@
+// Shortest paths in the resident grid: waves in order of distance.
+//
+// Delta-stepping (Meyer, Sanders, Journal of Algorithms 2003), with buckets that are relaxed out of
+// order: a wave (wave.hpp) relaxes what is nearer than its limit, however often that improves; what
+// it reaches beyond is pending. Then the limit goes up by delta, or as far as the nearest of what
+// is pending needs, and what is nearer now goes into the pool, for the next wave.
+#pragma once
+
+#include <bit>
+#include <cerrno>
+
+#include "job.hpp"
+
+namespace grosr::graphs {
+
+/// Distances are floats that are not negative, as their bits: in the same order.
+struct length {
+  static constexpr bool may_be_stale = true, may_stand_still = true, yields_hubs = false;
+  const float* weight;  ///< null: every edge is 1 long
+
+  GROSR_DEVICE std::uint32_t next(std::uint32_t distance, std::uint32_t edge) const {
+    return std::bit_cast<std::uint32_t>(std::bit_cast<float>(distance) +
+                                        (weight != nullptr ? weight[edge] : 1.0f));
+  }
+  GROSR_DEVICE static constexpr bool is_finite(std::uint32_t distance) {
+    return distance < infinite;
+  }
+
+  static constexpr std::uint32_t infinite = 0x7f80'0000;
+};
+
+/// Device memory.
+struct sssp_job {
+  using cost = length;
+  using view_type = wave_view<length>;
+  using member = job_member<sssp_job>;
+  enum kind : std::uint32_t { reset_all = seats + 1, near_to_pool };
+
+  struct leader {
+    static constexpr grosr::width width = grosr::width::block;
+    sssp_job* job;
+    vertex source;
+    GROSR_DEVICE int operator()(auto& context) const;
+  };
+
+  crew_state crew;
+  wave_state wave;
+  std::uint32_t least;    ///< distance of what stays pending
+  std::uint32_t settled;  ///< what is nearer has been relaxed
+  vertex source;
+  // Given by the host.
+  wave_view<length> view;
+  std::uint32_t most_members;
+  float delta;
+  job_log log;
+
+  /// A chunk of a step, by a whole block.
+  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, step what, std::uint32_t chunk) {
+    if (what.kind == reset_all) reset_labels(s.graph, s.label, s.pending, chunk, source);
+    if (what.kind == near_to_pool) pending_to_pool(s, chunk, settled, what.level, least);
+  }
+};
+
+template <class Context>
+class sssp_lead : lead<sssp_job, Context> {
+  using base = lead<sssp_job, Context>;
+  using base::aborted, base::get, base::j_, base::run_step, base::seed, base::set, base::v_,
+      base::wave;
+
+ public:
+  GROSR_DEVICE sssp_lead(sssp_job* job, Context& context) : base(job, context) {}
+
+  GROSR_DEVICE int run(vertex source) {
+    float limit = j_.delta;
+    set([&] {
+      j_.source = source;
+      j_.settled = 0;
+      j_.least = unreached;
+      j_.log.events = j_.log.waves = 0;
+      j_.wave.keeps_hubs = 1;
+      j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
+    });
+    run_step(sssp_job::reset_all, 0, chunks_of(v_.graph.vertices, chunk_labels));
+    bool rest = seed(source) && wave(1);
+    while (rest && !aborted()) {
+      // Where a ring or the pool was full, something nearer than the limit has yet to be relaxed.
+      const bool all = get([&] { return j_.wave.refused == 0 && j_.least != 0 ? 1u : 0u; }) != 0;
+      if (all) {
+        set([&] { j_.settled = j_.wave.limit; });
+        limit += j_.delta;
+      }
+      if (!fill_pool(limit)) break;
+      rest = wave(0) || get([&] { return j_.least; }) < length::infinite;
+    }
+    return aborted() ? -ECANCELED : 0;
+  }
+
+ private:
+  /// Brings what is pending nearer than `limit` into the pool; where that is nothing, puts the
+  /// limit farther. False: nothing is pending.
+  GROSR_DEVICE bool fill_pool(float& limit) {
+    for (;;) {
+      set([&] {
+        j_.least = unreached;
+        j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
+      });
+      run_step(sssp_job::near_to_pool, std::bit_cast<std::uint32_t>(limit), word_chunks(v_.graph));
+      if (get([&] { return j_.wave.work; }) != 0) return true;
+      const auto least = static_cast<std::uint32_t>(get([&] { return j_.least; }));
+      if (least >= length::infinite || aborted()) return false;
+      const float nearest = std::bit_cast<float>(least);
+      limit = nearest + j_.delta;
+      // Delta is lost in rounding, or the sum is too large: as far as the next number.
+      if (!(limit > nearest)) limit = std::bit_cast<float>(least + 1);
+    }
+  }
+};
+
+GROSR_DEVICE inline int sssp_job::leader::operator()(auto& context) const {
+  return sssp_lead<std::remove_reference_t<decltype(context)>>(job, context).run(source);
+}
+
+}  // namespace grosr::graphs
