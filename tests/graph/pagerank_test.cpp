@@ -1,0 +1,73 @@
+// Ranks on the resident runtime are as near to exact ones as was asked for.
+#include "pagerank.hpp"
+
+#include "check.hpp"
+#include "small_graphs.hpp"
+#include "support/devices.hpp"
+#include "support/errors.hpp"
+#include "support/scale.hpp"
+
+namespace grosr::graphs {
+namespace {
+
+GROSR_DEVICE_SUITE(pagerank_on);
+using testing::scaled;
+
+std::string wrong(const device& d, const graph& g, const pagerank_options& o) {
+  const device_graph on(d, g);
+  pagerank search(on, o);
+  for (unsigned i = 0; i < 2; ++i) {
+    search.run();
+    // Floats are rounded besides.
+    const std::string w = wrong_ranks(g, o.damping, search.ranks(), o.tolerance + 1e-5);
+    if (!w.empty()) return w;
+  }
+  return "";
+}
+
+TEST_P(pagerank_on, small_graphs) {
+  pagerank_options o;
+  o.tolerance = 1e-3f;
+  for_small_graphs(scaled(40, 10), 40,
+                   [&](const graph& g) { EXPECT_EQ(wrong(where(), g, o), ""); });
+}
+
+TEST_P(pagerank_on, any_damping_any_tolerance) {
+  for (std::uint64_t i = 0; i < scaled(16, 4); ++i) {
+    std::mt19937 random(static_cast<std::uint32_t>(i));
+    const vertex n = 100 + random() % 400;
+    const graph g =
+        random_graph(random, n, n * (1 + random() % 4), random() % 2 != 0, weights::none);
+    pagerank_options o;
+    o.damping = std::array{0.0f, 0.5f, 0.85f, 0.95f}[i % 4];
+    o.tolerance = random() % 2 != 0 ? 1e-2f : 1e-5f;
+    ASSERT_EQ(wrong(where(), g, o), "") << "graph " << i;
+  }
+}
+
+TEST_P(pagerank_on, hubs) {
+  std::vector<test_edge> edges;
+  std::mt19937 random(3);
+  for (vertex v = 3; v < 400; ++v) {
+    edges.push_back({v % 3, v});
+    edges.push_back({v, static_cast<vertex>(random() % 400)});
+  }
+  for (const bool directed : {false, true})
+    EXPECT_EQ(wrong(where(), make_graph(400, edges, directed), {}), "");
+}
+
+TEST_P(pagerank_on, refuses_what_cannot_be) {
+  const graph g = make_graph(2, {{0, 1}}, false);
+  const device_graph on(where(), g);
+  for (const float damping : {1.0f, -0.1f, std::nanf("")}) {
+    pagerank_options o;
+    o.damping = damping;
+    EXPECT_THROW(pagerank(on, o), grosr::error);
+  }
+  pagerank_options o;
+  o.tolerance = 0;
+  EXPECT_THROW(pagerank(on, o), grosr::error);
+}
+
+}  // namespace
+}  // namespace grosr::graphs
