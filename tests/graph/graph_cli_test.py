@@ -210,6 +210,55 @@ def weights():
     bfs("chain:1", Graph(1, [], False))
 
 
+def outcome(algorithm, name, *options):
+    """Runs it with --check, --output and --json; the result, its row and the lines."""
+    what = f"{algorithm} {os.path.basename(name)} {options}"
+    code, document, out, err = run_json("graph", algorithm, name, "--check", "--device", "host:0",
+                                        "--output", path("out.txt"), *options)
+    if not check(code == 0 and err == "" and document["rows"], f"{what}: exit code {code}: {out}{err}"):
+        return {}, {}, []
+    check(document["rows"][0]["valid"] and "checked" in out, f"{what}: {document['rows']}")
+    return document["result"], document["rows"][0], [line.split(" ") for line in lines_of("out.txt")]
+
+
+def shortest_paths():
+    draw = random.Random(4)
+    edges = [(draw.randrange(1, 60), draw.randrange(1, 60), draw.randrange(0, 50)) for _ in range(200)]
+    file = write("weighted.gr", f"p sp 62 {len(edges)}\n" + "".join(f"a {a} {b} {w}\n" for a, b, w in edges))
+    distance, waiting = {edges[0][0]: 0}, [edges[0][0]]
+    while waiting:  # Bellman and Ford; whole numbers, so that sums are exact
+        v = waiting.pop()
+        for a, b, w in edges:
+            if a == v and distance[v] + w < distance.get(b, 10**9):
+                distance[b] = distance[v] + w
+                waiting.append(b)
+    result, row, lines = outcome("sssp", file, "--source", str(edges[0][0]))
+    check(result.get("reached") == len(distance) and result.get("farthest") == max(distance.values()), f"sssp: {result}")
+    check([(v, d) for v, d, _ in lines] == [(str(v), str(distance.get(v, "-"))) for v in range(1, 63)], "sssp: --output")
+    check(row.get("waves", 0) >= 1 and row["search_bytes"] > 0, f"sssp: {row}")
+    outcome("sssp", "grid:8x8", "--random-weights", "3")
+    result, _, _ = outcome("sssp", "chain:30")
+    check(result.get("farthest") == 29, f"sssp of a chain: {result}")
+
+
+def components():
+    file = write("parts.txt", "0 1\n2 1\n4 3\n6 7\n7 8\n8 6\n")
+    result, row, lines = outcome("cc", file)
+    check((result.get("components"), result.get("largest")) == (4, 3), f"cc: {result}")
+    check(lines == [[str(v), str(c)] for v, c in enumerate([0, 0, 0, 3, 3, 5, 6, 6, 6])], f"cc: {lines}")
+    check(row.get("largest_vertices") == 3, f"cc: {row}")
+    outcome("cc", "random:200,degree=2")
+
+
+def ranks():
+    file = write("ring.mtx", "%%MatrixMarket matrix coordinate pattern general\n4 4 4\n1 2\n2 3\n3 4\n4 1\n")
+    result, _, lines = outcome("pagerank", file)
+    check(all(abs(float(r) - 0.25) < 1e-3 for _, r in lines) and lines[0][0] == "1", f"pagerank of a ring: {lines}")
+    check(abs(result.get("damping", 0) - 0.85) < 1e-6 and result.get("rounds", 0) > 1, f"pagerank: {result}")
+    result, _, lines = outcome("pagerank", "random:60,degree=4", "--tolerance", "1e-3", "--damping", "0.5")
+    check(abs(sum(float(r) for _, r in lines) - 1) < 1e-3, f"pagerank: {lines}")
+
+
 def empty():
     empties = {"empty.mtx": "%%MatrixMarket matrix coordinate pattern general\n0 0 0\n",
                "empty.gr": "p sp 0 0\n"}
@@ -225,7 +274,7 @@ def empty():
 
 
 def refused(arguments, *named):
-    device = ["--device", "host:0"] if arguments[:1] == ["bfs"] and "--device" not in arguments else []
+    device = ["--device", "host:0"] if arguments[:1] in (["bfs"], ["sssp"], ["cc"], ["pagerank"]) and "--device" not in arguments else []
     code, out, err = run("graph", *arguments, *device)
     check(code == 2, f"{arguments}: exit code {code}, not 2: {out}{err}")
     check(err.count("\n") == 1 and err.startswith("grosr: "), f"{arguments}: not one line: {err!r}")
@@ -236,10 +285,11 @@ def refused(arguments, *named):
 def bad_input():
     good = write("good.gr", "p sp 4 2\na 1 2 1\na 2 3 1\n")
     kept = write("kept.txt", "kept\n")
+    write("negative.gr", "p sp 2 1\na 1 2 -1\n")
     before = set(os.listdir(FOLDER.name))
     none = path(os.path.join("none", "x"))
     for arguments, *named in (
-            ([], "bfs, convert"), (["frob"], "frob"), (["bfs"], "GRAPH"), (["info"], "GRAPH"), (["convert"], "GRAPH"),
+            ([], "bfs, sssp, cc, pagerank, convert"), (["frob"], "frob"), (["bfs"], "GRAPH"), (["info"], "GRAPH"), (["convert"], "GRAPH"),
             (["convert", good], "OUT"), (["bfs", good, "more"], "more"), (["bfs", good, "--deep"], "--deep"),
             (["bfs", path("none")], "none"), (["info", path("none")], "none"), (["bfs", FOLDER.name], FOLDER.name),
             (["bfs", "chain:x"], "chain"), (["info", "grid:3"], "grid"), (["convert", "chain:x", none], "none"),
@@ -255,6 +305,10 @@ def bad_input():
             (["bfs", good, "--repeat", "0"], "--repeat"), (["bfs", good, "--threads", "0"], "--threads"),
             (["bfs", good, "--threads", "x"], "--threads"), (["bfs", good, "--device", "mars"], "mars"),
             (["bfs", good, "--random-weights", "1"], "--random-weights"), (["info", good, "--source", "1"], "--source"),
+            (["sssp", good, "--source", "0"], "1 to 4"), (["cc", good, "--source", "1"], "--source"),
+            (["pagerank", good, "--damping", "1"], "--damping", '"1"'), (["pagerank", good, "--damping", "nan"], "nan"),
+            (["pagerank", good, "--tolerance", "1e-9"], "1e-9"), (["pagerank", good, "--tolerance", "x"], '"x"'),
+            (["sssp", path("negative.gr")], "negative.gr:2:"),
             (["info", good, "--json", none], "--json"), (["convert", good, good], "good.gr", "another"),
             (["convert", good, none], "none"), (["convert", good, FOLDER.name], "directory"),
             (["convert", good, kept, "--random-weights", "0"], "--random-weights"),
@@ -275,7 +329,7 @@ def bad_input():
 
 
 def help_texts():
-    for arguments in ([], ["bfs"], ["convert"], ["info"]):
+    for arguments in ([], ["bfs"], ["sssp"], ["cc"], ["pagerank"], ["convert"], ["info"]):
         code, out, err = run("graph", *arguments, "--help")
         check(code == 0 and err == "" and "Examples:" in out and "  grosr graph " in out,
               f"graph {arguments} --help: {code} {out!r}{err!r}")
@@ -302,6 +356,9 @@ def interrupted():
 formats()
 generators()
 weights()
+shortest_paths()
+components()
+ranks()
 empty()
 bad_input()
 help_texts()

@@ -66,7 +66,8 @@ int refuse_nothing() {
 
 void add_graph_command(CLI::App& program, action& chosen) {
   auto* command = program.add_subcommand(
-      "graph", "Graphs from files and generators: breadth-first search, conversion");
+      "graph",
+      "Graphs from files and generators: searches, shortest paths, components, ranks, conversion");
   command->require_subcommand(0, 1);
   for (const auto& what : graph_algorithms()) add_algorithm(*command, what, chosen);
   add_convert(*command, chosen);

@@ -40,6 +40,7 @@ class graph_algorithm {
   virtual std::string lines() const = 0;     ///< of --output: "vertex distance parent"
   virtual std::string checking() const = 0;  ///< what --check does
   virtual std::string footer() const = 0;    ///< of the help: what numbers mean, examples
+  virtual bool takes_weights() const { return false; }
   virtual void add_options(CLI::App& command) = 0;
   /// Before the graph is loaded: refuses options that are wrong for every graph, by usage_error.
   virtual void read_options() = 0;
@@ -50,9 +51,17 @@ class graph_algorithm {
 };
 
 std::unique_ptr<graph_algorithm> make_bfs_command();
+std::unique_ptr<graph_algorithm> make_sssp_command();
+std::unique_ptr<graph_algorithm> make_cc_command();
+std::unique_ptr<graph_algorithm> make_pagerank_command();
 
 inline std::vector<std::shared_ptr<graph_algorithm>> graph_algorithms() {
-  return {make_bfs_command()};
+  std::vector<std::shared_ptr<graph_algorithm>> all;
+  all.push_back(make_bfs_command());
+  all.push_back(make_sssp_command());
+  all.push_back(make_cc_command());
+  all.push_back(make_pagerank_command());
+  return all;
 }
 
 }  // namespace grosr::tool

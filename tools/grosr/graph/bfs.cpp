@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include "check.hpp"
-#include "cli/errors.hpp"
 #include "cli/text.hpp"
 #include "graph/algorithm.hpp"
+#include "graph/source.hpp"
 #include "reference.hpp"
 
 namespace grosr::tool {
@@ -108,38 +107,20 @@ class bfs_command final : public graph_algorithm {
            "  grosr graph bfs USA-road-d.USA.gr.gz --source 1 --output distances.txt\n"
            "  grosr graph bfs soc-LiveJournal1.txt.gz --undirected --repeat 20 --json bfs.json";
   }
-  void add_options(CLI::App& command) override {
-    command
-        .add_option("--source", asked_,
-                    "The vertex to begin at, as the input numbers them; by default the first that "
-                    "an edge leaves")
-        ->type_name("N");
+  void add_options(CLI::App& command) override { source_.add_to(command); }
+  void read_options() override { source_.read(); }
+  void prepare(graphs::loaded& input) override {
+    begin_ = source_.choose(input);
+    input.g.weight = graphs::bulk<float>();
   }
-  void read_options() override {
-    if (asked_) source_ = parse_number("--source", *asked_, 0, ~std::uint32_t{0});
-  }
-  void prepare(graphs::loaded& input) override;
   std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
-    return std::make_unique<bfs_job>(g, on, static_cast<vertex>(source_ - g.first));
+    return std::make_unique<bfs_job>(g, on, begin_);
   }
 
  private:
-  std::optional<std::string> asked_;
-  std::uint64_t source_ = 0;  // as the input counts
+  source_option source_;
+  vertex begin_ = 0;
 };
-
-void bfs_command::prepare(graphs::loaded& input) {
-  graph& g = input.g;
-  const std::uint64_t first = g.first, last = first + g.vertices() - 1;
-  if (asked_ && (source_ < first || source_ > last))
-    throw usage_error(fmt::format("--source is {}, but {} has vertices {} to {}; give one of these",
-                                  source_, one_line(input.what), first, last));
-  if (!asked_) {
-    const auto edge = std::upper_bound(g.row.begin(), g.row.end(), 0u);
-    source_ = first + (edge == g.row.end() ? 0 : edge - g.row.begin() - 1);
-  }
-  g.weight = graphs::bulk<float>();
-}
 
 }  // namespace
 

@@ -70,6 +70,7 @@ void measure(graph_algorithm& what, const loaded& input, unsigned repeats, bool 
 
 void graph_run_options::add_to(CLI::App& command, const graph_algorithm& what) {
   graph.add_to(command);
+  if (what.takes_weights()) graph.add_weights_to(command);
   command.add_option("--device", device, "Where: cuda:N or host:N; the best present by default")
       ->type_name("D");
   command
