@@ -48,7 +48,8 @@ bool reached(std::uint32_t word, std::uint32_t generation) {
 
 }  // namespace
 
-// Polls: 200 us of spinning, then sleeps of a sixteenth of the time waited, 20 us to 1 ms.
+// Polls: 2 ms of spinning, then sleeps of a sixteenth of the time waited, up to 1 ms: Linux lets a
+// sleep last 50 us longer than asked for.
 template <class Ready>
 bool engine::wait_for(Ready&& condition, deadline until) {
   // What comes to pass while the kernel is being aborted has not been done: that ends in an error.
@@ -66,7 +67,7 @@ bool engine::wait_for(Ready&& condition, deadline until) {
     // Lines of a submitter that began before stop() did. Who has a deadline leaves it to others.
     if (!until && life_ == life::stopped && goes_on_after_stop()) stop({});
     if (expired(until)) return ready();
-    if (clock::now() - began > std::chrono::microseconds(200) || !device_.is_cuda()) {
+    if (clock::now() - began > std::chrono::milliseconds(2) || !device_.is_cuda()) {
       // A sleep adds at most a sixteenth to the wait.
       auto waited = std::chrono::duration_cast<std::chrono::microseconds>(clock::now() - began);
       std::this_thread::sleep_for(

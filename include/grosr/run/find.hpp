@@ -97,6 +97,8 @@ class finder : public poller<Tasks...> {
       if (bits != 0) {
         ++w_.stolen;
         if (last) now_empty(level, victim);
+      } else {
+        outrun_ = true;
       }
     }
     return {simt::shuffle(simt::full_mask, bits, 0)};
@@ -152,6 +154,7 @@ class finder : public poller<Tasks...> {
   }
 
   std::uint32_t hints_ = 0;
+  bool outrun_ = false;  // of lane 0: another thief was faster, and may have left something
 
  private:
   static constexpr unsigned ageing_turns = 32;

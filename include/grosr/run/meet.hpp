@@ -11,8 +11,8 @@ class meeter : public finder<Tasks...> {
   using base = finder<Tasks...>;
 
  protected:
-  using base::activate, base::b_, base::clear_hint, base::leads, base::must_leave, base::steal,
-      base::unspill, base::v_;
+  using base::activate, base::b_, base::clear_hint, base::leads, base::must_leave, base::outrun_,
+      base::steal, base::unspill, base::v_, base::w_;
 
   GROSR_DEVICE explicit meeter(typename base::shared& b) : base(b) {}
 
@@ -101,11 +101,13 @@ class meeter : public finder<Tasks...> {
       r = {simt::shuffle(simt::full_mask, r.bits, 0)};
       if (!r && (hints & hint_bit(level, true))) {
         r = unspill(v_.block_spill[level]);
+        outrun_ = false;
         if (!r)
           r = choose_victim(v_, level, true, simt::block_id(), streak, [&](std::uint32_t victim) {
             return steal(level, v_.workers + victim);
           });
-        if (!r && leads()) {
+        // Who has these tasks may be in a long one and would not set the hint again.
+        if (!r && leads() && !outrun_) {
           clear_hint(hint_bit(level, true));
           if (v_.block_spill[level].ready() != 0) set_bit(*v_.hints, hint_bit(level, true));
         }
@@ -137,7 +139,17 @@ class meeter : public finder<Tasks...> {
       reinterpret_cast<piece*>(b_.record)[lane] = p;
     }
     simt::sync_warp();
-    if (leads()) base::retire(r, 1);
+    if (!leads()) return;
+    base::retire(r, 1);
+    if (r.count() > 1) show_kept(r.level());
+  }
+
+  /// One lane, nobody spawning: others may take what this block keeps, unless they can see some of
+  /// it already. Tasks this wide may be long.
+  GROSR_DEVICE void show_kept(std::uint32_t level) {
+    const std::uint32_t self = v_.workers + simt::block_id();
+    if (v_.deque(level, self).size() == 0)
+      w_.spilled += publish(v_, b_.deques, self, level, b_.deques.kept[level]);
   }
 
   GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type) {
