@@ -1,4 +1,5 @@
 // What a long task started begins before its end when it offers it; it sees that others wait.
+#include <algorithm>
 #include <cerrno>
 
 #include "run/tasks.hpp"
@@ -62,6 +63,44 @@ TEST_P(offer, of_a_block_task_is_taken_before_it_ends) {
 
 TEST_P(offer, of_a_block_task_is_taken_by_other_blocks) {
   offers<width::block, width::block>(where(), keep<std::uint32_t>(1).data());
+}
+
+/// A block task that ends when all of its batch have begun.
+struct one_of_a_batch {
+  static constexpr grosr::width width = grosr::width::block;
+  std::uint32_t* begun;
+  std::uint32_t all;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.rank() != 0) return 0;
+    simt::atomic_ref<std::uint32_t> count(*begun);
+    count.fetch_add(1, simt::relaxed);
+    return simt::wait_until([&] { return count.load(simt::relaxed) == all; },
+                            context.clock_ns() + 5'000'000'000, nullptr,
+                            "the others of the batch") == simt::wait_result::ready
+               ? 0
+               : -ETIMEDOUT;
+  }
+};
+
+struct batch_parent {
+  std::uint32_t* begun;
+  std::uint32_t all;
+  GROSR_DEVICE void operator()(auto& context) const {
+    for (std::uint32_t i = 0; i < all; ++i) context.spawn(one_of_a_batch{begun, all});
+  }
+};
+
+TEST_P(offer, block_tasks_of_a_batch_do_not_wait_for_each_other) {
+  runtime_options o;
+  o.memory_limit = std::size_t{16} << 20;
+  o.sms = 4;
+  runtime<batch_parent, one_of_a_batch> rt(where(), o);
+  const std::uint32_t blocks = rt.stats().workers / run::warps_per_block;
+  ASSERT_GT(blocks, 1u);
+  rt.submit(batch_parent{keep<std::uint32_t>(1).data(), std::min(blocks, 4u)});
+  rt.wait_all();
+  EXPECT_EQ(rt.stats().failed, 0u);
+  for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
 }
 
 }  // namespace
