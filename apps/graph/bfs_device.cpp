@@ -1,5 +1,7 @@
 #include "bfs.hpp"
 
+#include <algorithm>
+
 #include "bfs_job.hpp"
 #include "bfs_memory.hpp"
 #include "search_tasks.hpp"
@@ -19,6 +21,7 @@ struct bfs::state {
     j.levels.words_up =
         bfs_levels::choose_words_up(g.vertices(), tasks.blocks(), run::warps_per_block);
     j.levels.stops_when_small = 1;
+    j.levels.first_levels = g.entries() / std::max(g.vertices(), 1u) >= o.tuning.dense ? 4 : 0;
     j.levels.undirected = g.directed() ? 0 : 1;
     tasks.set(j);
   }
@@ -53,11 +56,10 @@ search_stats bfs::last() const {
 }
 
 std::vector<search_step> bfs::steps() const {
-  static const char* const names[] = {"reset",        "wave",          "inspect",
-                                      "near to pool", "finished",      "small",
-                                      "gather level", "edges down",    "rows down",
-                                      "clear bits",   "queue to bits", "pending to bits",
-                                      "from below",   "bits to queue"};
+  static const char* const names[] = {
+      "wave",          "reset",           "inspect",    "near to pool", "finished",
+      "small",         "gather level",    "edges down", "rows down",    "clear bits",
+      "queue to bits", "pending to bits", "from below", "bits to queue"};
   const std::vector<bfs_job> job = state_->tasks.get();
   const bfs_job& j = job[0];
   std::vector<search_step> all;

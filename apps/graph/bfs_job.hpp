@@ -85,8 +85,15 @@ class bfs_lead : lead<bfs_job, Context> {
       j_.levels.levels_down = j_.levels.levels_up = j_.levels.bits_used = 0;
     });
     run_step(bfs_job::reset_all, 0, chunks_of(v_.graph.vertices, chunk_labels));
-    for (std::uint32_t seeds = seed(source) ? 1 : 0; seeds != 0;) {
-      if (!ride(seeds)) break;
+    std::uint32_t seeds = 0;
+    if (j_.levels.first_levels != 0) {
+      set([&] { j_.levels.begin_at(v_, source); });
+      seeds = bulk();
+    } else {
+      seeds = seed(source) ? 1 : 0;
+    }
+    while (seeds != 0 && ride(seeds)) {
+      set([&] { j_.levels.begin(v_, level_); });
       seeds = bulk();
     }
     return aborted() ? -ECANCELED : 0;
@@ -128,11 +135,10 @@ class bfs_lead : lead<bfs_job, Context> {
     }
   }
 
-  /// Levels by steps of the crew, from `level_` on. Returns how many entries lie in the ring for
+  /// Levels by steps of the crew. Returns how many entries lie in the ring for
   /// the next wave; 0: nothing is left.
   GROSR_DEVICE std::uint32_t bulk() {
     auto& levels = j_.levels;
-    set([&] { levels.begin(v_, level_); });
     for (;;) {
       const std::uint64_t w = get([&] { return tally(levels.now, levels.chunks(v_)); });
       const auto now = static_cast<std::uint32_t>(w >> 32);

@@ -1,17 +1,25 @@
 #include "bfs_launched.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "bfs_memory.hpp"
-#include "grosr/simt/launch.hpp"
 #include "launched_steps.hpp"
 
 namespace grosr::graphs {
 namespace {
 
-constexpr unsigned launch_threads = 256, cooperative_threads = 1024;
-constexpr std::uint32_t most_ahead = 64;  // launches that the CPU is ahead
+constexpr unsigned cooperative_threads = 1024;
+
+/// Blocks that can be there at a time, but no more than `most`, unless that is 0.
+unsigned choose_blocks(const device& where, driver how, unsigned most) {
+  unsigned each = 1;
+  if (how == driver::cooperative)
+    simt::fit<cooperative_threads, 1, cooperative_search>(where, cooperative_threads);
+  else
+    each = simt::fit<launch_threads, 4, launched_step>(where, launch_threads).blocks_per_sm;
+  const unsigned all = where.properties().sms * each;
+  return most != 0 ? std::min(all, most) : all;
+}
 
 }  // namespace
 
@@ -34,36 +42,26 @@ struct launched_bfs::state {
   driver how;
   bfs_memory memory;
   simt::buffer<launched_state> device_state;
-  simt::buffer<launched_news> news;
-  simt::stream stream;
+  unsigned blocks;
+  launch_loop loop;
   launched_step step{};
-  unsigned sms, blocks = 0;  ///< that can be there at a time
 #if defined(__CUDACC__)
-  cudaGraphExec_t loop = nullptr;
+  cudaGraphExec_t graph = nullptr;
 #endif
 
-  state(const device_graph& graph, driver d, unsigned most_blocks)
-      : g(graph),
+  state(const device_graph& on, driver d, unsigned most_blocks)
+      : g(on),
         how(d),
-        memory(graph, graph.vertices() + 64),
-        device_state(graph.where(), simt::space::device, 1),
-        news(graph.where(), simt::space::pinned, 1),
-        stream(graph.where()),
-        sms(graph.where().properties().sms) {
+        memory(on, on.vertices() + 64),
+        device_state(on.where(), simt::space::device, 1),
+        blocks(choose_blocks(on.where(), d, most_blocks)),
+        loop(on.where(), blocks) {
     step.view = memory.view(g, &device_state.data()->wave, &device_state.data()->levels);
     step.view.tuning = {};
     step.state = device_state.data();
-    step.news = news.data();
+    step.news = loop.news();
     launched_state s{};
     s.levels.undirected = g.directed() ? 0 : 1;
-    if (how == driver::cooperative) {
-      blocks = sms;
-      simt::fit<cooperative_threads, 1, cooperative_search>(g.where(), cooperative_threads);
-    } else {
-      blocks = sms *
-               simt::fit<launch_threads, 4, launched_step>(g.where(), launch_threads).blocks_per_sm;
-    }
-    if (most_blocks != 0) blocks = std::min(blocks, most_blocks);
     s.levels.words_up = bfs_levels::choose_words_up(
         g.vertices(), blocks,
         (how == driver::cooperative ? cooperative_threads : launch_threads) / simt::warp_size);
@@ -71,8 +69,8 @@ struct launched_bfs::state {
 #if defined(__CUDACC__)
     if (how == driver::loop && g.where().is_cuda()) {
       const simt::detail::on_device here(g.where());
-      loop = make_loop(g.where(), step, blocks, launch_threads);
-      if (loop == nullptr)
+      graph = make_loop(g.where(), step, blocks, launch_threads);
+      if (graph == nullptr)
         throw error(errc::not_built,
                     "a CUDA graph with a loop was asked for, which this program's CUDA does not "
                     "have; build it with 12.3 or newer, or choose another driver");
@@ -82,24 +80,9 @@ struct launched_bfs::state {
 
 #if defined(__CUDACC__)
   ~state() {
-    if (loop != nullptr) cudaGraphExecDestroy(loop);
+    if (graph != nullptr) cudaGraphExecDestroy(graph);
   }
 #endif
-
-  template <class Kernel>
-  void launch(unsigned wanted, const Kernel& k) {
-    simt::launch<launch_threads, 4>(stream, {std::clamp(wanted, 1u, blocks), launch_threads}, k);
-  }
-  void reset(vertex source) {
-    step.source = source;
-    launch(chunks_of(g.vertices(), chunk_labels), static_cast<const launched_reset&>(step));
-  }
-  launched_news seen() const {
-    const auto load = [](std::uint32_t& word) {
-      return std::atomic_ref<std::uint32_t>(word).load(std::memory_order_relaxed);
-    };
-    return {load(news[0].now), load(news[0].chunks), load(news[0].steps)};
-  }
 };
 
 launched_bfs::launched_bfs(const device_graph& g, driver d, unsigned blocks)
@@ -112,44 +95,32 @@ launched_bfs::~launched_bfs() = default;
 
 void launched_bfs::run(vertex source) {
   auto& s = *state_;
+  s.step.source = source;
+  const auto& reset = static_cast<const launched_reset&>(s.step);
+  const unsigned chunks = chunks_of(s.g.vertices(), chunk_labels);
   switch (s.how) {
     case driver::waits:
-      s.reset(source);
-      for (;;) {
-        s.stream.wait();
-        if (s.news[0].now == bfs_levels::finished) break;
-        s.launch(s.news[0].chunks, s.step);
-      }
+      s.loop.wait_for_each(chunks, reset, s.step);
       break;
-    case driver::ahead: {
-      s.news[0] = {bfs_levels::edges_down, s.blocks, 0};
-      s.reset(source);
-      // The grid is what the step last heard of would need, four times over: levels grow.
-      for (std::uint32_t launched = 0; s.seen().now != bfs_levels::finished; ++launched) {
-        while (launched - s.seen().steps > most_ahead && s.seen().now != bfs_levels::finished) {
-        }
-        const std::uint32_t chunks = s.seen().chunks;
-        s.launch(chunks < s.blocks / 4 ? std::max(4 * chunks, 32u) : s.blocks, s.step);
-      }
-      s.stream.wait();
+    case driver::ahead:
+      s.loop.go_ahead(chunks, reset, s.step);
       break;
-    }
     case driver::loop:
 #if defined(__CUDACC__)
     {
       const simt::detail::on_device here(s.g.where());
-      s.reset(source);
+      s.loop.launch(chunks, reset);
       simt::detail::check_launch(
-          cudaGraphLaunch(s.loop, static_cast<cudaStream_t>(s.stream.native())), "launch a graph");
-      s.stream.wait();
+          cudaGraphLaunch(s.graph, static_cast<cudaStream_t>(s.loop.stream().native())),
+          "launch a graph");
+      s.loop.stream().wait();
     }
 #endif
     break;
     case driver::cooperative: {
-      cooperative_search whole{s.step};
-      whole.source = source;
-      simt::launch<cooperative_threads, 1>(s.stream, {s.blocks, cooperative_threads}, whole);
-      s.stream.wait();
+      const cooperative_search whole{s.step};
+      simt::launch<cooperative_threads, 1>(s.loop.stream(), {s.blocks, cooperative_threads}, whole);
+      s.loop.stream().wait();
       break;
     }
   }

@@ -34,7 +34,8 @@ struct bfs_levels {
   std::uint64_t expanded;      ///< edges, top-down
   // Given by the host.
   std::uint32_t undirected, stops_when_small;
-  std::uint32_t words_up;                ///< of a bitmap, that a chunk from below is
+  std::uint32_t first_levels;  ///< of a search, that are not left to a wave if they are small
+  std::uint32_t words_up;      ///< of a bitmap, that a chunk from below is
   std::uint32_t levels_down, levels_up;  ///< steps so far
 
   /// Begins with what is pending of a level.
@@ -56,10 +57,11 @@ struct bfs_levels {
     choose(s);
   }
 
-  /// For so many blocks of so many warps: a few chunks each, but something for every warp.
+  /// For so many blocks of so many warps: a few chunks each, and something for every warp.
   static std::uint32_t choose_words_up(vertex vertices, unsigned blocks, unsigned warps) {
-    const std::uint32_t each = vertices / 32 / (8 * blocks) / warps;
-    return warps * (each < 1 ? 1 : each > 16 ? 16 : each);
+    constexpr std::uint32_t some = from_below_store::words_at_once;
+    const std::uint32_t each = vertices / 32 / (2 * blocks) / warps / some;
+    return warps * some * (each < 1 ? 1 : each > 4 ? 4 : each);
   }
 
   /// The chunks of the step.
@@ -196,8 +198,8 @@ struct bfs_levels {
       bits_used = 1;
       return;
     }
-    if (stops_when_small != 0 && whole && !rest && count <= s.tuning.few_vertices &&
-        edges <= s.tuning.few_edges && all_of_level != 0) {
+    if (stops_when_small != 0 && level >= first_levels && whole && !rest &&
+        count <= s.tuning.few_vertices && edges <= s.tuning.few_edges && all_of_level != 0) {
       now = small;
       return;
     }

@@ -2,10 +2,28 @@
 #pragma once
 
 #include "bfs_levels.hpp"
+#include "grosr/simt/launch.hpp"
 
 namespace grosr::graphs {
 
-/// Owner of the memory behind a bfs_view: 16.5 bytes a vertex, and 1.3 MiB for the pool.
+/// A kernel: the bits of bfs_view::edgeless.
+struct find_edgeless {
+  graph_ref graph;
+  std::uint32_t* bits;
+  GROSR_DEVICE void operator()() const {
+    const std::uint64_t all = (std::uint64_t{graph.vertices} + 31) / 32;
+    const unsigned warps = simt::block_size() / simt::warp_size;
+    for (std::uint64_t w = simt::block_id() * warps + simt::warp_id(); w < all;
+         w += std::uint64_t{simt::grid_size()} * warps) {
+      const std::uint64_t v = w * 32 + simt::lane_id();
+      const bool has_edges = v < graph.vertices && graph.row[v + 1] != graph.row[v];
+      const std::uint32_t votes = simt::ballot(simt::full_mask, has_edges);
+      if (simt::lane_id() == 0) bits[w] = ~votes;
+    }
+  }
+};
+
+/// Owner of the memory behind a bfs_view: 16.6 bytes a vertex, and 1.3 MiB for the pool.
 struct bfs_memory {
   static constexpr std::uint32_t pool_entries = 1u << 16;
 
@@ -16,11 +34,17 @@ struct bfs_memory {
 
   bfs_memory(const device_graph& g, std::uint32_t wanted)
       : label(g.where(), simt::space::device, g.vertices()),
-        bitmaps(g.where(), simt::space::device, 4 * ((std::size_t{g.vertices()} + 31) / 32)),
+        bitmaps(g.where(), simt::space::device, 5 * ((std::size_t{g.vertices()} + 31) / 32)),
         queues(g.where(), simt::space::device, std::size_t{4} * room(g, wanted)),
         pool(g.where(), pool_entries),
         capacity(room(g, wanted)),
-        words(static_cast<std::uint32_t>((std::uint64_t{g.vertices()} + 31) / 32)) {}
+        words(static_cast<std::uint32_t>((std::uint64_t{g.vertices()} + 31) / 32)) {
+    if (g.directed()) return;
+    simt::stream stream(g.where());
+    simt::launch<256, 1>(stream, {g.where().properties().sms * 4, 256},
+                         find_edgeless{g.ref(), bitmaps.data() + std::size_t{4} * words});
+    stream.wait();
+  }
 
   bfs_view view(const device_graph& g, wave_state* wave, bfs_levels* levels) const {
     bfs_view v{};
@@ -37,6 +61,7 @@ struct bfs_memory {
                     queues.data() + (std::size_t{2} * q + 1) * capacity, levels->total + q};
     v.capacity = capacity;
     v.awake = &levels->awake;
+    v.edgeless = g.directed() ? nullptr : v.bits[1] + words;
     return v;
   }
 

@@ -2,29 +2,12 @@
 // can see to it that all chunks of a step are done before the next one begins may drive them: a
 // crew in the resident grid, launches, a cooperative kernel.
 //
-// Top-down, a level is a queue (queue.hpp); bottom-up, it is a bitmap (Beamer, Asanovic, Patterson:
-// Direction-Optimizing Breadth-First Search, SC 2012).
+// Top-down, a level is a queue (queue.hpp); bottom-up, it is a bitmap (bfs_below.hpp).
 #pragma once
 
-#include "queue.hpp"
-#include "wave.hpp"
+#include "bfs_below.hpp"
 
 namespace grosr::graphs {
-
-struct hop {
-  static constexpr bool may_be_stale = false, may_stand_still = false, yields_hubs = true;
-  GROSR_DEVICE static constexpr bool is_finite(std::uint32_t) { return true; }
-  GROSR_DEVICE std::uint32_t next(std::uint32_t distance, std::uint32_t) const {
-    return distance + 1;
-  }
-};
-
-struct bfs_view : wave_view<hop> {
-  vertex_queue queue[2];
-  std::uint32_t capacity;  ///< of each
-  std::uint32_t* bits[2];  ///< levels as bitmaps
-  std::uint64_t* awake;    ///< a tally of what a bottom-up step found
-};
 
 inline constexpr std::uint32_t chunk_vertices = 2048, chunk_rows = 128;
 
@@ -34,7 +17,8 @@ inline constexpr std::uint32_t chunk_vertices = 2048, chunk_rows = 128;
 GROSR_DEVICE inline void reset(const bfs_view& s, std::uint32_t chunk, vertex source) {
   reset_labels(s.graph, s.label, s.pending, chunk, source);
   each_word(s.graph, chunk, chunk_labels / 32, [&](std::uint32_t w) {
-    s.visited[w] = source / 32 == w ? 1u << source % 32 : 0;
+    const std::uint32_t seen = s.edgeless != nullptr ? s.edgeless[w] : 0;
+    s.visited[w] = seen | (source / 32 == w ? 1u << source % 32 : 0);
     s.bits[0][w] = 0;
   });
 }
@@ -226,77 +210,6 @@ GROSR_DEVICE inline void expand_rows(const bfs_view& s, const vertex_queue& from
       }
     }
   }
-}
-
-// ---- bottom-up ----
-
-/// Chunk of `words` words: those not visited that have a neighbour in `from`, the level's bitmap,
-/// are in `to`. For undirected graphs.
-GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from, std::uint32_t* to,
-                                   std::uint32_t chunk, std::uint32_t words, std::uint32_t level) {
-  constexpr std::uint32_t alone = 32;  // edges that a lane looks at by itself
-  constexpr unsigned at_once = 8;      // of which are under way together
-  const unsigned lane = simt::lane_id(), warps = simt::block_size() / simt::warp_size;
-  const auto is_in = [&](vertex u) { return (from[u / 32] >> u % 32 & 1) != 0; };
-  const std::uint32_t* const row = s.graph.row;
-  const vertex* const column = s.graph.column;
-  std::uint32_t* const visited_bits = s.visited;
-  std::uint64_t* const label = s.label;
-  const vertex vertices = s.graph.vertices;
-  std::uint32_t found = 0, edges = 0;
-  for (std::uint32_t i = simt::warp_id(); i < words; i += warps) {
-    const std::uint32_t w = chunk * words + i;
-    const std::uint64_t v = std::uint64_t{w} * 32 + lane;
-    if (std::uint64_t{w} * 32 >= vertices) break;
-    const std::uint32_t visited = visited_bits[w];
-    std::uint32_t begin = 0, end = 0;
-    if (v < vertices && (visited >> lane & 1) == 0) {
-      begin = row[v];
-      end = row[v + 1];
-    }
-    const std::uint32_t degree = end - begin;
-    vertex parent = no_vertex;
-    std::uint32_t at = begin;
-    const std::uint32_t stop = degree < alone ? end : begin + alone;
-    while (simt::any(simt::full_mask, at < stop && parent == no_vertex)) {
-      if (at >= stop || parent != no_vertex) continue;
-      vertex u[at_once];
-      bool in[at_once];
-      for (unsigned j = 0; j < at_once; ++j) u[j] = column[at + j < stop ? at + j : at];
-      for (unsigned j = 0; j < at_once; ++j) in[j] = is_in(u[j]);
-      for (unsigned j = at_once; j-- > 0;)
-        if (in[j]) parent = u[j];
-      at += at_once;
-    }
-    std::uint32_t rest = simt::ballot(simt::full_mask, parent == no_vertex && stop < end);
-    for (; rest != 0; rest &= rest - 1) {
-      const unsigned owner = simt::lowest_bit(rest);
-      const std::uint32_t last = simt::shuffle(simt::full_mask, end, owner);
-      for (std::uint32_t e = simt::shuffle(simt::full_mask, stop, owner); e < last;
-           e += simt::warp_size) {
-        const vertex u = e + lane < last ? column[e + lane] : no_vertex;
-        const std::uint32_t votes = simt::ballot(simt::full_mask, u != no_vertex && is_in(u));
-        if (votes == 0) continue;
-        const vertex hit = simt::shuffle(simt::full_mask, u, simt::lowest_bit(votes));
-        if (lane == owner) parent = hit;
-        break;
-      }
-    }
-    const std::uint32_t votes = simt::ballot(simt::full_mask, parent != no_vertex);
-    if (parent != no_vertex) {
-      label[v] = label_of(level + 1, parent);
-      ++found;
-      edges += degree;
-    }
-    if (lane == 0) {
-      to[w] = votes;
-      if (votes != 0) visited_bits[w] = visited | votes;
-    }
-  }
-  found = warp_sum(found);
-  edges = warp_sum(edges);
-  if (lane == 0 && found != 0)
-    simt::atomic_ref<std::uint64_t>(*s.awake).fetch_add(tally(found, edges), simt::relaxed);
 }
 
 }  // namespace grosr::graphs

@@ -5,8 +5,9 @@
 //            adds what it finished to `done`                                       (R2)
 //   leader   takes chunks too; the step is over when `done` says so                (A2)
 //
-// Members come when the leader spawns them, at any time, and leave when there was nothing to do
-// for a while or the runtime wants the worker: the leader alone would do. What a step is stays as
+// Members come when they are called, at any time: the leader spawns the first ones, and each that
+// comes some of those who are missing. They leave when there was nothing to do for a while or the
+// runtime wants the worker: the leader alone would do. What a step is stays as
 // it is until all its chunks are done, so who has a chunk may read it.
 #pragma once
 
@@ -29,7 +30,8 @@ inline constexpr std::uint32_t seats = 0;
 struct crew_state {
   alignas(128) std::uint64_t cursor;
   alignas(128) std::uint64_t done;     ///< chunks of all steps so far
-  alignas(128) std::uint32_t members;  ///< spawned, and not left
+  alignas(128) std::uint32_t members;  ///< called, and not left
+  alignas(128) std::uint32_t missing;  ///< of them, whom nobody has spawned yet; may wrap below 0
   alignas(128) step now;
   std::uint64_t issued;  ///< chunks of all steps so far; the leader's
   std::uint32_t steps;   ///< likewise
@@ -87,6 +89,7 @@ class crew {
   template <class Context, class Work>
   GROSR_DEVICE void serve(Context& context, const Work& work) {
     auto& store = simt::block_shared<crew_store>();
+    if (simt::lane_id() == 0) spawn_some(context);
     std::uint32_t finished = 0;
     for (;;) {
       std::uint32_t c = take();
@@ -134,6 +137,9 @@ class crew {
   GROSR_DEVICE simt::atomic_ref<std::uint32_t> members() const {
     return simt::atomic_ref<std::uint32_t>(s_.members);
   }
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> missing() const {
+    return simt::atomic_ref<std::uint32_t>(s_.missing);
+  }
 
   /// Whole block: sees that there are `wanted` members, as far as there may be; how many there are.
   template <class Context>
@@ -144,16 +150,28 @@ class crew {
       std::uint32_t there = members().load(simt::relaxed);
       store.members = there;
       store.chunk = there + there / 4 < wanted ? wanted - there : 0;
-      if (store.chunk != 0) members().fetch_add(store.chunk, simt::relaxed);
+      if (store.chunk != 0) {
+        members().fetch_add(store.chunk, simt::relaxed);
+        missing().fetch_add(store.chunk, simt::relaxed);
+      }
     }
     simt::sync_block();
-    const std::uint32_t there = store.members, missing = store.chunk;
-    for (std::uint32_t i = simt::thread_id(); i < missing; i += simt::block_size())
-      context.spawn(typename Job::member{job_});
+    const std::uint32_t all = store.members + store.chunk;
+    if (simt::lane_id() == 0 && store.chunk != 0) spawn_some(context);
     simt::sync_block();
-    if (missing != 0 && simt::lane_id() == 0) context.offer();
-    simt::sync_block();
-    return there + missing;
+    return all;
+  }
+
+  /// One lane of a warp, whose others spawn nothing: some of those who are missing.
+  template <class Context>
+  GROSR_DEVICE void spawn_some(Context& context) {
+    if (static_cast<std::int32_t>(missing().load(simt::relaxed)) <= 0) return;
+    const auto there = static_cast<std::int32_t>(missing().fetch_sub(at_once, simt::relaxed));
+    std::int32_t n = there < 0 ? 0 : there;
+    if (n > at_once) n = at_once;
+    if (n != at_once) missing().fetch_add(at_once - n, simt::relaxed);
+    for (std::int32_t i = 0; i < n; ++i) context.spawn(typename Job::member{job_});
+    if (n != 0) context.offer();
   }
 
   GROSR_DEVICE void begin(step what, std::uint32_t chunks) {
@@ -224,7 +242,8 @@ class crew {
   }
 
   static constexpr std::uint64_t patience_ns = 200'000;
-  static constexpr std::uint32_t few = 2;  // chunks that are not worth telling others
+  static constexpr std::int32_t at_once = 2;  // members that a warp spawns
+  static constexpr std::uint32_t few = 2;     // chunks that are not worth telling others
   Job* job_;
   crew_state& s_;
   std::uint32_t most_;

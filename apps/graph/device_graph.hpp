@@ -3,6 +3,7 @@
 
 #include "graph.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "grosr/simt/lanes.hpp"
 
 namespace grosr::graphs {
 
@@ -15,6 +16,16 @@ struct graph_ref {
   std::uint32_t entries;
 };
 
+/// What one access of memory brings of graph_ref::column.
+struct alignas(16) entry_quad {
+  vertex column[4];
+};
+
+/// Entry `e` and others around it, from e / 4 * 4 on; they may be beyond the last one of the graph.
+GROSR_DEVICE inline entry_quad quad_of(const vertex* column, std::uint32_t e) {
+  return reinterpret_cast<const entry_quad*>(column)[e / 4];
+}
+
 /// The owner. Movable.
 class device_graph {
  public:
@@ -22,9 +33,10 @@ class device_graph {
   device_graph(const device& d, const graph& g)
       : where_(d),
         row_(d, simt::space::device, g.row.size()),
-        column_(d, simt::space::device, g.column.size()),
+        column_(d, simt::space::device, (g.column.size() + 7) / 8 * 8),  // for quad_of()
         weight_(d, simt::space::device, g.weight.size()),
         vertices_(g.vertices()),
+        entries_(g.entries()),
         directed_(g.directed) {
     double sum = 0;
     for (const float w : g.weight) sum += w;
@@ -35,13 +47,12 @@ class device_graph {
   }
 
   graph_ref ref() const {
-    return {row_.data(), column_.data(), weight_.data(), vertices_,
-            static_cast<std::uint32_t>(column_.size())};
+    return {row_.data(), column_.data(), weight_.data(), vertices_, entries_};
   }
   const device& where() const { return where_; }
   vertex vertices() const { return vertices_; }
   bool directed() const { return directed_; }
-  std::uint64_t entries() const { return column_.size(); }
+  std::uint64_t entries() const { return entries_; }
   double mean_weight() const { return mean_weight_; }  ///< 1 for a graph without weights
   std::size_t bytes() const { return row_.bytes() + column_.bytes() + weight_.bytes(); }
 
@@ -51,6 +62,7 @@ class device_graph {
   simt::buffer<vertex> column_;
   simt::buffer<float> weight_;
   vertex vertices_ = 0;
+  std::uint32_t entries_ = 0;
   double mean_weight_ = 1;
   bool directed_ = true;
 };

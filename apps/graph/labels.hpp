@@ -17,7 +17,7 @@ GROSR_DEVICE constexpr std::uint32_t distance_of(std::uint64_t label) {
   return static_cast<std::uint32_t>(label >> 32);
 }
 
-inline constexpr std::uint32_t chunk_labels = 8192, chunk_words = 256;
+inline constexpr std::uint32_t chunk_labels = 2048, chunk_words = 256;
 
 GROSR_DEVICE constexpr std::uint32_t chunks_of(std::uint64_t items, std::uint32_t each) {
   return static_cast<std::uint32_t>((items + each - 1) / each);

@@ -3,53 +3,19 @@
 
 #include "bfs_levels.hpp"
 #include "grosr/simt/wait.hpp"
+#include "launch_loop.hpp"
+#include "share_out.hpp"
 
 namespace grosr::graphs {
-
-/// What the CPU reads of a search: pinned memory.
-struct launched_news {
-  std::uint32_t now, chunks, steps;
-};
 
 /// Device memory.
 struct launched_state {
   bfs_levels levels;
-  wave_state wave;                    ///< for what a full queue marks
-  alignas(128) std::uint32_t cursor;  ///< chunks taken beyond each block's first
-  alignas(128) std::uint32_t arrived;
+  wave_state wave;  ///< for what a full queue marks
+  share_state share;
   alignas(128) std::uint32_t passed;  ///< barriers of the cooperative kernel
   std::uint32_t steps;
 };
-
-struct step_store {
-  std::uint32_t chunk, last;
-};
-
-/// Whole grid: a step's chunks. Thread 0 of the block that ends last gets true, and then all of the
-/// step is done.
-template <class Work>
-GROSR_DEVICE bool share_out(launched_state& s, std::uint32_t chunks, const Work& work) {
-  auto& store = simt::block_shared<step_store>();
-  for (std::uint32_t c = simt::block_id(); c < chunks;) {
-    work(c);
-    simt::sync_block();
-    if (simt::thread_id() == 0)
-      store.chunk = chunks <= simt::grid_size()
-                        ? chunks
-                        : simt::grid_size() +
-                              simt::atomic_ref<std::uint32_t>(s.cursor).fetch_add(1, simt::relaxed);
-    simt::sync_block();
-    c = store.chunk;
-    simt::sync_block();
-  }
-  simt::sync_block();  // all of them know what step it is
-  if (simt::thread_id() != 0) return false;
-  if (simt::atomic_ref<std::uint32_t>(s.arrived).fetch_add(1, simt::acq_rel) + 1 !=
-      simt::grid_size())
-    return false;
-  s.arrived = s.cursor = 0;
-  return true;
-}
 
 struct launched_reset {
   bfs_view view;
@@ -58,7 +24,7 @@ struct launched_reset {
   vertex source;
 
   GROSR_DEVICE void operator()() const {
-    if (share_out(*state, chunks_of(view.graph.vertices, chunk_labels),
+    if (share_out(state->share, chunks_of(view.graph.vertices, chunk_labels),
                   [&](std::uint32_t c) { reset(view, c, source); })) {
       state->levels.begin_at(view, source);
       state->steps = 0;
@@ -69,7 +35,7 @@ struct launched_reset {
   GROSR_DEVICE void tell() const {
     const auto& l = state->levels;
     using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
-    word(news->now).store(l.now, simt::relaxed);
+    word(news->ended).store(l.now == bfs_levels::finished ? 1 : 0, simt::relaxed);
     word(news->chunks).store(l.chunks(view), simt::relaxed);
     word(news->steps).store(state->steps, simt::relaxed);
   }
@@ -80,7 +46,8 @@ struct launched_step : launched_reset {
   GROSR_DEVICE bool step() const {
     auto& l = state->levels;
     if (l.now == bfs_levels::finished) return false;
-    if (!share_out(*state, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); })) return false;
+    if (!share_out(state->share, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); }))
+      return false;
     l.next(view);
     ++state->steps;
     tell();
@@ -107,7 +74,7 @@ struct cooperative_search : launched_step {
       }
       simt::sync_block();
     };
-    bool last = share_out(*state, chunks_of(view.graph.vertices, chunk_labels),
+    bool last = share_out(state->share, chunks_of(view.graph.vertices, chunk_labels),
                           [&](std::uint32_t c) { reset(view, c, source); });
     if (last) {
       l.begin_at(view, source);
@@ -115,7 +82,7 @@ struct cooperative_search : launched_step {
     }
     meet(last);
     while (l.now != bfs_levels::finished) {
-      last = share_out(*state, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); });
+      last = share_out(state->share, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); });
       if (last) {
         l.next(view);
         ++state->steps;

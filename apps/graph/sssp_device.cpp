@@ -1,7 +1,6 @@
 #include "sssp.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "search_tasks.hpp"
@@ -11,10 +10,12 @@ namespace grosr::graphs {
 namespace {
 
 /// By Davidson, Baxter, Garland, Owens ("Work-Efficient Parallel GPU Methods for Single-Source
-/// Shortest Paths", IPDPS 2014): a warp's worth of edges of mean weight over the mean degree.
+/// Shortest Paths", IPDPS 2014): a warp's worth of edges of mean weight over the mean degree. Four
+/// times that where degrees are small: ways are long there, and many waves cost more than what is
+/// relaxed twice (docs/graphs.md).
 float choose_delta(const device_graph& g) {
   const double degree = static_cast<double>(g.entries()) / std::max<double>(g.vertices(), 1);
-  const double delta = 32 * g.mean_weight() / std::max(degree, 1.0);
+  const double delta = (degree < 8 ? 128 : 32) * g.mean_weight() / std::max(degree, 1.0);
   return static_cast<float>(std::clamp<double>(delta, std::numeric_limits<float>::min(), 1e30));
 }
 
@@ -59,8 +60,7 @@ void sssp::run(vertex source, const pulse& between) {
 std::vector<float> sssp::distances() const {
   std::vector<float> all;
   for (const std::uint64_t l : labels_on_host(state_->label))
-    all.push_back(distance_of(l) < length::infinite ? std::bit_cast<float>(distance_of(l))
-                                                    : std::numeric_limits<float>::infinity());
+    all.push_back(length::of(distance_of(l)));
   return all;
 }
 

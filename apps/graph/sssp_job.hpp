@@ -6,28 +6,12 @@
 // is pending needs, and what is nearer now goes into the pool, for the next wave.
 #pragma once
 
-#include <bit>
 #include <cerrno>
 
 #include "job.hpp"
+#include "length.hpp"
 
 namespace grosr::graphs {
-
-/// Distances are floats that are not negative, as their bits: in the same order.
-struct length {
-  static constexpr bool may_be_stale = true, may_stand_still = true, yields_hubs = false;
-  const float* weight;  ///< null: every edge is 1 long
-
-  GROSR_DEVICE std::uint32_t next(std::uint32_t distance, std::uint32_t edge) const {
-    return std::bit_cast<std::uint32_t>(std::bit_cast<float>(distance) +
-                                        (weight != nullptr ? weight[edge] : 1.0f));
-  }
-  GROSR_DEVICE static constexpr bool is_finite(std::uint32_t distance) {
-    return distance < infinite;
-  }
-
-  static constexpr std::uint32_t infinite = 0x7f80'0000;
-};
 
 /// Device memory.
 struct sssp_job {

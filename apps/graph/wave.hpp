@@ -65,6 +65,7 @@ struct wave_store {
   std::uint32_t farthest;
   std::uint32_t bound;  ///< the least distance at which this block ended the wave
   std::uint32_t marked, verdict;
+  std::uint32_t alone;  ///< entries that one warp has left
 };
 
 /// A block's part in a wave: see ride() below.
@@ -99,6 +100,10 @@ class rider {
         if (answer != verdict::go) return answer != verdict::leave;
         holds = true;
       }
+      if (tail_ - head_ <= alone_most) {
+        go_alone(turn);
+        if (tail_ == 0) continue;
+      }
       advance(turn);
     }
   }
@@ -106,6 +111,9 @@ class rider {
   GROSR_DEVICE static wave_store& store() { return block_scratch<wave_store>(); }
 
  private:
+  static constexpr unsigned lanes_each = 4;       // that relax an entry
+  static constexpr std::uint32_t alone_most = 8;  // entries that one warp goes on with
+  static constexpr std::uint32_t most_rounds_alone = 1024;
   enum class verdict : std::uint32_t { go, over, leave };
 
   /// One round: relaxes up to a block's worth of entries.
@@ -143,6 +151,81 @@ class rider {
         ends_at_much())
       end_at(s.ring[(tail_ - 1) % wave_ring].distance);
     if (tail_ - head_ > v_.tuning.share_above) share(s.idle[(turn + 1) % 3]);
+  }
+
+  /// Whole block, which holds few entries: one warp goes on with them, which waits for no other.
+  GROSR_DEVICE void go_alone(unsigned turn) {
+    auto& s = store();
+    if (simt::warp_id() == 0) {
+      const std::uint32_t left = walk(turn);
+      if (simt::lane_id() == 0) s.alone = left;
+    }
+    simt::sync_block();
+    head_ = 0;
+    tail_ = s.alone;
+    rounds_ |= 255;  // the next round looks whether to go on
+  }
+
+  /// Warp 0: follows every entry with four lanes, an edge each, as long as it leads to one other at
+  /// most, which is of few edges. How many entries lie in the ring then, from place 0 on.
+  GROSR_DEVICE std::uint32_t walk(unsigned turn) {
+    auto& s = store();
+    const unsigned lane = simt::lane_id(), part = lane % lanes_each, first = lane - part;
+    const std::uint32_t held = tail_ - head_;
+    wave_entry e{no_vertex, 0, 0, 0}, next = e;
+    if (lane / lanes_each < held) e = s.ring[(head_ + lane / lanes_each) % wave_ring];
+    limit_ = s.limit[turn];
+    const std::uint32_t bound = shared_word(s.bound).load(simt::relaxed);
+    if (bound < limit_) limit_ = bound;
+    bool improved = part == 0 && e.begin != e.end;  // `next` is an entry
+    next = e;
+    vertex to = no_vertex, back = no_vertex;
+    if (part < e.end - e.begin) to = column_[e.begin + part];
+    bool goes_on =
+        !simt::any(simt::full_mask, e.end - e.begin > lanes_each || e.distance >= limit_);
+    for (std::uint32_t rounds = 0; goes_on;) {
+      next = {to, 0, 0, 0};
+      improved = false;
+      vertex onward = no_vertex;  // where the first edge of `next` leads
+      if (to != back) {
+        const std::uint64_t before = reach(e, e.begin + part, next);
+        if (next.begin != next.end) onward = column_[next.begin];
+        improved = is_entry(before, next);
+      }
+      if (Cost::yields_hubs && e.end != e.begin && e.distance > far_) far_ = e.distance;
+      const std::uint32_t votes = simt::ballot(simt::full_mask, improved);
+      const std::uint32_t mine = votes >> first & simt::first_bits(lanes_each);
+      goes_on = votes != 0 && ++rounds < most_rounds_alone &&
+                !simt::any(simt::full_mask, (mine & (mine - 1)) != 0 ||
+                                                (improved && next.end - next.begin > lanes_each));
+      if (!goes_on) break;
+      const unsigned from = first + (mine != 0 ? simt::lowest_bit(mine) : 0);
+      back = e.v;
+      e.v = simt::shuffle(simt::full_mask, next.v, from);
+      e.begin = simt::shuffle(simt::full_mask, next.begin, from);
+      e.end = simt::shuffle(simt::full_mask, next.end, from);
+      e.distance = simt::shuffle(simt::full_mask, next.distance, from);
+      onward = simt::shuffle(simt::full_mask, onward, from);
+      if (mine == 0) {
+        e = {no_vertex, 0, 0, 0};
+        back = no_vertex;
+      }
+      to = back;
+      if (part < e.end - e.begin) to = part == 0 ? onward : column_[e.begin + part];
+      if (rounds % 32 == 0) {
+        limit_ = simt::shuffle(simt::full_mask, limit().load(simt::relaxed), 0);
+        if (simt::any(simt::full_mask, e.distance >= limit_)) {
+          improved = part == 0 && e.begin != e.end;
+          next = e;
+          break;
+        }
+      }
+    }
+    const std::uint32_t votes = simt::ballot(simt::full_mask, improved);
+    if (improved) s.ring[simt::rank_in(votes, lane)] = next;
+    if (improved && ends_at_much() && next.end - next.begin > v_.tuning.heavy)
+      end_at(next.distance);
+    return simt::popcount(votes);
   }
 
   GROSR_DEVICE bool ends_at_much() const { return Cost::yields_hubs && yields_; }
@@ -209,25 +292,10 @@ class rider {
     bool improved = false;
     if (edge < e.end) {
       next.v = column_[edge];
-      next.distance = v_.cost.next(e.distance, edge);
-      const std::uint64_t before = lower(next.v, e, next.distance);
-      next.begin = row_[next.v];
-      next.end = row_[next.v + 1];
-      improved = distance_of(before) > next.distance;
-      if (improved && v_.visited != nullptr)
-        simt::atomic_ref<std::uint32_t>(v_.visited[next.v / 32])
-            .fetch_or(1u << next.v % 32, simt::relaxed);
-      if (improved && next.distance >= limit_) {
-        mark(next.v);
-        improved = false;
-      }
-      const std::uint32_t degree = next.end - next.begin;
-      if (improved && degree - 1 >= wide_degree) {  // none, or many
-        if (degree == 0)
-          improved = false;
-        else if (Cost::yields_hubs)
-          simt::shared_add(store().heavy[turn], degree < 1u << 16 ? degree : 1u << 16);
-      }
+      const std::uint64_t before = reach(e, edge, next);
+      improved = is_entry(before, next);
+      if (improved && Cost::yields_hubs && next.end - next.begin > wide_degree)
+        simt::shared_add(store().heavy[turn], weight_of(next));
     }
     const std::uint32_t votes = simt::ballot(simt::full_mask, improved);
     if (votes == 0) return;
@@ -241,6 +309,30 @@ class rider {
       store().ring[place % wave_ring] = next;
     else
       refuse(next.v);
+  }
+
+  /// Lowers the label of next.v by an edge of an entry, and completes `next`; what the label was.
+  GROSR_DEVICE std::uint64_t reach(const wave_entry& e, std::uint32_t edge, wave_entry& next) {
+    next.distance = v_.cost.next(e.distance, edge);
+    const std::uint64_t before = lower(next.v, e, next.distance);
+    next.begin = row_[next.v];
+    next.end = row_[next.v + 1];
+    return before;
+  }
+
+  /// Whether what was reached is to be relaxed in this wave.
+  GROSR_DEVICE bool is_entry(std::uint64_t before, const wave_entry& next) {
+    if (distance_of(before) <= next.distance) return false;
+    if (v_.visited != nullptr)
+      simt::atomic_ref<std::uint32_t>(v_.visited[next.v / 32])
+          .fetch_or(1u << next.v % 32, simt::relaxed);
+    if (next.distance < limit_) return next.end != next.begin;
+    mark(next.v);
+    return false;
+  }
+
+  GROSR_DEVICE static std::uint32_t weight_of(const wave_entry& e) {
+    return e.end - e.begin < 1u << 16 ? e.end - e.begin : 1u << 16;
   }
 
   /// Lowers a label to a distance by way of an entry's vertex; what it was.
@@ -395,7 +487,6 @@ class rider {
     return simt::atomic_ref<std::uint64_t>(label_[v]);
   }
 
-  static constexpr unsigned lanes_each = 4;         // that relax an entry
   static constexpr std::uint32_t wide_degree = 32;  // more edges: the whole block's
   static constexpr std::uint64_t patience_ns = 100'000;
 

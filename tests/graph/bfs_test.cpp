@@ -79,6 +79,26 @@ TEST_P(bfs_on, chains) {
     EXPECT_EQ(wrong(where(), chain(n), {}, {0, n - 1, n / 2}), "") << n;
 }
 
+/// Where ways part, meet and end, one warp alone follows some and hands over to the block.
+TEST_P(bfs_on, paths_that_part_and_meet) {
+  for (std::uint64_t i = 0; i < scaled(30, 8); ++i) {
+    std::mt19937 random(static_cast<std::uint32_t>(i));
+    const vertex n = 200 + random() % 400, every = 3 + random() % 60;
+    std::vector<test_edge> edges;
+    for (vertex v = 0; v + 1 < n; ++v)
+      if (random() % 200 != 0) edges.push_back({v, v + 1});
+    for (vertex v = every; v < n; v += every)
+      edges.push_back({v, static_cast<vertex>(random() % n)});
+    // A hub at the end of a way, whose vertices go on.
+    for (vertex v = 0; i % 3 == 0 && v < 150; ++v)
+      edges.push_back({n - 1, static_cast<vertex>(random() % n)});
+    search_options o;
+    if (i % 2 != 0) o.tuning = tiny();
+    ASSERT_EQ(wrong(where(), make_graph(n, edges, random() % 4 == 0), o, {0, n / 2, n - 1}), "")
+        << "graph " << i;
+  }
+}
+
 TEST_P(bfs_on, grids_shared_among_members) {
   search_options o;
   EXPECT_EQ(wrong(where(), grid(24), o, {0, 300}), "");
@@ -130,6 +150,7 @@ TEST_P(bfs_on, waves_that_end_anywhere) {
     o.tuning.few_edges = random() % 500;
     o.tuning.alpha = 1 + random() % 100;
     o.tuning.beta = 1 + random() % 100;
+    o.tuning.dense = 1 + random() % 12;
     if (random() % 4 == 0) o.capacity = 30 + random() % 100;
     ASSERT_EQ(wrong(where(), g, o, {0, n / 2}), "") << "graph " << i;
   }

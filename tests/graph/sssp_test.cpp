@@ -4,6 +4,7 @@
 #include "check.hpp"
 #include "reference.hpp"
 #include "small_graphs.hpp"
+#include "sssp_launched.hpp"
 #include "support/devices.hpp"
 #include "support/scale.hpp"
 
@@ -91,6 +92,25 @@ TEST_P(sssp_on, stars) {
 TEST_P(sssp_on, sums_too_large_for_a_float) {
   const graph g = make_graph(4, {{0, 1, 3e38f}, {1, 2, 3e38f}, {0, 3, 1.0f}}, true, weights::any);
   EXPECT_EQ(wrong(where(), g, {}, {0}), "");
+}
+
+// What it is compared with is right as well.
+TEST_P(sssp_on, bellman_ford_by_launches) {
+  std::mt19937 random(7);
+  for (const graph& g :
+       {weighted_grid(12, 1, false), weighted_grid(12, 2, true),
+        random_graph(random, 300, 1500, true, weights::any),
+        random_graph(random, 300, 1500, false, weights::none),
+        make_graph(4, {{0, 1, 3e38f}, {1, 2, 3e38f}, {0, 3, 1.0f}}, true, weights::any)}) {
+    const device_graph on(where(), g);
+    for (const bool ahead : {false, true}) {
+      launched_sssp search(on, ahead);
+      for (const vertex s : {vertex{0}, g.vertices() - 1}) {
+        search.run(s);
+        EXPECT_EQ(search.distances(), shortest_distances(g, s)) << ahead << " from " << s;
+      }
+    }
+  }
 }
 
 }  // namespace
