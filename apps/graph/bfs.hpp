@@ -29,11 +29,21 @@ struct search_stats {
   std::uint32_t waves = 0;
 };
 
-/// A step of the last search, or a wave. Nanoseconds since its first one began.
+/// Who works at a time: see docs/graphs.md.
+enum class regime {
+  alone,     ///< a wave of one block
+  together,  ///< a wave of several
+  levels,    ///< a step of the whole crew
+};
+
+/// A part of the last search. Nanoseconds since its first one began.
 struct search_step {
   std::string name;
+  regime how;
   std::uint64_t began, ended;
-  std::uint32_t level, chunks, members;
+  std::uint32_t level;    ///< of a step; the last one that a wave reached
+  std::uint32_t chunks;   ///< that a step was divided into
+  std::uint32_t members;  ///< besides the leader, at its end
 };
 
 class bfs {

@@ -65,8 +65,17 @@ std::vector<search_step> bfs::steps() const {
   std::vector<search_step> all;
   for (std::uint32_t i = 0; i < j.log.events && i < most_events; ++i) {
     const job_event& e = j.log.event[i];
-    all.push_back({names[e.kind], e.began - j.log.event[0].began, e.ended - j.log.event[0].began,
-                   e.level, e.chunks, e.members});
+    const std::uint64_t zero = j.log.event[0].began;
+    const auto add = [&](const char* name, regime how, std::uint64_t began, std::uint64_t ended) {
+      all.push_back({name, how, began - zero, ended - zero, e.level, e.chunks, e.members});
+    };
+    if (e.kind != seats) {
+      add(names[e.kind], regime::levels, e.began, e.ended);
+      continue;
+    }
+    const std::uint64_t shared = e.shared_at == 0 ? e.ended : std::max(e.shared_at, e.began);
+    if (shared > e.began) add("wave of one block", regime::alone, e.began, shared);
+    if (shared < e.ended) add("wave of several", regime::together, shared, e.ended);
   }
   return all;
 }

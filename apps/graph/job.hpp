@@ -16,7 +16,8 @@ namespace grosr::graphs {
 /// A step or a wave, for whoever wants to see where time goes; times are clock_ns().
 struct job_event {
   std::uint64_t began, ended;
-  std::uint32_t kind;  ///< as the job has them
+  std::uint64_t shared_at;  ///< of a wave: when members had a part in it; 0: none had
+  std::uint32_t kind;       ///< as the job has them
   std::uint32_t level, chunks, members;
 };
 inline constexpr std::uint32_t most_events = 512;  // that are kept; the first ones of a run
@@ -73,12 +74,14 @@ class lead {
   GROSR_DEVICE bool wave(std::uint32_t seeds) {
     set([&] {
       j_.wave.marked = j_.wave.refused = j_.wave.farthest = j_.wave.idle = 0;
+      j_.wave.shared_at = seeds != 0 ? 0 : simt::clock_ns();
       if (seeds != 0) j_.wave.work = 1;
       ++j_.log.waves;
     });
     const std::uint64_t began = simt::clock_ns();
     crew_.seat(context_, [&] { ride<cost>(v_, crew_, context_, true, seeds); });
-    note(began, seats, 0, 0);
+    note(began, seats, get([&] { return j_.wave.farthest; }), 0,
+         get([&] { return j_.wave.shared_at; }));
     return get([&] { return j_.wave.marked; }) != 0;
   }
 
@@ -115,15 +118,18 @@ class lead {
   Context& context_;
 
  private:
-  GROSR_DEVICE void note(std::uint64_t began, std::uint32_t kind, std::uint32_t level,
-                         std::uint32_t chunks) {
+  GROSR_DEVICE void note(std::uint64_t began, std::uint32_t kind, std::uint64_t level,
+                         std::uint32_t chunks, std::uint64_t shared_at = 0) {
     if (simt::thread_id() != 0) return;
     const std::uint32_t n = j_.log.events++;
     if (n < most_events)
-      j_.log.event[n] = {
-          began,  simt::clock_ns(),
-          kind,   level,
-          chunks, simt::atomic_ref<std::uint32_t>(j_.crew.members).load(simt::relaxed)};
+      j_.log.event[n] = {began,
+                         simt::clock_ns(),
+                         shared_at,
+                         kind,
+                         static_cast<std::uint32_t>(level),
+                         chunks,
+                         simt::atomic_ref<std::uint32_t>(j_.crew.members).load(simt::relaxed)};
   }
 };
 

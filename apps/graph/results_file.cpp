@@ -40,7 +40,7 @@ results_file::~results_file() {
   if (fd_ >= 0) close(fd_);
   if (finished_ || !made_) return;
   unlink(path_.c_str());
-  tool::interrupt::remove_when_cut_off("");
+  tool::interrupt::keep_when_cut_off(path_);
 }
 
 void results_file::no_field() {
@@ -59,7 +59,7 @@ void results_file::finish() {
   const int fd = std::exchange(fd_, -1);
   if (close(fd) != 0) fail();
   finished_ = true;
-  if (made_) tool::interrupt::remove_when_cut_off("");
+  if (made_) tool::interrupt::keep_when_cut_off(path_);
 }
 
 void results_file::begin_field() {

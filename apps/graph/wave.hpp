@@ -36,6 +36,7 @@ struct wave_state {
   std::uint32_t refused;             ///< something nearer than the limit is, for want of room
   std::uint32_t keeps_hubs;          ///< much work does not end the wave
   std::uint32_t farthest;            ///< distance of any entry that was relaxed, at most
+  std::uint64_t shared_at;  ///< when (clock_ns) the leader first gave entries; 0: it did not
 };
 
 /// What a wave works on. `Cost` says how far an edge leads: next(distance, edge), and is_finite()
@@ -361,6 +362,7 @@ class rider {
     std::uint32_t given = held / 2;
     if (given > idle * size) given = idle * size;
     if (t == 0) work().fetch_add(given, simt::relaxed);
+    if (t == 0 && leads_ && v_.state->shared_at == 0) v_.state->shared_at = simt::clock_ns();
     simt::sync_block();
     std::uint32_t refused = 0;
     for (std::uint32_t i = t; i / simt::warp_size * simt::warp_size < given; i += size) {

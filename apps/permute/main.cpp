@@ -42,7 +42,10 @@ class own_file {
     if (makes_) interrupt::remove_when_cut_off(path);
   }
   ~own_file() {
-    if (makes_) ::unlink(path_.c_str());
+    if (makes_) {
+      ::unlink(path_.c_str());
+      interrupt::keep_when_cut_off(path_);
+    }
     if (file_ >= 0) ::close(file_);
   }
   own_file(const own_file&) = delete;
@@ -53,7 +56,7 @@ class own_file {
   std::string name() const { return one_line(path_); }
   void keep() {
     makes_ = false;
-    interrupt::remove_when_cut_off("");
+    interrupt::keep_when_cut_off(path_);
   }
 
  private:

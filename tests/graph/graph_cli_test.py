@@ -302,6 +302,7 @@ def bad_input():
             (["bfs", good, "--output", none], "--output", "none"), (["bfs", good, "--output", ""], "--output"),
             (["bfs", good, "--output", FOLDER.name], "--output", "directory"), (["bfs", good, "--output", "-"], "-"),
             (["bfs", good, "--output", good], "good.gr", "another"), (["bfs", good, "--json", none], "--json"),
+            (["bfs", good, "--trace", none], "--trace", "none"),
             (["bfs", good, "--repeat", "0"], "--repeat"), (["bfs", good, "--threads", "0"], "--threads"),
             (["bfs", good, "--threads", "x"], "--threads"), (["bfs", good, "--device", "mars"], "mars"),
             (["bfs", good, "--random-weights", "1"], "--random-weights"), (["info", good, "--source", "1"], "--source"),
@@ -326,6 +327,23 @@ def bad_input():
     write("long.txt", "old\n" * 1000)
     code, out, err = run("graph", "bfs", good, "--output", path("long.txt"), "--device", "host:0")
     check(lines_of("long.txt") == ["1 0 1", "2 1 1", "3 2 2", "4 - -"], f"--output: {lines_of('long.txt')[:9]}")
+
+
+def traces():
+    """--trace: every part of the search is on one of the tracks, one after the other, up to the last level."""
+    for graph, names in (("chain:50", {"wave of one block"}), ("kronecker:10", {"from below"})):
+        code, out, err = run("graph", "bfs", graph, "--trace", path("trace.json"), "--device", "host:0")
+        check(code == 0, f"--trace: {code} {out}{err}")
+        with open(path("trace.json"), encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        parts = [e for e in events if e["ph"] == "X"]
+        tracks = {e["tid"] for e in events if e["name"] == "thread_name"}
+        check(names <= {e["name"] for e in parts}, f"--trace {graph}: {parts}")
+        check(all(e["tid"] in tracks and e["dur"] >= 0 for e in parts), f"--trace {graph}: tracks of {parts}")
+        check(all(a["ts"] + a["dur"] <= b["ts"] + 0.002 for a, b in zip(parts, parts[1:])),
+              f"--trace {graph}: parts overlap: {parts}")
+        check({e["name"] for e in events if e["ph"] == "C"} == {"blocks", "level"}, f"--trace {graph}: counters")
+    check(max(e["args"]["level"] for e in parts) > 1, f"--trace: levels of {parts}")
 
 
 def help_texts():
@@ -361,6 +379,7 @@ components()
 ranks()
 empty()
 bad_input()
+traces()
 help_texts()
 interrupted()
 FOLDER.cleanup()

@@ -186,7 +186,7 @@ class output {
   ~output() {
     if (fd_ >= 0) close(fd_);
     if (!finished_ && regular_) unlink(path_.c_str());
-    if (regular_) tool::interrupt::remove_when_cut_off("");
+    if (regular_) tool::interrupt::keep_when_cut_off(path_);
   }
   output(const output&) = delete;
 

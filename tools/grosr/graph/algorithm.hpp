@@ -27,6 +27,7 @@ class graph_job {
   virtual void add_values(row& r) const = 0;
   virtual void add_result(nlohmann::ordered_json& result) const = 0;
   virtual void write(graphs::results_file& to) const = 0;  ///< a line a vertex
+  virtual void finish() {}                                 ///< once, after the last run
   virtual std::size_t bytes() const = 0;  ///< device memory besides the graph and the runtime's
   virtual std::size_t runtime_bytes() const = 0;
 };

@@ -8,7 +8,9 @@
 #include "check.hpp"
 #include "cli/text.hpp"
 #include "graph/algorithm.hpp"
+#include "graph/search_trace.hpp"
 #include "graph/source.hpp"
+#include "measure/json_file.hpp"
 #include "reference.hpp"
 
 namespace grosr::tool {
@@ -18,8 +20,8 @@ using graphs::graph, graphs::vertex;
 
 class bfs_job final : public graph_job {
  public:
-  bfs_job(const graph& g, const graphs::device_graph& on, vertex source)
-      : g_(g), source_(source), search_(on) {}
+  bfs_job(const graph& g, const graphs::device_graph& on, vertex source, json_file* trace)
+      : g_(g), source_(source), search_(on), trace_(trace) {}
 
   void run(const graphs::pulse& between) override { search_.run(source_, between); }
   void fetch() override;
@@ -41,6 +43,9 @@ class bfs_job final : public graph_job {
     result["levels"] = levels_;
   }
   void write(graphs::results_file& to) const override;
+  void finish() override {
+    if (trace_ != nullptr) trace_->write(search_trace(search_.steps()));
+  }
   std::size_t bytes() const override { return search_.bytes(); }
   std::size_t runtime_bytes() const override { return search_.stats().memory; }
 
@@ -50,6 +55,7 @@ class bfs_job final : public graph_job {
   const graph& g_;
   const vertex source_;
   graphs::bfs search_;
+  json_file* const trace_;
   std::vector<std::uint32_t> distance_;
   std::vector<vertex> parent_;
   std::uint32_t reached_ = 0, levels_ = 0;
@@ -105,21 +111,34 @@ class bfs_command final : public graph_algorithm {
            "Examples:\n"
            "  grosr graph bfs kronecker:20 --check\n"
            "  grosr graph bfs USA-road-d.USA.gr.gz --source 1 --output distances.txt\n"
-           "  grosr graph bfs soc-LiveJournal1.txt.gz --undirected --repeat 20 --json bfs.json";
+           "  grosr graph bfs soc-LiveJournal1.txt.gz --undirected --repeat 20 --json bfs.json\n"
+           "  grosr graph bfs random:4M,degree=4 --trace bfs-trace.json";
   }
-  void add_options(CLI::App& command) override { source_.add_to(command); }
-  void read_options() override { source_.read(); }
+  void add_options(CLI::App& command) override {
+    source_.add_to(command);
+    command
+        .add_option("--trace", trace_,
+                    "Write to FILE, for Perfetto, when the last search did what: waves of one "
+                    "block, of several, steps of all")
+        ->type_name("FILE");
+  }
+  void read_options() override {
+    source_.read();
+    if (trace_) trace_file_.emplace(trace_, "--trace");
+  }
   void prepare(graphs::loaded& input) override {
     begin_ = source_.choose(input);
     input.g.weight = graphs::bulk<float>();
   }
   std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
-    return std::make_unique<bfs_job>(g, on, begin_);
+    return std::make_unique<bfs_job>(g, on, begin_, trace_file_ ? &*trace_file_ : nullptr);
   }
 
  private:
   source_option source_;
   vertex begin_ = 0;
+  std::optional<std::string> trace_;
+  std::optional<json_file> trace_file_;
 };
 
 }  // namespace

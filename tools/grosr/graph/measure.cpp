@@ -61,6 +61,7 @@ void measure(graph_algorithm& what, const loaded& input, unsigned repeats, bool 
   if (check && wrong.empty()) r.note("checked: " + what.checking());
   out.add(r);
   out.attach("result", result_json(*job, input, check));
+  job->finish();
   if (to == nullptr) return;
   job->write(*to);
   to->finish();

@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
+#include <mutex>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -22,11 +23,22 @@ constexpr auto grace = std::chrono::seconds(3);
 constexpr auto echo = std::chrono::milliseconds(500);  // `timeout` and shells signal twice
 
 std::atomic<bool> came{false};
-char leftover[4096] = "";  // a path, complete when the flag says so
-std::atomic<bool> has_leftover{false};
+
+/// Files that nobody will finish. Lives as long as the thread that may cut the program off.
+struct leftovers {
+  std::mutex lock;
+  std::set<std::string> paths;
+  static leftovers& all() {
+    static auto* const one = new leftovers;
+    return *one;
+  }
+};
 
 [[noreturn]] void cut_off(std::string_view why) {
-  if (has_leftover.exchange(false)) unlink(leftover);
+  {
+    std::lock_guard guard(leftovers::all().lock);
+    for (const std::string& path : leftovers::all().paths) unlink(path.c_str());
+  }
   [[maybe_unused]] auto n = write(STDERR_FILENO, why.data(), why.size());
   _exit(exit_interrupted);
 }
@@ -59,10 +71,13 @@ void install() {
 }
 
 void remove_when_cut_off(const std::string& path) {
-  has_leftover = false;
-  if (path.empty() || path.size() >= sizeof leftover) return;
-  std::memcpy(leftover, path.c_str(), path.size() + 1);
-  has_leftover = true;
+  std::lock_guard guard(leftovers::all().lock);
+  leftovers::all().paths.insert(path);
+}
+
+void keep_when_cut_off(const std::string& path) {
+  std::lock_guard guard(leftovers::all().lock);
+  leftovers::all().paths.erase(path);
 }
 
 bool requested() { return came.load(std::memory_order_relaxed); }

@@ -19,8 +19,9 @@ void check();
 
 bool requested();
 
-/// A file to remove when the program is ended on the spot; "" for none.
+/// A file to remove when the program is ended on the spot, until it is said to be kept.
 void remove_when_cut_off(const std::string& path);
+void keep_when_cut_off(const std::string& path);
 
 /// Sleeps, but not past a signal; then check().
 void sleep_for_seconds(double seconds);

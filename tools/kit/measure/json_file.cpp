@@ -23,13 +23,14 @@ std::string why() { return std::strerror(errno); }
 
 }  // namespace
 
-json_file::json_file(const std::optional<std::string>& path) : path_(path.value_or("")) {
+json_file::json_file(const std::optional<std::string>& path, const char* option)
+    : option_(option), path_(path.value_or("")) {
   if (!path || to_stdout()) return;
   const auto refuse = [&](const std::string& reason) {
     throw usage_error(
-        fmt::format("--json {}: cannot write there ({}); give a path in a folder that "
+        fmt::format("{} {}: cannot write there ({}); give a path in a folder that "
                     "exists and that you may write to, or - for standard output",
-                    one_line(path_), reason));
+                    option_, one_line(path_), reason));
   };
   if (path_.empty()) refuse("the name is empty");
   std::error_code bad;
@@ -57,7 +58,8 @@ json_file::json_file(const std::optional<std::string>& path) : path_(path.value_
 }
 
 json_file::json_file(json_file&& other) noexcept
-    : path_(std::move(other.path_)),
+    : option_(other.option_),
+      path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, "")),
       pipe_(std::exchange(other.pipe_, -1)) {
@@ -65,7 +67,10 @@ json_file::json_file(json_file&& other) noexcept
 }
 
 json_file::~json_file() {
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (!temporary_.empty()) {
+    unlink(temporary_.c_str());
+    interrupt::keep_when_cut_off(temporary_);
+  }
   if (pipe_ >= 0) close(pipe_);
 }
 
@@ -76,17 +81,18 @@ void json_file::write(const nlohmann::ordered_json& document) {
   if (to_stdout()) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
       return;
-    throw std::runtime_error(fmt::format("--json -: cannot write to standard output ({})", why()));
+    throw std::runtime_error(
+        fmt::format("{} -: cannot write to standard output ({})", option_, why()));
   }
   std::ofstream out(temporary_.empty() ? target_ : temporary_);
   out << text;
   out.close();
   if (!out || (!temporary_.empty() && std::rename(temporary_.c_str(), target_.c_str()) != 0))
     throw std::runtime_error(
-        fmt::format("--json {}: cannot write the results there any more ({}); "
+        fmt::format("{} {}: cannot write the results there any more ({}); "
                     "free space or give another path",
-                    one_line(path_), why()));
-  interrupt::remove_when_cut_off("");
+                    option_, one_line(path_), why()));
+  interrupt::keep_when_cut_off(temporary_);
   temporary_.clear();
 }
 

@@ -12,8 +12,8 @@ namespace grosr::tool {
 class json_file {
  public:
   /// Makes the temporary file, so that a path that cannot be written is known before work starts.
-  /// Throws usage_error.
-  explicit json_file(const std::optional<std::string>& path);
+  /// `option` named the path, and errors name it. Throws usage_error.
+  explicit json_file(const std::optional<std::string>& path, const char* option = "--json");
   ~json_file();
   json_file(json_file&& other) noexcept;
   json_file(const json_file&) = delete;
@@ -25,6 +25,7 @@ class json_file {
   void write(const nlohmann::ordered_json& document);
 
  private:
+  const char* option_;
   std::string path_, target_, temporary_;
   int pipe_ = -1;
 };

@@ -1,0 +1,14 @@
+// What a search did and when, as a trace that Perfetto opens.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "bfs.hpp"
+
+namespace grosr::tool {
+
+/// A track for each regime, and counters of the blocks that take part and of the level.
+nlohmann::ordered_json search_trace(const std::vector<graphs::search_step>& steps);
+
+}  // namespace grosr::tool
