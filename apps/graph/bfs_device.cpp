@@ -57,8 +57,9 @@ search_stats bfs::last() const {
 
 std::vector<search_step> bfs::steps() const {
   static const char* const names[] = {
-      "wave",          "reset",           "inspect",    "near to pool", "finished",
-      "small",         "gather level",    "edges down", "rows down",    "clear bits",
+      "wave",          "reset",           "inspect",    "near to pool",
+      "gather level",  "correct level",   "finished",   "small",
+      "gather level",  "edges down",      "rows down",  "clear bits",
       "queue to bits", "pending to bits", "from below", "bits to queue"};
   const std::vector<bfs_job> job = state_->tasks.get();
   const bfs_job& j = job[0];

@@ -10,6 +10,7 @@
 
 #include "bfs_levels.hpp"
 #include "job.hpp"
+#include "pending.hpp"
 
 namespace grosr::graphs {
 
@@ -18,7 +19,14 @@ struct bfs_job {
   using cost = hop;
   using view_type = bfs_view;
   using member = job_member<bfs_job>;
-  enum kind : std::uint32_t { reset_all = seats + 1, inspect, near_to_pool, of_levels };
+  enum kind : std::uint32_t {
+    reset_all = seats + 1,
+    inspect,
+    near_to_pool,
+    gather_pending,
+    correct_level,
+    of_levels
+  };
 
   struct leader {
     static constexpr grosr::width width = grosr::width::block;
@@ -31,6 +39,7 @@ struct bfs_job {
   wave_state wave;
   bfs_levels levels;
   std::uint32_t least, greatest;  ///< distances that are pending
+  std::uint32_t waiting;          ///< vertices that are
   vertex source;
   // Given by the host.
   bfs_view view;
@@ -46,6 +55,10 @@ struct bfs_job {
         return look(s, chunk);
       case near_to_pool:
         return pending_to_pool<hop>(s, chunk, 0, what.level, least);
+      case gather_pending:
+        return gather_bits(s, s.pending, s.queue[0], chunk, what.level);
+      case correct_level:
+        return correct(s, s.queue[0], levels.count, levels.edges, chunk, what.level);
       case of_levels:
         return levels.work(s, chunk);
       default:
@@ -55,14 +68,18 @@ struct bfs_job {
 
  private:
   GROSR_DEVICE void look(const bfs_view& s, std::uint32_t chunk) {
-    std::uint32_t low = unreached, high = 0;
+    std::uint32_t low = unreached, high = 0, count = 0;
     each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) {
       for (std::uint32_t rest = s.pending[w]; rest != 0; rest &= rest - 1) {
         const std::uint32_t d = distance_of(s.label[w * 32 + simt::lowest_bit(rest)]);
         low = d < low ? d : low;
         high = d > high ? d : high;
+        ++count;
       }
     });
+    count = warp_sum(count);
+    if (simt::lane_id() == 0 && count != 0)
+      simt::atomic_ref<std::uint32_t>(waiting).fetch_add(count, simt::relaxed);
     if (low == unreached) return;
     simt::atomic_ref<std::uint32_t>(least).fetch_min(low, simt::relaxed);
     simt::atomic_ref<std::uint32_t>(greatest).fetch_max(high, simt::relaxed);
@@ -113,7 +130,7 @@ class bfs_lead : lead<bfs_job, Context> {
       if (aborted() || (!marked && reached == 0)) return false;
       set([&] {
         j_.least = unreached;
-        j_.greatest = 0;
+        j_.greatest = j_.waiting = 0;
       });
       run_step(bfs_job::inspect, 0, word_chunks(v_.graph));
       level_ = static_cast<std::uint32_t>(get([&] { return j_.least; }));
@@ -126,12 +143,33 @@ class bfs_lead : lead<bfs_job, Context> {
       if (reached - level_ <= 1) return true;
       // Somebody was ahead, and may have reached vertices by a longer way than there is: the others
       // come after, as far as that.
+      if (get([&] { return j_.waiting; }) >= v_.tuning.many) {
+        for (; level_ != reached && !aborted(); ++level_) correct_one();
+        return !aborted();
+      }
       set([&] {
         j_.wave.limit = reached;
         j_.wave.keeps_hubs = 1;
       });
       run_step(bfs_job::near_to_pool, reached, word_chunks(v_.graph));
       seeds = 0;
+    }
+  }
+
+  /// Expands what is pending of `level_`, the least one; what comes nearer by that is pending.
+  GROSR_DEVICE void correct_one() {
+    for (bool rest = true; rest && !aborted();) {
+      set([&] { j_.levels.total[0] = 0; });
+      run_step(bfs_job::gather_pending, level_, word_chunks(v_.graph));
+      set([&] {
+        j_.levels.queue = 0;
+        j_.levels.measure(v_);
+      });
+      // What the queue has no room for stays pending.
+      rest = get([&] { return (j_.levels.total[0] >> 32) > v_.capacity ? 1u : 0u; }) != 0;
+      const std::uint64_t edges = get([&] { return j_.levels.edges; });
+      run_step(bfs_job::correct_level, level_,
+               chunks_of(static_cast<std::uint32_t>(edges), chunk_edges));
     }
   }
 

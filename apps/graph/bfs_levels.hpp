@@ -148,6 +148,17 @@ struct bfs_levels {
     }
   }
 
+  /// What the queue holds; what it had no room for is pending.
+  GROSR_DEVICE void measure(const bfs_view& s) {
+    const std::uint64_t t = simt::atomic_ref<std::uint64_t>(total[queue]).load(simt::relaxed);
+    count = static_cast<std::uint32_t>(t >> 32);
+    edges = static_cast<std::uint32_t>(t);
+    if (count <= s.capacity) return;
+    count = s.capacity;
+    const vertex last = s.queue[queue].v[count - 1];
+    edges = s.queue[queue].offset[count - 1] + s.graph.row[last + 1] - s.graph.row[last];
+  }
+
  private:
   GROSR_DEVICE static bool is_marked(const bfs_view& s) {
     return simt::atomic_ref<std::uint32_t>(s.state->marked).load(simt::relaxed) != 0;
@@ -175,17 +186,6 @@ struct bfs_levels {
     all_of_level = 1;
     measure(s);
     choose(s);
-  }
-
-  /// What the queue holds; what it had no room for is pending.
-  GROSR_DEVICE void measure(const bfs_view& s) {
-    const std::uint64_t t = simt::atomic_ref<std::uint64_t>(total[queue]).load(simt::relaxed);
-    count = static_cast<std::uint32_t>(t >> 32);
-    edges = static_cast<std::uint32_t>(t);
-    if (count <= s.capacity) return;
-    count = s.capacity;
-    const vertex last = s.queue[queue].v[count - 1];
-    edges = s.queue[queue].offset[count - 1] + s.graph.row[last + 1] - s.graph.row[last];
   }
 
   GROSR_DEVICE void choose(const bfs_view& s) {

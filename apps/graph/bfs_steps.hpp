@@ -130,6 +130,26 @@ GROSR_DEVICE inline void expand(const bfs_view& s, const vertex_queue& from, std
   append(s, to, queueing().count);
 }
 
+/// Chunk of chunk_edges of the queue `from`, the same while labels are not final: whose label
+/// becomes less is pending.
+GROSR_DEVICE inline void correct(const bfs_view& s, const vertex_queue& from, std::uint32_t count,
+                                 std::uint32_t edges, std::uint32_t chunk, std::uint32_t level) {
+  share_edges(s.graph, from, count, edges, chunk, [&](const some_edges& some) {
+    for (unsigned j = 0; j < edges_at_once; ++j) {
+      if (!some.open[j]) continue;
+      const vertex u = s.graph.column[some.entry[j]];
+      const simt::atomic_ref<std::uint64_t> label(s.label[u]);
+      if (distance_of(label.load(simt::relaxed)) <= level + 1) continue;
+      if (distance_of(label.fetch_min(label_of(level + 1, some.from[j]), simt::relaxed)) <=
+          level + 1)
+        continue;
+      const std::uint32_t bit = 1u << u % 32;
+      simt::atomic_ref<std::uint32_t>(s.visited[u / 32]).fetch_or(bit, simt::relaxed);
+      simt::atomic_ref<std::uint32_t>(s.pending[u / 32]).fetch_or(bit, simt::relaxed);
+    }
+  });
+}
+
 /// Whole warp: each lane's vertices `u`, those that are any; whoever comes first to one puts it
 /// into the queue.
 GROSR_DEVICE inline void reach(const bfs_view& s, vertex parent, const vertex (&u)[4],

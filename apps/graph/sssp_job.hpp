@@ -10,6 +10,7 @@
 
 #include "job.hpp"
 #include "length.hpp"
+#include "pending.hpp"
 
 namespace grosr::graphs {
 

@@ -78,6 +78,7 @@ class rider {
         row_(v.graph.row),
         column_(v.graph.column),
         label_(v.label),
+        visited_(v.visited),
         crew_(c),
         context_(context),
         leads_(leads),
@@ -184,16 +185,19 @@ class rider {
     if (part < e.end - e.begin) to = column_[e.begin + part];
     bool goes_on =
         !simt::any(simt::full_mask, e.end - e.begin > lanes_each || e.distance >= limit_);
+    bool owns = false;  // nobody else lowers labels now
     for (std::uint32_t rounds = 0; goes_on;) {
       next = {to, 0, 0, 0};
       improved = false;
       vertex onward = no_vertex;  // where the first edge of `next` leads
+      const bool alone = owns && !meet(to, to != back);
       if (to != back) {
-        const std::uint64_t before = reach(e, e.begin + part, next);
+        const std::uint64_t before = reach(e, e.begin + part, next, alone);
         if (next.begin != next.end) onward = column_[next.begin];
         improved = is_entry(before, next);
       }
       if (Cost::yields_hubs && e.end != e.begin && e.distance > far_) far_ = e.distance;
+      simt::sync_warp();  // what one lane stored, the others see
       const std::uint32_t votes = simt::ballot(simt::full_mask, improved);
       const std::uint32_t mine = votes >> first & simt::first_bits(lanes_each);
       goes_on = votes != 0 && ++rounds < most_rounds_alone &&
@@ -214,6 +218,7 @@ class rider {
       to = back;
       if (part < e.end - e.begin) to = part == 0 ? onward : column_[e.begin + part];
       if (rounds % 32 == 0) {
+        owns = is_only_holder();
         limit_ = simt::shuffle(simt::full_mask, limit().load(simt::relaxed), 0);
         if (simt::any(simt::full_mask, e.distance >= limit_)) {
           improved = part == 0 && e.begin != e.end;
@@ -227,6 +232,24 @@ class rider {
     if (improved && ends_at_much() && next.end - next.begin > v_.tuning.heavy)
       end_at(next.distance);
     return simt::popcount(votes);
+  }
+
+  /// Whole warp, which follows entries: whether this block alone holds any. It stays so as long as
+  /// it gives none away, and then labels may be read through the cache and stored.
+  GROSR_DEVICE bool is_only_holder() {
+    std::uint32_t holders = 0;
+    if (simt::lane_id() == 0) holders = work().load(simt::acquire);
+    if (simt::shuffle(simt::full_mask, holders, 0) != 1) return false;
+    simt::fence(simt::acquire);  // every lane's cache
+    return true;
+  }
+
+  /// Whole warp: whether two of the lanes that go anywhere go to the same vertex.
+  GROSR_DEVICE static bool meet(vertex to, bool goes) {
+    const std::uint32_t all = simt::ballot(simt::full_mask, goes);
+    if (simt::popcount(all) < 2) return false;
+    const std::uint32_t same = simt::match_any(simt::full_mask, to) & all;
+    return simt::any(simt::full_mask, goes && (same & (same - 1)) != 0);
   }
 
   GROSR_DEVICE bool ends_at_much() const { return Cost::yields_hubs && yields_; }
@@ -313,9 +336,12 @@ class rider {
   }
 
   /// Lowers the label of next.v by an edge of an entry, and completes `next`; what the label was.
-  GROSR_DEVICE std::uint64_t reach(const wave_entry& e, std::uint32_t edge, wave_entry& next) {
+  /// `alone`: nobody else does anything with labels.
+  GROSR_DEVICE std::uint64_t reach(const wave_entry& e, std::uint32_t edge, wave_entry& next,
+                                   bool alone = false) {
     next.distance = v_.cost.next(e.distance, edge);
-    const std::uint64_t before = lower(next.v, e, next.distance);
+    const std::uint64_t before =
+        alone ? lower_alone(next.v, e, next.distance) : lower(next.v, e, next.distance);
     next.begin = row_[next.v];
     next.end = row_[next.v + 1];
     return before;
@@ -324,8 +350,8 @@ class rider {
   /// Whether what was reached is to be relaxed in this wave.
   GROSR_DEVICE bool is_entry(std::uint64_t before, const wave_entry& next) {
     if (distance_of(before) <= next.distance) return false;
-    if (v_.visited != nullptr)
-      simt::atomic_ref<std::uint32_t>(v_.visited[next.v / 32])
+    if (visited_ != nullptr)
+      simt::atomic_ref<std::uint32_t>(visited_[next.v / 32])
           .fetch_or(1u << next.v % 32, simt::relaxed);
     if (next.distance < limit_) return next.end != next.begin;
     mark(next.v);
@@ -347,6 +373,14 @@ class rider {
     while (distance < distance_of(found) &&
            !label(to).compare_exchange(found, wanted, simt::relaxed)) {
     }
+    return found;
+  }
+
+  GROSR_DEVICE std::uint64_t lower_alone(vertex to, const wave_entry& by, std::uint32_t distance) {
+    if (!Cost::is_finite(distance)) return 0;
+    const std::uint64_t found = label_[to], wanted = label_of(distance, by.v);
+    const bool stands_still = Cost::may_stand_still && distance == by.distance;
+    if (stands_still ? distance < distance_of(found) : wanted < found) label_[to] = wanted;
     return found;
   }
 
@@ -496,6 +530,7 @@ class rider {
   const std::uint32_t* const row_;  // as in v_, in registers
   const vertex* const column_;
   std::uint64_t* const label_;
+  std::uint32_t* const visited_;
   Crew& crew_;
   Context& context_;
   bool leads_, yields_;
@@ -508,60 +543,6 @@ template <class Cost, class Crew, class Context>
 GROSR_DEVICE GROSR_NOINLINE bool ride(const wave_view<Cost>& v, Crew& team, Context& context,
                                       bool leads, std::uint32_t seeds) {
   return rider<Cost, Crew, Context>(v, team, context, leads).ride(seeds);
-}
-
-/// Whole block, a chunk of chunk_words of the bitmap: what is pending nearer than `limit` goes to
-/// the pool, as far as there is room; what is nearer than `settled` has been relaxed at that
-/// distance since it was marked, and is dropped. `least` takes the least distance of what stays.
-template <class Cost>
-GROSR_DEVICE void pending_to_pool(const wave_view<Cost>& v, std::uint32_t chunk,
-                                  std::uint32_t settled, std::uint32_t limit,
-                                  std::uint32_t& least) {
-  constexpr std::uint32_t words = chunk_words;
-  const std::uint64_t all = (std::uint64_t{v.graph.vertices} + 31) / 32;
-  std::uint32_t stays = unreached, refused = 0;
-  for (std::uint32_t base = 0; base < words; base += simt::block_size()) {
-    const std::uint32_t w = chunk * words + base + simt::thread_id();
-    const std::uint32_t word =
-        base + simt::thread_id() < words && w < all
-            ? simt::atomic_ref<std::uint32_t>(v.pending[w]).load(simt::relaxed)
-            : 0;
-    std::uint32_t left = word;
-    for (std::uint32_t rest = word; simt::any(simt::full_mask, rest != 0); rest &= rest - 1) {
-      wave_entry e{no_vertex, 0, 0, unreached};
-      unsigned bit = 0;
-      if (rest != 0) {
-        bit = simt::lowest_bit(rest);
-        e.v = w * 32 + bit;
-        e.distance = distance_of(simt::atomic_ref<std::uint64_t>(v.label[e.v]).load(simt::relaxed));
-      }
-      if (rest != 0 && e.distance < settled) left &= ~(1u << bit);
-      const bool goes = rest != 0 && e.distance >= settled && e.distance < limit;
-      if (rest != 0 && e.distance >= limit && e.distance < stays) stays = e.distance;
-      const std::uint32_t mask = simt::ballot(simt::full_mask, goes);
-      if (mask == 0) continue;
-      if (simt::lane_id() == 0)
-        simt::atomic_ref<std::uint32_t>(v.state->work)
-            .fetch_add(simt::popcount(mask), simt::relaxed);
-      simt::sync_warp();
-      if (goes) {
-        e.begin = v.graph.row[e.v];
-        e.end = v.graph.row[e.v + 1];
-        if (v.pool.try_push(mask, e)) {
-          left &= ~(1u << bit);
-        } else {
-          ++refused;
-          stays = 0;
-        }
-      }
-      simt::sync_warp();
-    }
-    if (left != word) simt::atomic_ref<std::uint32_t>(v.pending[w]).store(left, simt::relaxed);
-  }
-  refused = warp_sum(refused);
-  if (simt::lane_id() == 0 && refused != 0)
-    simt::atomic_ref<std::uint32_t>(v.state->work).fetch_sub(refused, simt::relaxed);
-  if (stays != unreached) simt::atomic_ref<std::uint32_t>(least).fetch_min(stays, simt::relaxed);
 }
 
 }  // namespace grosr::graphs
