@@ -5,7 +5,7 @@ usage: tools/plot.py [--results FOLDER] [--out FOLDER] [NAME...]
 
 Reads FOLDER/*.json as `grosr bench NAME --json FILE` and the programs below apps/ wrote them (default: where RESULTS
 below says that each run is) and writes OUT/NAME.svg (default: docs/figures) for each figure whose runs are there: granularity,
-ordering, coalescing, footprint, echo, scaling, channels. Rows that are not valid are left out. Needs nothing but Python.
+ordering, coalescing, footprint, echo, scaling, channels, regimes. Rows that are not valid are left out. Needs nothing but Python.
 """
 import html
 import json
@@ -14,7 +14,7 @@ import pathlib
 import sys
 
 LATEST = pathlib.Path("bench/results/h200-2026-11-23")
-RESULTS = {"forkjoin-sweep": LATEST, "channels": LATEST}  # others: BEFORE
+RESULTS = {"forkjoin-sweep": LATEST, "channels": LATEST, "traces/bfs": LATEST}  # others: BEFORE
 BEFORE = pathlib.Path("bench/results/h200-2026-11-22")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, GAP = 340, 230, 78, 22, 34, 46, 10
 # Colour in light, colour in dark, dashes, marker. Dashes and markers tell lines apart without colour.
@@ -158,6 +158,32 @@ class Panel:
         return out
 
 
+class Bars:
+    """What was done when, on tracks. `tracks`: {label: [(begin, end, what), ...]}, times in us. Two panels wide."""
+
+    def __init__(self, title, tracks):
+        self.title, self.tracks = title, tracks
+        self.lines = {what: [] for bars in tracks.values() for _, _, what in bars}
+        self.x = Linear(0, max(end for bars in tracks.values() for _, end, _ in bars))
+
+    def draw(self, left, top, order):
+        width, bottom = 2 * WIDTH + LEFT + RIGHT + GAP, top + HEIGHT
+        px = lambda v: left + self.x.at(v) * width
+        step = HEIGHT / len(self.tracks)
+        out = [text(left, top - 10, self.title, "start", "h")]
+        for v in self.x.ticks():
+            out.append(f'<path class="g" d="M{px(v):.1f} {top}V{bottom}"/>')
+            out.append(text(px(v), bottom + 17, time_text(v)))
+        out.append(f'<path class="a" d="M{left} {top}V{bottom}H{left + width}"/>')
+        for i, (label, bars) in enumerate(self.tracks.items()):
+            y = top + i * step
+            out.append(text(left + 6, y + 16, label, "start"))
+            for begin, end, what in bars:
+                out.append(f'<rect class="f{order.index(what) % len(LINES)}" x="{px(begin):.1f}" y="{y + 24:.1f}" '
+                           f'width="{max(px(end) - px(begin), 1):.1f}" height="{step - 30:.1f}"/>')
+        return out
+
+
 def figure(title, panels, columns):
     """All panels, a legend above. The document, as text."""
     if not panels:
@@ -206,6 +232,16 @@ def read(path):
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise Trouble(f"{path}: it is no recorded run ({type(e).__name__}: {str(e).splitlines()[0]}); record one "
                       f"with `grosr bench NAME --json {path}`") from None
+
+
+def read_trace(path):
+    """The trace at `path`: its document, and what it says was done."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return document, [e for e in document["traceEvents"] if e["ph"] == "X"]
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise Trouble(f"{path}: it is no trace ({type(e).__name__}: {str(e).splitlines()[0]}); record one with "
+                      f"`grosr graph bfs GRAPH --trace {path}`") from None
 
 
 def points(rows, x, y, **wanted):
@@ -354,9 +390,19 @@ def channels(runs):
               x_log=2, y_log=None, bounds=[0, 1])], 2)
 
 
+def regimes(runs):
+    document, parts = runs["traces/bfs"]
+    names = {e["tid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "thread_name"}
+    tracks = {name: [(e["ts"], e["ts"] + e["dur"], e["name"]) for e in parts if e["tid"] == tid]
+              for tid, name in names.items()}
+    what = document["otherData"]
+    return figure(f"A breadth-first search: {what['graph']} ({what['device']})",
+                  [Bars("who works, and at what", tracks)], 2)
+
+
 FIGURES = {"granularity": (granularity, "syscalls-sweep"), "ordering": (ordering, "syscalls-sweep"),
            "coalescing": (coalescing, "syscalls-sweep"), "footprint": (footprint, "refine"), "echo": (echo, "echo"),
-           "scaling": (scaling, "forkjoin-sweep"), "channels": (channels, "channels")}
+           "scaling": (scaling, "forkjoin-sweep"), "channels": (channels, "channels"), "regimes": (regimes, "traces/bfs")}
 
 
 def main(arguments):
@@ -383,7 +429,7 @@ def main(arguments):
         if (wanted and name not in wanted) or not (wanted or path.exists()):
             continue
         try:
-            document = draw({run: read(path)})
+            document = draw({run: (read_trace if run.startswith("traces/") else read)(path)})
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as e:
             raise Trouble(f"{path}: the figure {name} cannot be drawn from it ({type(e).__name__}: {e})") from None
         out.mkdir(parents=True, exist_ok=True)

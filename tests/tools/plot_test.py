@@ -52,6 +52,12 @@ def channels():
                    for n in (1, 60) for how in ("direct", "indirect")]
 
 
+def trace():
+    tracks = [{"ph": "M", "tid": i, "name": "thread_name", "args": {"name": name}} for i, name in enumerate(("one", "all"))]
+    parts = [{"ph": "X", "tid": i % 2, "name": f"step {i % 3}", "ts": 10 * i, "dur": 9.5} for i in range(7)]
+    return {"otherData": {"graph": "a <graph>", "device": "a <device>"}, "traceEvents": tracks + parts}
+
+
 def plot(*arguments, cwd=None):
     done = subprocess.run([sys.executable, PLOT, *arguments], capture_output=True, text=True, timeout=60, cwd=cwd)
     return done.returncode, done.stdout, done.stderr
@@ -72,10 +78,13 @@ with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
     for name, rows in (("syscalls-sweep", sweep()), ("refine", refine()), ("echo", echo()),
                        ("forkjoin-sweep", forkjoin_sweep()), ("channels", channels())):
         write(folder, name + ".json", {**HEAD, "bench": name, "rows": rows})
+    os.mkdir(os.path.join(folder, "traces"))
+    write(folder, "traces/bfs.json", trace())
     out = os.path.join(folder, "figures")
     code, told, err = plot("--results", folder, "--out", out)
     check(code == 0 and err == "", f"exit code {code}: {err}")
-    lines = {"granularity": 4, "ordering": 16, "coalescing": 2, "footprint": 5, "echo": 2, "scaling": 3, "channels": 3}
+    lines = {"granularity": 4, "ordering": 16, "coalescing": 2, "footprint": 5, "echo": 2, "scaling": 3, "channels": 3,
+             "regimes": 0}
     check(sorted(os.listdir(out)) == sorted(name + ".svg" for name in lines), f"figures are {os.listdir(out)}")
     for name, drawn in lines.items():
         root = ET.parse(os.path.join(out, name + ".svg")).getroot()
@@ -89,6 +98,9 @@ with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
             at = [float(n) for n in path.replace("M", "").replace("L", "").split()]
             check(all(0 <= x <= width for x in at[::2]) and all(0 <= y <= height for y in at[1::2]),
                   f"{name}: a line leaves the picture: {path}")
+    root = ET.parse(os.path.join(out, "regimes.svg")).getroot()
+    bars = [(float(r.get("x")), float(r.get("width"))) for r in root.iter(SVG + "rect") if r.get("class") != "b"]
+    check(len(bars) == 7 and all(x >= 0 and x + w <= float(root.get("width")) for x, w in bars), f"regimes: {bars}")
     code, told, err = plot("--results", folder, "--out", os.path.join(folder, "one"), "echo")
     check(code == 0 and os.listdir(os.path.join(folder, "one")) == ["echo.svg"], f"one figure: {code} {err}")
 
@@ -105,6 +117,10 @@ with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
     refused("echo.json", "--results", bad, "--out", bad)
     write(bad, "echo.json", {**HEAD, "rows": [{**r, "valid": False} for r in echo()]})
     refused("no valid rows", "--results", bad, "--out", bad)
+    os.mkdir(os.path.join(bad, "traces"))
+    for text in ("{", '{"traceEvents": [{}]}', json.dumps({**trace(), "otherData": {}})):
+        write(bad, "traces/bfs.json", text)
+        refused("bfs.json", "--results", bad, "--out", bad, "regimes")
     check(not [name for name in os.listdir(bad) if name.endswith(".svg")], "a figure was drawn of a bad run")
 
 finish("plot")

@@ -18,10 +18,20 @@ namespace {
 
 using graphs::graph, graphs::vertex;
 
+/// Where a trace goes, and of what graph it is.
+struct wanted_trace {
+  json_file file;
+  std::string graph;
+};
+
 class bfs_job final : public graph_job {
  public:
-  bfs_job(const graph& g, const graphs::device_graph& on, vertex source, json_file* trace)
-      : g_(g), source_(source), search_(on), trace_(trace) {}
+  bfs_job(const graph& g, const graphs::device_graph& on, vertex source, wanted_trace* trace)
+      : g_(g),
+        source_(source),
+        search_(on),
+        trace_(trace),
+        device_(on.where().properties().description) {}
 
   void run(const graphs::pulse& between) override { search_.run(source_, between); }
   void fetch() override;
@@ -44,7 +54,8 @@ class bfs_job final : public graph_job {
   }
   void write(graphs::results_file& to) const override;
   void finish() override {
-    if (trace_ != nullptr) trace_->write(search_trace(search_.steps()));
+    if (trace_ != nullptr)
+      trace_->file.write(search_trace(search_.steps(), trace_->graph, device_));
   }
   std::size_t bytes() const override { return search_.bytes(); }
   std::size_t runtime_bytes() const override { return search_.stats().memory; }
@@ -55,7 +66,8 @@ class bfs_job final : public graph_job {
   const graph& g_;
   const vertex source_;
   graphs::bfs search_;
-  json_file* const trace_;
+  wanted_trace* const trace_;
+  const std::string device_;
   std::vector<std::uint32_t> distance_;
   std::vector<vertex> parent_;
   std::uint32_t reached_ = 0, levels_ = 0;
@@ -117,28 +129,29 @@ class bfs_command final : public graph_algorithm {
   void add_options(CLI::App& command) override {
     source_.add_to(command);
     command
-        .add_option("--trace", trace_,
+        .add_option("--trace", asked_,
                     "Write to FILE, for Perfetto, when the last search did what: waves of one "
                     "block, of several, steps of all")
         ->type_name("FILE");
   }
   void read_options() override {
     source_.read();
-    if (trace_) trace_file_.emplace(trace_, "--trace");
+    if (asked_) trace_.emplace(wanted_trace{json_file(asked_, "--trace"), ""});
   }
   void prepare(graphs::loaded& input) override {
     begin_ = source_.choose(input);
+    if (trace_) trace_->graph = one_line(input.what);
     input.g.weight = graphs::bulk<float>();
   }
   std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
-    return std::make_unique<bfs_job>(g, on, begin_, trace_file_ ? &*trace_file_ : nullptr);
+    return std::make_unique<bfs_job>(g, on, begin_, trace_ ? &*trace_ : nullptr);
   }
 
  private:
   source_option source_;
   vertex begin_ = 0;
-  std::optional<std::string> trace_;
-  std::optional<json_file> trace_file_;
+  std::optional<std::string> asked_;  // --trace
+  std::optional<wanted_trace> trace_;
 };
 
 }  // namespace

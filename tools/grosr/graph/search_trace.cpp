@@ -4,7 +4,8 @@
 
 namespace grosr::tool {
 
-nlohmann::ordered_json search_trace(const std::vector<graphs::search_step>& steps) {
+nlohmann::ordered_json search_trace(const std::vector<graphs::search_step>& steps,
+                                    const std::string& graph, const std::string& device) {
   using json = nlohmann::ordered_json;
   const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e3; };
   json events = json::array();
@@ -39,7 +40,9 @@ nlohmann::ordered_json search_trace(const std::vector<graphs::search_step>& step
     count("blocks", alone ? 1 : s.members + 1);
     count("level", s.level);
   }
-  return {{"displayTimeUnit", "ns"}, {"traceEvents", events}};
+  return {{"displayTimeUnit", "ns"},
+          {"otherData", {{"graph", graph}, {"device", device}}},
+          {"traceEvents", events}};
 }
 
 }  // namespace grosr::tool
