@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-d", "exp-d-stress", "spawn", "priority",
+ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-c", "exp-d", "exp-d-stress", "spawn", "priority",
          "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels"]
 RESULTS = pathlib.Path("bench/results")
 OLDER = ("soak", "tour")  # of the README's, what was not recorded again since
@@ -30,6 +30,10 @@ QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cp
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
             "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
             "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
+            "level_us": "a level", "over_waits_x": "over launches that are waited for:",
+            "over_ahead_x": "over launches ahead:", "over_launches_x": "over the best of launches:",
+            "over_cooperative_x": "over the cooperative kernel:", "over_best_x": "over the best other:",
+            "of_best_x": "of the best other:",
             "of_64_B_share": "with 64 B", "of_1_KB_share": "with 1 KB",
             "of_64_KB_share": "with 64 KB", "of_half_share": "half of it at once",
             "wrong_stamps": "wrong stamps", "live_blocks": "blocks left",
@@ -42,7 +46,7 @@ def amount(key, value):
     if key == "speedup_x":
         return f"{value:,.0f} times faster"
     if key.endswith("_x"):
-        return f"{value:,.0f} times"
+        return f"{value:,.0f} times" if value >= 100 else f"{value:.3g} times"
     if key.endswith("_share"):
         return f"{value:.2%}"
     if key.endswith("_bytes"):
