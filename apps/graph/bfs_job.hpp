@@ -128,11 +128,7 @@ class bfs_lead : lead<bfs_job, Context> {
       const bool marked = wave(seeds);
       // What later waves had no room for, or were not to relax, was marked before them.
       if (aborted() || (!marked && reached == 0)) return false;
-      set([&] {
-        j_.least = unreached;
-        j_.greatest = j_.waiting = 0;
-      });
-      run_step(bfs_job::inspect, 0, word_chunks(v_.graph));
+      look_at_pending();
       level_ = static_cast<std::uint32_t>(get([&] { return j_.least; }));
       if (level_ == unreached) return false;
       const auto now = static_cast<std::uint32_t>(get([&] {
@@ -144,7 +140,16 @@ class bfs_lead : lead<bfs_job, Context> {
       // Somebody was ahead, and may have reached vertices by a longer way than there is: the others
       // come after, as far as that.
       if (get([&] { return j_.waiting; }) >= v_.tuning.many) {
-        for (; level_ != reached && !aborted(); ++level_) correct_one();
+        while (level_ != reached && !aborted()) {
+          if (correct_one()) {
+            ++level_;
+            continue;
+          }
+          // Nothing was at that level: on to the next at which something is.
+          look_at_pending();
+          const auto least = static_cast<std::uint32_t>(get([&] { return j_.least; }));
+          level_ = least < reached ? least : reached;
+        }
         return !aborted();
       }
       set([&] {
@@ -156,8 +161,18 @@ class bfs_lead : lead<bfs_job, Context> {
     }
   }
 
+  GROSR_DEVICE void look_at_pending() {
+    set([&] {
+      j_.least = unreached;
+      j_.greatest = j_.waiting = 0;
+    });
+    run_step(bfs_job::inspect, 0, word_chunks(v_.graph));
+  }
+
   /// Expands what is pending of `level_`, the least one; what comes nearer by that is pending.
-  GROSR_DEVICE void correct_one() {
+  /// False: nothing was.
+  GROSR_DEVICE bool correct_one() {
+    bool some = false;
     for (bool rest = true; rest && !aborted();) {
       set([&] { j_.levels.total[0] = 0; });
       run_step(bfs_job::gather_pending, level_, word_chunks(v_.graph));
@@ -168,9 +183,11 @@ class bfs_lead : lead<bfs_job, Context> {
       // What the queue has no room for stays pending.
       rest = get([&] { return (j_.levels.total[0] >> 32) > v_.capacity ? 1u : 0u; }) != 0;
       const std::uint64_t edges = get([&] { return j_.levels.edges; });
+      some = some || edges != 0;
       run_step(bfs_job::correct_level, level_,
                chunks_of(static_cast<std::uint32_t>(edges), chunk_edges));
     }
+    return some;
   }
 
   /// Levels by steps of the crew. Returns how many entries lie in the ring for

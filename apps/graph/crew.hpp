@@ -123,7 +123,7 @@ class crew {
       members().fetch_sub(1, simt::relaxed);
       return;
     }
-    context.spawn(typename Job::member{job_});
+    spawn_one(context);
     context.offer();
   }
 
@@ -148,18 +148,19 @@ class crew {
     if (wanted > most_) wanted = most_;
     if (simt::thread_id() == 0) {
       std::uint32_t there = members().load(simt::relaxed);
-      store.members = there;
-      store.chunk = there + there / 4 < wanted ? wanted - there : 0;
-      if (store.chunk != 0) {
-        members().fetch_add(store.chunk, simt::relaxed);
-        missing().fetch_add(store.chunk, simt::relaxed);
+      const auto late = static_cast<std::int32_t>(missing().load(simt::relaxed));
+      const std::uint32_t more = there + there / 4 < wanted ? wanted - there : 0;
+      if (more != 0) {
+        members().fetch_add(more, simt::relaxed);
+        missing().fetch_add(more, simt::relaxed);
       }
+      store.members = there + more;
+      store.chunk = more != 0 || late > 0 ? 1 : 0;  // those who came last may have found no room
     }
     simt::sync_block();
-    const std::uint32_t all = store.members + store.chunk;
     if (simt::lane_id() == 0 && store.chunk != 0) spawn_some(context);
     simt::sync_block();
-    return all;
+    return store.members;
   }
 
   /// One lane of a warp, whose others spawn nothing: some of those who are missing.
@@ -170,8 +171,14 @@ class crew {
     std::int32_t n = there < 0 ? 0 : there;
     if (n > at_once) n = at_once;
     if (n != at_once) missing().fetch_add(at_once - n, simt::relaxed);
-    for (std::int32_t i = 0; i < n; ++i) context.spawn(typename Job::member{job_});
+    for (std::int32_t i = 0; i < n; ++i) spawn_one(context);
     if (n != 0) context.offer();
+  }
+
+  /// One lane: a member that has been counted, unless there is no task memory for it.
+  template <class Context>
+  GROSR_DEVICE void spawn_one(Context& context) {
+    if (!context.try_spawn(typename Job::member{job_})) members().fetch_sub(1, simt::relaxed);
   }
 
   GROSR_DEVICE void begin(step what, std::uint32_t chunks) {

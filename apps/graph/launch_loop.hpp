@@ -48,8 +48,8 @@ class launch_loop {
     news_[0] = {0, blocks_, 0};
     launch(reset_chunks, reset);
     for (std::uint32_t launched = 0; seen().ended == 0; ++launched) {
-      while (launched - seen().steps > most_ahead && seen().ended == 0) {
-      }
+      for (unsigned turn = 0; launched - seen().steps > most_ahead && seen().ended == 0; ++turn)
+        if (turn == 1u << 20) stream_.wait();  // throws if a launch failed
       const std::uint32_t chunks = seen().chunks;
       launch(chunks < blocks_ / 4 ? std::max(4 * chunks, 32u) : blocks_, step);
     }

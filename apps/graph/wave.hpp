@@ -240,6 +240,7 @@ class rider {
     std::uint32_t holders = 0;
     if (simt::lane_id() == 0) holders = work().load(simt::acquire);
     if (simt::shuffle(simt::full_mask, holders, 0) != 1) return false;
+    simt::sync_warp();
     simt::fence(simt::acquire);  // every lane's cache
     return true;
   }

@@ -82,25 +82,40 @@ struct one_of_a_batch {
   }
 };
 
+/// A lane starts all of them, in one batch; or each warp of a block one, in batches of one.
+template <width W>
 struct batch_parent {
+  static constexpr grosr::width width = W;
   std::uint32_t* begun;
   std::uint32_t all;
   GROSR_DEVICE void operator()(auto& context) const {
-    for (std::uint32_t i = 0; i < all; ++i) context.spawn(one_of_a_batch{begun, all});
+    if constexpr (W == grosr::width::lane)
+      for (std::uint32_t i = 0; i < all; ++i) context.spawn(one_of_a_batch{begun, all});
+    else if (simt::lane_id() == 0 && simt::warp_id() < all)
+      context.spawn(one_of_a_batch{begun, all});
   }
 };
 
-TEST_P(offer, block_tasks_of_a_batch_do_not_wait_for_each_other) {
+template <width W>
+void all_begin(device d, std::uint32_t* begun) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 4;
-  runtime<batch_parent, one_of_a_batch> rt(where(), o);
+  runtime<batch_parent<W>, one_of_a_batch> rt(d, o);
   const std::uint32_t blocks = rt.stats().workers / run::warps_per_block;
   ASSERT_GT(blocks, 1u);
-  rt.submit(batch_parent{keep<std::uint32_t>(1).data(), std::min(blocks, 4u)});
+  rt.submit(batch_parent<W>{begun, std::min(blocks, 4u)});
   rt.wait_all();
   EXPECT_EQ(rt.stats().failed, 0u);
   for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
+}
+
+TEST_P(offer, block_tasks_of_a_batch_do_not_wait_for_each_other) {
+  all_begin<width::lane>(where(), keep<std::uint32_t>(1).data());
+}
+
+TEST_P(offer, block_tasks_of_a_block_do_not_wait_for_each_other) {
+  all_begin<width::block>(where(), keep<std::uint32_t>(1).data());
 }
 
 }  // namespace

@@ -141,15 +141,15 @@ class meeter : public finder<Tasks...> {
     simt::sync_warp();
     if (!leads()) return;
     base::retire(r, 1);
-    if (r.count() > 1) show_kept(r.level());
+    show_kept(r.level());
   }
 
-  /// One lane, nobody spawning: others may take what this block keeps, unless they can see some of
-  /// it already. Tasks this wide may be long.
+  /// One lane, nobody spawning, before a task that may be long: others may take what this block
+  /// keeps, unless there is more that they can take already.
   GROSR_DEVICE void show_kept(std::uint32_t level) {
-    const std::uint32_t self = v_.workers + simt::block_id();
-    if (v_.deque(level, self).size() == 0)
-      w_.spilled += publish(v_, b_.deques, self, level, b_.deques.kept[level]);
+    const std::uint32_t self = v_.workers + simt::block_id(), kept = b_.deques.kept[level];
+    if (kept != 0 && v_.deque(level, self).size() < kept)
+      w_.spilled += publish(v_, b_.deques, self, level, kept);
   }
 
   GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type) {

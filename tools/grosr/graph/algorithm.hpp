@@ -27,7 +27,8 @@ class graph_job {
   virtual void add_values(row& r) const = 0;
   virtual void add_result(nlohmann::ordered_json& result) const = 0;
   virtual void write(graphs::results_file& to) const = 0;  ///< a line a vertex
-  virtual void finish() {}                                 ///< once, after the last run
+  /// What the last run did when: "traceEvents" of the Trace Event Format. Where traces().
+  virtual void add_trace(nlohmann::ordered_json&) const {}
   virtual std::size_t bytes() const = 0;  ///< device memory besides the graph and the runtime's
   virtual std::size_t runtime_bytes() const = 0;
 };
@@ -42,6 +43,7 @@ class graph_algorithm {
   virtual std::string checking() const = 0;  ///< what --check does
   virtual std::string footer() const = 0;    ///< of the help: what numbers mean, examples
   virtual bool takes_weights() const { return false; }
+  virtual bool traces() const { return false; }
   virtual void add_options(CLI::App& command) = 0;
   /// Before the graph is loaded: refuses options that are wrong for every graph, by usage_error.
   virtual void read_options() = 0;

@@ -10,7 +10,6 @@
 #include "graph/algorithm.hpp"
 #include "graph/search_trace.hpp"
 #include "graph/source.hpp"
-#include "measure/json_file.hpp"
 #include "reference.hpp"
 
 namespace grosr::tool {
@@ -18,20 +17,10 @@ namespace {
 
 using graphs::graph, graphs::vertex;
 
-/// Where a trace goes, and of what graph it is.
-struct wanted_trace {
-  json_file file;
-  std::string graph;
-};
-
 class bfs_job final : public graph_job {
  public:
-  bfs_job(const graph& g, const graphs::device_graph& on, vertex source, wanted_trace* trace)
-      : g_(g),
-        source_(source),
-        search_(on),
-        trace_(trace),
-        device_(on.where().properties().description) {}
+  bfs_job(const graph& g, const graphs::device_graph& on, vertex source)
+      : g_(g), source_(source), search_(on) {}
 
   void run(const graphs::pulse& between) override { search_.run(source_, between); }
   void fetch() override;
@@ -53,9 +42,8 @@ class bfs_job final : public graph_job {
     result["levels"] = levels_;
   }
   void write(graphs::results_file& to) const override;
-  void finish() override {
-    if (trace_ != nullptr)
-      trace_->file.write(search_trace(search_.steps(), trace_->graph, device_));
+  void add_trace(nlohmann::ordered_json& trace) const override {
+    trace["traceEvents"] = search_events(search_.steps());
   }
   std::size_t bytes() const override { return search_.bytes(); }
   std::size_t runtime_bytes() const override { return search_.stats().memory; }
@@ -66,8 +54,6 @@ class bfs_job final : public graph_job {
   const graph& g_;
   const vertex source_;
   graphs::bfs search_;
-  wanted_trace* const trace_;
-  const std::string device_;
   std::vector<std::uint32_t> distance_;
   std::vector<vertex> parent_;
   std::uint32_t reached_ = 0, levels_ = 0;
@@ -126,32 +112,20 @@ class bfs_command final : public graph_algorithm {
            "  grosr graph bfs soc-LiveJournal1.txt.gz --undirected --repeat 20 --json bfs.json\n"
            "  grosr graph bfs random:4M,degree=4 --trace bfs-trace.json";
   }
-  void add_options(CLI::App& command) override {
-    source_.add_to(command);
-    command
-        .add_option("--trace", asked_,
-                    "Write to FILE, for Perfetto, when the last search did what: waves of one "
-                    "block, of several, steps of all")
-        ->type_name("FILE");
-  }
-  void read_options() override {
-    source_.read();
-    if (asked_) trace_.emplace(wanted_trace{json_file(asked_, "--trace"), ""});
-  }
+  bool traces() const override { return true; }
+  void add_options(CLI::App& command) override { source_.add_to(command); }
+  void read_options() override { source_.read(); }
   void prepare(graphs::loaded& input) override {
     begin_ = source_.choose(input);
-    if (trace_) trace_->graph = one_line(input.what);
     input.g.weight = graphs::bulk<float>();
   }
   std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
-    return std::make_unique<bfs_job>(g, on, begin_, trace_ ? &*trace_ : nullptr);
+    return std::make_unique<bfs_job>(g, on, begin_);
   }
 
  private:
   source_option source_;
   vertex begin_ = 0;
-  std::optional<std::string> asked_;  // --trace
-  std::optional<wanted_trace> trace_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/errors.hpp"
@@ -43,7 +44,7 @@ std::string result_json(const graph_job& job, const loaded& input, bool checked)
 }
 
 void measure(graph_algorithm& what, const loaded& input, unsigned repeats, bool check,
-             const device& where, report& out, results_file* to) {
+             const device& where, report& out, results_file* to, json_file& trace) {
   out.remark(fmt::format("{}: {}; {}", one_line(input.what), size_text(input.g), load_text(input)));
   const graphs::device_graph on(where, input.g);
   const auto job = what.start(input.g, on);
@@ -61,10 +62,36 @@ void measure(graph_algorithm& what, const loaded& input, unsigned repeats, bool 
   if (check && wrong.empty()) r.note("checked: " + what.checking());
   out.add(r);
   out.attach("result", result_json(*job, input, check));
-  job->finish();
-  if (to == nullptr) return;
-  job->write(*to);
-  to->finish();
+  if (to != nullptr) {
+    job->write(*to);
+    to->finish();
+  }
+  if (!trace.wanted()) return;
+  json t{{"displayTimeUnit", "ns"},
+         {"otherData", {{"graph", input.what}, {"device", where.properties().description}}}};
+  job->add_trace(t);
+  trace.write(t);
+}
+
+/// Refuses to write two things to one file, or anything to the graph's.
+void refuse_shared_files(const graph_run_options& o) {
+  std::vector<std::pair<std::string, std::string>> seen;  // what was asked, and the file
+  for (const auto& [option, path] : {std::pair{"--output", o.output}, std::pair{"--json", o.json},
+                                     std::pair{"--trace", o.trace}}) {
+    if (!path) continue;
+    const std::string asked = fmt::format("{} {}", option, one_line(*path));
+    refuse_own_input(asked, *path, o.graph.name);
+    std::error_code bad;
+    const std::string file = std::filesystem::weakly_canonical(*path, bad).string();
+    const bool regular =
+        !std::filesystem::exists(file, bad) || std::filesystem::is_regular_file(file, bad);
+    for (const auto& [other, taken] : seen)
+      if (regular && taken == file)
+        throw usage_error(fmt::format("{}: {} is written there; give another file", asked, other));
+    seen.emplace_back(asked, file);
+  }
+  if (o.trace == "-")
+    throw usage_error("--trace -: a trace is a file that Perfetto opens; give a path");
 }
 
 }  // namespace
@@ -83,6 +110,13 @@ void graph_run_options::add_to(CLI::App& command, const graph_algorithm& what) {
       .add_option("--output", output,
                   fmt::format("Write the result to FILE, a line a vertex: {}", what.lines()))
       ->type_name("FILE");
+  if (what.traces())
+    command
+        .add_option(
+            "--trace", trace,
+            "Write to FILE, for Perfetto, when the last run did what: waves of one block, of "
+            "several, steps of all")
+        ->type_name("FILE");
   command.add_option("--json", json, "Also write the report to FILE; - is standard output")
       ->type_name("FILE");
 }
@@ -93,13 +127,10 @@ int run_on_graph(graph_algorithm& what, const graph_run_options& o) {
   const device where = pick_device(o.device);
   unsigned repeats = where.is_cuda() ? 10 : 1;
   if (o.repeat) repeats = static_cast<unsigned>(parse_number("--repeat", *o.repeat, 1, 1000));
+  refuse_shared_files(o);
   std::optional<results_file> to;
-  if (o.output) {
-    const std::string asked = fmt::format("--output {}", one_line(*o.output));
-    refuse_own_input(asked, *o.output, o.graph.name);
-    to.emplace(asked, *o.output);
-  }
-  json_file file(o.json);
+  if (o.output) to.emplace(fmt::format("--output {}", one_line(*o.output)), *o.output);
+  json_file file(o.json), trace(o.trace, "--trace");
   loaded input = graphs::load(o.graph.name, how);
   if (input.g.vertices() == 0)
     throw usage_error(fmt::format("graph {}: {} has no vertices; give a graph with at least one",
@@ -107,7 +138,7 @@ int run_on_graph(graph_algorithm& what, const graph_run_options& o) {
   what.prepare(input);
   report out("graph " + what.name(), where, std::move(file));
   try {
-    measure(what, input, repeats, o.check, where, out, to ? &*to : nullptr);
+    measure(what, input, repeats, o.check, where, out, to ? &*to : nullptr, trace);
   } catch (const interrupt::interrupted&) {
     out.interrupted();
     out.finish();

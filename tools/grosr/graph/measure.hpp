@@ -8,7 +8,7 @@ namespace grosr::tool {
 
 struct graph_run_options {
   graph_arguments graph;
-  std::optional<std::string> device, repeat, json, output;
+  std::optional<std::string> device, repeat, json, output, trace;
   bool check = false;
 
   void add_to(CLI::App& command, const graph_algorithm& what);

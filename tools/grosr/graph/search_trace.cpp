@@ -4,8 +4,7 @@
 
 namespace grosr::tool {
 
-nlohmann::ordered_json search_trace(const std::vector<graphs::search_step>& steps,
-                                    const std::string& graph, const std::string& device) {
+nlohmann::ordered_json search_events(const std::vector<graphs::search_step>& steps) {
   using json = nlohmann::ordered_json;
   const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e3; };
   json events = json::array();
@@ -40,9 +39,7 @@ nlohmann::ordered_json search_trace(const std::vector<graphs::search_step>& step
     count("blocks", alone ? 1 : s.members + 1);
     count("level", s.level);
   }
-  return {{"displayTimeUnit", "ns"},
-          {"otherData", {{"graph", graph}, {"device", device}}},
-          {"traceEvents", events}};
+  return events;
 }
 
 }  // namespace grosr::tool

@@ -2,16 +2,13 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
 #include "bfs.hpp"
 
 namespace grosr::tool {
 
-/// A track for each regime, and counters of the blocks that take part and of the level. The graph
-/// and the device stand in it as they are named here.
-nlohmann::ordered_json search_trace(const std::vector<graphs::search_step>& steps,
-                                    const std::string& graph, const std::string& device);
+/// Its events: a track for each regime, and counters of the blocks that take part and of the level.
+nlohmann::ordered_json search_events(const std::vector<graphs::search_step>& steps);
 
 }  // namespace grosr::tool
