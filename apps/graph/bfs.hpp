@@ -58,10 +58,9 @@ class bfs {
   /// Of the last search: hops from the source (~0: not reached), and parents in a tree (no_vertex).
   std::vector<std::uint32_t> distances() const;
   std::vector<vertex> parents() const;
-  const std::uint64_t* labels() const;  ///< the same on the device: distance << 32 | parent
 
   search_stats last() const;
-  std::vector<search_step> steps() const;  ///< its first 512
+  std::vector<search_step> steps() const;  ///< its first ones, 512 or some more
   runtime_stats stats() const;
   std::size_t bytes() const;  ///< device memory besides the graph and the runtime's
 

@@ -48,8 +48,6 @@ std::vector<vertex> bfs::parents() const {
   return all;
 }
 
-const std::uint64_t* bfs::labels() const { return state_->memory.label.data(); }
-
 search_stats bfs::last() const {
   const bfs_job j = state_->tasks.get()[0];
   return {j.levels.levels_down, j.levels.levels_up, j.log.waves};

@@ -30,8 +30,6 @@ class launched_bfs {
 
   std::vector<std::uint32_t> distances() const;
   std::vector<vertex> parents() const;
-  const std::uint64_t* labels() const;
-  std::uint32_t levels() const;  ///< of the last search
 
  private:
   struct state;

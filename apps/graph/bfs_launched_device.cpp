@@ -26,7 +26,7 @@ unsigned choose_blocks(const device& where, driver how, unsigned most) {
 std::string name_of(driver d) {
   switch (d) {
     case driver::waits:
-      return "a launch a level, waited for";
+      return "a launch a step, waited for";
     case driver::ahead:
       return "launches ahead of what is known";
     case driver::loop:
@@ -57,7 +57,6 @@ struct launched_bfs::state {
         blocks(choose_blocks(on.where(), d, most_blocks)),
         loop(on.where(), blocks) {
     step.view = memory.view(g, &device_state.data()->wave, &device_state.data()->levels);
-    step.view.tuning = {};
     step.state = device_state.data();
     step.news = loop.news();
     launched_state s{};
@@ -140,13 +139,6 @@ std::vector<vertex> launched_bfs::parents() const {
   std::vector<vertex> p(label.size());
   for (std::size_t i = 0; i < p.size(); ++i) p[i] = static_cast<vertex>(label[i]);
   return p;
-}
-
-const std::uint64_t* launched_bfs::labels() const { return state_->memory.label.data(); }
-std::uint32_t launched_bfs::levels() const {
-  launched_state s;
-  simt::copy_bytes(state_->g.where(), &s, state_->device_state.data(), sizeof s);
-  return s.levels.level;
 }
 
 }  // namespace grosr::graphs

@@ -30,13 +30,13 @@ struct bfs_levels {
   std::uint32_t bits;          ///< the bitmap that is read
   std::uint32_t before;        ///< vertices of the last level found from below
   std::uint32_t bits_used;
-  std::uint32_t all_of_level;  ///< what is pending is of this level
-  std::uint64_t expanded;      ///< edges, top-down
+  std::uint32_t all_of_level;            ///< what is pending is of this level
+  std::uint64_t expanded;                ///< edges, top-down
+  std::uint32_t levels_down, levels_up;  ///< steps so far
   // Given by the host.
   std::uint32_t undirected, stops_when_small;
   std::uint32_t first_levels;  ///< of a search, that are not left to a wave if they are small
   std::uint32_t words_up;      ///< of a bitmap, that a chunk from below is
-  std::uint32_t levels_down, levels_up;  ///< steps so far
 
   /// Begins with what is pending of a level.
   GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t at) {

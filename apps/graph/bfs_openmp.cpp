@@ -61,7 +61,7 @@ openmp_bfs::openmp_bfs(const graph& g, unsigned threads)
 
 void openmp_bfs::forget() {
   on_threads(threads_, [&] {
-    share_out(threads_, g_.vertices(), 0, [&](std::uint64_t v) {
+    each_by_threads(threads_, g_.vertices(), 0, [&](std::uint64_t v) {
       distance_[v] = no_distance;
       parent_[v] = no_vertex;
     });
@@ -109,7 +109,7 @@ std::int64_t openmp_bfs::down(std::uint32_t level) {
   on_threads(threads, [&] {
     found mine(*this);
     std::int64_t out = 0;
-    share_out(threads, count, 0, [&](std::uint64_t i) {
+    each_by_threads(threads, count, 0, [&](std::uint64_t i) {
       const vertex u = queue_[begin_ + i];
       for (std::uint32_t e = g_.row[u], end = g_.row[u + 1]; e < end; ++e) {
         const vertex v = g_.column[e];
@@ -137,7 +137,7 @@ std::uint64_t openmp_bfs::up(std::uint32_t level) {
   std::atomic<std::uint64_t> count{0};
   on_threads(threads_, [&] {
     std::uint64_t mine = 0;
-    share_out(threads_, words(), 16, [&](std::uint64_t w) {
+    each_by_threads(threads_, words(), 16, [&](std::uint64_t w) {
       std::uint64_t bits = 0;
       const std::uint64_t first = w * 64, last = std::min<std::uint64_t>(n, first + 64);
       for (std::uint64_t v = first; v < last; ++v) {
@@ -160,10 +160,11 @@ std::uint64_t openmp_bfs::up(std::uint32_t level) {
 }
 
 void openmp_bfs::queue_to_bits() {
-  on_threads(threads_,
-             [&] { share_out(threads_, words(), 0, [&](std::uint64_t w) { front_[w] = 0; }); });
   on_threads(threads_, [&] {
-    share_out(threads_, end_ - begin_, 1024, [&](std::uint64_t i) {
+    each_by_threads(threads_, words(), 0, [&](std::uint64_t w) { front_[w] = 0; });
+  });
+  on_threads(threads_, [&] {
+    each_by_threads(threads_, end_ - begin_, 1024, [&](std::uint64_t i) {
       const vertex v = queue_[begin_ + i];
       std::atomic_ref(front_[v / 64]).fetch_or(std::uint64_t{1} << (v % 64), relaxed);
     });
@@ -174,7 +175,7 @@ void openmp_bfs::queue_to_bits() {
 void openmp_bfs::bits_to_queue() {
   on_threads(threads_, [&] {
     found mine(*this);
-    share_out(threads_, words(), 1024, [&](std::uint64_t w) {
+    each_by_threads(threads_, words(), 1024, [&](std::uint64_t w) {
       for (std::uint64_t bits = front_[w]; bits != 0; bits &= bits - 1)
         mine.add(static_cast<vertex>(w * 64 + static_cast<unsigned>(std::countr_zero(bits))));
     });

@@ -41,7 +41,7 @@ std::string first_wrong(vertex n, const Wrong& wrong) {
   const unsigned threads = threads_for_vertices(n);
   std::atomic<vertex> first{no_vertex};
   on_threads(threads, [&] {
-    share_out(threads, n, 1024, [&](std::uint64_t i) {
+    each_by_threads(threads, n, 1024, [&](std::uint64_t i) {
       const auto v = static_cast<vertex>(i);
       vertex now = first.load(std::memory_order_relaxed);
       if (v > now || wrong(v).empty()) return;
@@ -103,7 +103,7 @@ std::string circle_of_parents(const graph& g, vertex source, std::span<const flo
   const unsigned threads = threads_for_vertices(n);
   std::atomic<bool> any{false};
   on_threads(threads, [&] {
-    share_out(threads, n, 1024, [&](std::uint64_t v) {
+    each_by_threads(threads, n, 1024, [&](std::uint64_t v) {
       if (same(static_cast<vertex>(v))) any.store(true, std::memory_order_relaxed);
     });
   });

@@ -21,9 +21,10 @@ struct input_options {
 struct loaded {
   graph g;
   left_out dropped;
-  std::string what;         ///< "road.gr.gz (DIMACS)", "grid:1000x1000"
-  double seconds = 0;       ///< from opening the file to the finished graph
-  std::uint64_t bytes = 0;  ///< of the file as it is on disk; 0 for generators
+  std::string what;           ///< "road.gr.gz (DIMACS)", "grid:1000x1000"
+  double seconds = 0;         ///< from opening the file to the finished graph
+  std::uint64_t bytes = 0;    ///< of the file as it is on disk; 0 for generators
+  bool kept_weights = false;  ///< it had weights, and random ones were asked for
 };
 
 /// Reads a file in any of the formats, told apart by its content (gzip too), or generates a graph:

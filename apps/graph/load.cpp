@@ -77,6 +77,7 @@ loaded load(const std::string& name, const input_options& options, const reading
     }
     if (options.edges == symmetry::undirected && result.g.directed)
       result.g = both_ways(std::move(result.g), how, shown, result.dropped);
+    result.kept_weights = options.random_weights != 0 && result.g.weighted();
     if (options.random_weights != 0 && !result.g.weighted()) {
       const size_of_graph size{result.g.vertices(), result.g.entries()};
       require(size, 4 * size.edges, how.memory, shown);

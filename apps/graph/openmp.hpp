@@ -36,8 +36,8 @@ void on_threads([[maybe_unused]] unsigned threads, const Body& body) {
 /// n. Threads take `chunk` at a time; for 0, they share them evenly beforehand. Does not wait for
 /// the others.
 template <class Each>
-void share_out([[maybe_unused]] unsigned threads, std::uint64_t n,
-               [[maybe_unused]] std::uint64_t chunk, const Each& each) {
+void each_by_threads([[maybe_unused]] unsigned threads, std::uint64_t n,
+                     [[maybe_unused]] std::uint64_t chunk, const Each& each) {
 #ifdef GROSR_HAS_OPENMP
   if (threads != 1) {
     if (chunk == 0) {

@@ -36,7 +36,8 @@ double sum_over(vertex n, const Each& each) {
   std::atomic<double> sum{0};
   on_threads(threads, [&] {
     double mine = 0;
-    share_out(threads, n, 1024, [&](std::uint64_t v) { mine += each(static_cast<vertex>(v)); });
+    each_by_threads(threads, n, 1024,
+                    [&](std::uint64_t v) { mine += each(static_cast<vertex>(v)); });
     sum.fetch_add(mine);
   });
   return sum;

@@ -18,7 +18,6 @@ class launched_sssp {
   void run(vertex source);
 
   std::vector<float> distances() const;
-  std::uint32_t rounds() const;  ///< of the last run
 
  private:
   struct state;

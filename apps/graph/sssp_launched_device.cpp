@@ -1,8 +1,5 @@
 #include "sssp_launched.hpp"
 
-#include <bit>
-#include <limits>
-
 #include "launch_loop.hpp"
 #include "length.hpp"
 #include "queue.hpp"
@@ -173,12 +170,6 @@ std::vector<float> launched_sssp::distances() const {
   std::vector<float> all;
   for (const std::uint64_t l : labels) all.push_back(length::of(distance_of(l)));
   return all;
-}
-
-std::uint32_t launched_sssp::rounds() const {
-  ford_state s;
-  simt::copy_bytes(state_->g.where(), &s, state_->device_state.data(), sizeof s);
-  return s.rounds;
 }
 
 }  // namespace grosr::graphs

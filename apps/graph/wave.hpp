@@ -1,10 +1,11 @@
 // Waves: relaxing edges out of order, by blocks that each keep a part of the frontier.
 //
 // A block keeps entries in a ring in block-shared memory and takes them in the order in which they
-// came: 128 a round, whose edges it relaxes by an atomic minimum on the label of the other end.
-// What was improved is a new entry of the same block. A block that has much hands a part to the
-// pool when others wait there. So an entry's way to the next one has two accesses of memory on it:
-// the column, and the label together with the row of the next entry.
+// came: 32 a round, whose edges it relaxes by an atomic minimum on the label of the other end; a
+// few of few edges are followed by one warp alone. What was improved is a new entry of the same
+// block. A block that has much hands a part to the pool when others wait there. So an entry's way
+// to the next one has two accesses of memory on it: the column, and the label together with the row
+// of the next entry.
 //
 //   label    distance << 32 | parent; the least wins, so the result does not depend on the order
 //   pending  a bit for each vertex that is to be relaxed later: it is at `limit` or beyond, or there

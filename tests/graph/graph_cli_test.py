@@ -1,4 +1,4 @@
-"""grosr graph: every format and generator, results as a BFS in Python has them, what cannot be done in one line."""
+"""grosr graph: every format, generator and algorithm, results as Python has them, what cannot be done in one line."""
 
 import gzip
 import json
@@ -314,7 +314,8 @@ def bad_input():
             (["pagerank", good, "--damping", "1"], "--damping", '"1"'), (["pagerank", good, "--damping", "nan"], "nan"),
             (["pagerank", good, "--tolerance", "1e-9"], "1e-9"), (["pagerank", good, "--tolerance", "x"], '"x"'),
             (["sssp", path("negative.gr")], "negative.gr:2:"),
-            (["info", good, "--json", none], "--json"), (["convert", good, good], "good.gr", "another"),
+            (["info", good, "--json", none], "--json"), (["info", good, "--json", good], "good.gr", "another"),
+            (["convert", good, good], "good.gr", "another"),
             (["convert", good, none], "none"), (["convert", good, FOLDER.name], "directory"),
             (["convert", good, kept, "--random-weights", "0"], "--random-weights"),
             (["convert", path("none"), kept], "none"), (["convert", path("none"), path("new.csr")], "none"),
@@ -346,7 +347,7 @@ def traces():
         check(all(e["tid"] in tracks and e["dur"] >= 0 for e in parts), f"--trace {graph}: tracks of {parts}")
         check(all(a["ts"] + a["dur"] <= b["ts"] + 0.002 for a, b in zip(parts, parts[1:])),
               f"--trace {graph}: parts overlap: {parts}")
-        check({e["name"] for e in events if e["ph"] == "C"} == {"blocks", "level"}, f"--trace {graph}: counters")
+        check({e["name"] for e in events if e["ph"] == "C"} == {"blocks called", "level"}, f"--trace {graph}: counters")
     check(max(e["args"]["level"] for e in parts) > 1, f"--trace: levels of {parts}")
 
 

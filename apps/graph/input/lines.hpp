@@ -44,8 +44,7 @@ struct lines_read {
   std::string wrong;           ///< with the last of the lines; else empty
 };
 
-/// Appends the edges of all lines, at most `most`: one more is an error, which says so by
-/// `too_many`.
+/// Appends the edges of all lines.
 lines_read read_lines(std::string_view lines, const line_form& form, edge_list& to);
 
 /// The number of the line, from 1, that holds edge n, from 0, of lines without an error in front of

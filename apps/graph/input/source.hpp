@@ -25,7 +25,6 @@ class source {
 
   /// As errors name it.
   const std::string& name() const { return name_; }
-  bool compressed() const { return inflater_ != nullptr; }
   /// Of the file; 0 for what has no size, as a pipe.
   std::uint64_t file_bytes() const { return file_bytes_; }
   /// Of these, how many were read. Any thread may ask.

@@ -141,6 +141,16 @@ class text_reader {
   std::optional<tool::progress> progress_;
 };
 
+/// "%%MatrixMarket" in any case, as NIST's reader takes it too.
+bool is_banner(std::string_view head) {
+  constexpr std::string_view banner = "%%matrixmarket";
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  return head.size() > banner.size() &&
+         std::equal(banner.begin(), banner.end(), head.begin(),
+                    [&](char b, char a) { return same(a, b); }) &&
+         (is_blank(head[banner.size()]) || head[banner.size()] == '\n');
+}
+
 bool is_word(std::string_view text, char letter) {
   return text.size() > 1 && text[0] == letter && (is_blank(text[1]) || text[1] == '\n');
 }
@@ -148,7 +158,7 @@ bool is_word(std::string_view text, char letter) {
 }  // namespace
 
 text_format format_of(std::string_view head) {
-  if (head.starts_with("%%MatrixMarket")) return text_format::matrix_market;
+  if (is_banner(head)) return text_format::matrix_market;
   const auto first =
       std::find_if(head.begin(), head.end(), [](char c) { return !is_blank(c) && c != '\n'; });
   const std::string_view text = head.substr(static_cast<std::size_t>(first - head.begin()));

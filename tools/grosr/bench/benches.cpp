@@ -36,8 +36,8 @@ const std::vector<bench>& benches() {
        bench_exp_b_plus},
       {"exp-c",
        "experiment C: breadth-first search, against launches, graphs, a cooperative kernel, the "
-       "CPU",
-       {{"SCALE", "a Kronecker graph of 2^SCALE vertices alone; default all", 4, 26}},
+       "CPU; shortest paths",
+       {{"SCALE", "a Kronecker graph of 2^SCALE vertices alone, 4 to 26; default all", 4, 26}},
        "grosr bench exp-c --json exp-c.json",
        bench_exp_c},
       {"exp-d",

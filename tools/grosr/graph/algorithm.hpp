@@ -1,4 +1,4 @@
-// An algorithm as `grosr graph` offers it. One a file here; algorithms() has them all.
+// An algorithm as `grosr graph` offers it. One a file here; graph_algorithms() has them all.
 #pragma once
 
 #include <CLI/CLI.hpp>

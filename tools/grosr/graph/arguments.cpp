@@ -53,6 +53,7 @@ std::string load_text(const graphs::loaded& input) {
   if (input.dropped.loops != 0 || input.dropped.duplicates != 0)
     text += fmt::format("; dropped {} loops and {} duplicates", grouped(input.dropped.loops),
                         grouped(input.dropped.duplicates));
+  if (input.kept_weights) text += "; it has weights, and --random-weights changed nothing";
   return text;
 }
 

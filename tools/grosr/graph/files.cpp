@@ -34,6 +34,7 @@ int convert_graph(const graph_arguments& graph, const std::string& to) {
 
 int describe_graph(const graph_arguments& graph, const std::optional<std::string>& json) {
   const graphs::input_options how = graph.options();
+  if (json) refuse_own_input(fmt::format("--json {}", one_line(*json)), *json, graph.name);
   json_file file(json);
   const graphs::loaded input = graphs::load(graph.name, how);
   const graphs::graph& g = input.g;
@@ -46,6 +47,7 @@ int describe_graph(const graph_arguments& graph, const std::optional<std::string
                            {"weighted", g.weighted()},
                            {"first_vertex", g.first},
                            {"greatest_degree", f.greatest_degree},
+                           {"greatest_degree_vertex", std::uint64_t{g.first} + f.greatest},
                            {"vertices_without_edges", f.without_edges},
                            {"dropped_loops", input.dropped.loops},
                            {"dropped_duplicates", input.dropped.duplicates},

@@ -115,7 +115,7 @@ void graph_run_options::add_to(CLI::App& command, const graph_algorithm& what) {
         .add_option(
             "--trace", trace,
             "Write to FILE, for Perfetto, when the last run did what: waves of one block, of "
-            "several, steps of all")
+            "several, steps of all; its first 512 parts")
         ->type_name("FILE");
   command.add_option("--json", json, "Also write the report to FILE; - is standard output")
       ->type_name("FILE");

@@ -19,6 +19,9 @@ namespace {
 
 using graphs::graph, graphs::vertex;
 
+/// The shortest number that is this float, for JSON, which knows only doubles.
+double as_written(float number) { return std::stod(fmt::format("{}", number)); }
+
 class pagerank_job final : public graph_job {
  public:
   pagerank_job(const graph& g, const graphs::device_graph& on, const graphs::pagerank_options& o)
@@ -41,8 +44,8 @@ class pagerank_job final : public graph_job {
   }
   void add_values(row& r) const override { r.set("rounds", rounds_); }
   void add_result(nlohmann::ordered_json& result) const override {
-    result["damping"] = options_.damping;
-    result["tolerance"] = options_.tolerance;
+    result["damping"] = as_written(options_.damping);
+    result["tolerance"] = as_written(options_.tolerance);
     result["rounds"] = rounds_;
     result["highest"] = number(best_);
     result["highest_rank"] = rank_[best_];
@@ -74,8 +77,10 @@ float read_share(const char* what, const std::string& text, float least, float b
   const auto end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || at != end || !(number >= least && number < below))
-    throw usage_error(fmt::format("{} is \"{}\"; it is a number from {} to below {}", what,
-                                  one_line(text), least, below));
+    throw usage_error(
+        fmt::format("{} is \"{}\"; give a number from {} to below {}, as 32-bit floats "
+                    "have them",
+                    what, one_line(text), least, below));
   return number;
 }
 

@@ -36,7 +36,7 @@ nlohmann::ordered_json search_events(const std::vector<graphs::search_step>& ste
                         {"ts", us(s.began)},
                         {"args", {{name, value}}}});
     };
-    count("blocks", alone ? 1 : s.members + 1);
+    count("blocks called", alone ? 1 : s.members + 1);
     count("level", s.level);
   }
   return events;

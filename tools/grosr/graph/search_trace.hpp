@@ -8,7 +8,8 @@
 
 namespace grosr::tool {
 
-/// Its events: a track for each regime, and counters of the blocks that take part and of the level.
+/// Its events: a track for each regime, and counters of the level and of the blocks that were
+/// called, the leader's included.
 nlohmann::ordered_json search_events(const std::vector<graphs::search_step>& steps);
 
 }  // namespace grosr::tool

@@ -29,8 +29,9 @@ json_file::json_file(const std::optional<std::string>& path, const char* option)
   const auto refuse = [&](const std::string& reason) {
     throw usage_error(
         fmt::format("{} {}: cannot write there ({}); give a path in a folder that "
-                    "exists and that you may write to, or - for standard output",
-                    option_, one_line(path_), reason));
+                    "exists and that you may write to{}",
+                    option_, one_line(path_), reason,
+                    std::string_view(option_) == "--json" ? ", or - for standard output" : ""));
   };
   if (path_.empty()) refuse("the name is empty");
   std::error_code bad;
