@@ -23,12 +23,6 @@ struct search_options {
   wave_tuning tuning;
 };
 
-/// What the last search did.
-struct search_stats {
-  std::uint32_t levels_down = 0, levels_up = 0;  ///< steps of the whole crew
-  std::uint32_t waves = 0;
-};
-
 /// Who works at a time: see docs/graphs.md.
 enum class regime {
   alone,     ///< a wave of one block
@@ -59,7 +53,6 @@ class bfs {
   std::vector<std::uint32_t> distances() const;
   std::vector<vertex> parents() const;
 
-  search_stats last() const;
   std::vector<search_step> steps() const;  ///< its first ones, 512 or some more
   runtime_stats stats() const;
   std::size_t bytes() const;  ///< device memory besides the graph and the runtime's

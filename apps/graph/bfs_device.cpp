@@ -48,17 +48,12 @@ std::vector<vertex> bfs::parents() const {
   return all;
 }
 
-search_stats bfs::last() const {
-  const bfs_job j = state_->tasks.get()[0];
-  return {j.levels.levels_down, j.levels.levels_up, j.log.waves};
-}
-
 std::vector<search_step> bfs::steps() const {
   static const char* const names[] = {
-      "wave",          "reset",           "inspect",    "near to pool",
-      "gather level",  "correct level",   "finished",   "small",
-      "gather level",  "edges down",      "rows down",  "clear bits",
-      "queue to bits", "pending to bits", "from below", "bits to queue"};
+      "wave",           "reset",           "inspect",    "near to pool",
+      "gather pending", "correct level",   "finished",   "small",
+      "gather level",   "edges down",      "rows down",  "clear bits",
+      "queue to bits",  "pending to bits", "from below", "bits to queue"};
   const std::vector<bfs_job> job = state_->tasks.get();
   const bfs_job& j = job[0];
   std::vector<search_step> all;

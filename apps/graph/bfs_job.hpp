@@ -99,7 +99,7 @@ class bfs_lead : lead<bfs_job, Context> {
     set([&] {
       j_.source = source;
       j_.log.events = j_.log.waves = 0;
-      j_.levels.levels_down = j_.levels.levels_up = j_.levels.bits_used = 0;
+      j_.levels.bits_used = 0;
     });
     run_step(bfs_job::reset_all, 0, chunks_of(v_.graph.vertices, chunk_labels));
     std::uint32_t seeds = 0;

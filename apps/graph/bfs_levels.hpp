@@ -30,9 +30,8 @@ struct bfs_levels {
   std::uint32_t bits;          ///< the bitmap that is read
   std::uint32_t before;        ///< vertices of the last level found from below
   std::uint32_t bits_used;
-  std::uint32_t all_of_level;            ///< what is pending is of this level
-  std::uint64_t expanded;                ///< edges, top-down
-  std::uint32_t levels_down, levels_up;  ///< steps so far
+  std::uint32_t all_of_level;  ///< what is pending is of this level
+  std::uint64_t expanded;      ///< edges, top-down
   // Given by the host.
   std::uint32_t undirected, stops_when_small;
   std::uint32_t first_levels;  ///< of a search, that are not left to a wave if they are small
@@ -47,7 +46,7 @@ struct bfs_levels {
   /// Begins with one vertex, after a reset.
   GROSR_DEVICE void begin_at(const bfs_view& s, vertex source) {
     forget(0);
-    levels_down = levels_up = bits_used = 0;
+    bits_used = 0;
     s.state->marked = 0;
     const std::uint32_t degree = s.graph.row[source + 1] - s.graph.row[source];
     if (degree == 0) return finish();
@@ -122,7 +121,6 @@ struct bfs_levels {
       case edges_down:
       case rows_down:
         expanded += edges;
-        ++levels_down;
         total[queue] = 0;
         if (is_marked(s)) return gather(s);
         return advance(s);
@@ -219,7 +217,6 @@ struct bfs_levels {
     const auto vertices = static_cast<std::uint32_t>(found >> 32);
     bits = 1 - bits;
     ++level;
-    ++levels_up;
     awake = 0;
     if (vertices == 0) return finish();
     if (vertices > before || vertices > s.graph.vertices / s.tuning.beta) {
