@@ -99,6 +99,12 @@ class ingress_ref {
     std::uint32_t tick;   ///< about when it was
   };
 
+  /// One lane, the poller: whether the next line has begun to come. A look across the bus.
+  GROSR_DEVICE bool begins(const poll_role& role) const {
+    const std::size_t i = role.seen & mask_;
+    return simt::bus_load(lines_ + i * line_words).w[3] == lap_of(role.seen, mask_ + 1);
+  }
+
   /// The poller's whole warp loads what stands where the next `window` lines are due, at most
   /// poll_window: fewer are there sooner. All loads are under way together, and others may follow
   /// before valid_lines() waits for them.

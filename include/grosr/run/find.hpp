@@ -12,8 +12,8 @@ class finder : public poller<Tasks...> {
   using base = poller<Tasks...>;
 
  protected:
-  using base::activate, base::active_, base::b_, base::id_, base::leads, base::has_line_,
-      base::line_, base::v_, base::w_;
+  using base::activate, base::active_, base::ask_for_meeting, base::b_, base::id_, base::leads,
+      base::has_line_, base::line_, base::v_, base::w_;
 
   GROSR_DEVICE explicit finder(typename base::shared& b) : base(b) {}
 
@@ -142,15 +142,6 @@ class finder : public poller<Tasks...> {
       w_.spilled += feed(v_, w_.deques, id_);
     std::uint32_t missing = w_.deques.marked & ~hints_;
     if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
-  }
-
-  /// One lane: asks the block's warps to meet at their next step.
-  GROSR_DEVICE void ask_for_meeting(bool now) {
-    if (!now &&
-        simt::clock_ns() < simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
-                               .load(simt::relaxed))
-      return;
-    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).store(1, simt::relaxed);
   }
 
   std::uint32_t hints_ = 0;

@@ -24,9 +24,14 @@ class meeter : public finder<Tasks...> {
     if (leads()) {
       arrived.fetch_add(1, simt::acq_rel);
       std::uint64_t began = simt::clock_ns(), deadline = began + meeting_patience_ns;
+      bool showed = false;
       for (unsigned turn = 0;; ++turn) {
         std::uint32_t n = arrived.load(simt::acquire);
         if (n == warps_per_block) break;
+        if (!showed && simt::clock_ns() - began > show_after_ns) {
+          base::publish_blocks();
+          showed = true;
+        }
         bool off = meeting.load(simt::relaxed) == 0;
         if ((off || (simt::clock_ns() > deadline && !must_leave())) &&
             arrived.compare_exchange(n, n - 1, simt::acq_rel)) {
@@ -160,6 +165,7 @@ class meeter : public finder<Tasks...> {
 
  private:
   static constexpr std::uint64_t meeting_patience_ns = 100'000;
+  static constexpr std::uint64_t show_after_ns = 4'000;
   static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
   static constexpr std::uint64_t abort_patience_ns = 1'000'000'000;
   static constexpr unsigned block_streak = 32;

@@ -58,6 +58,7 @@ class poller : public worker<Tasks...> {
     }
     std::uint32_t type = h.type();
     ref r = ref::make(h.slot, true, 0, h.count, type, h.level(), true);
+    bool meets = false;
     if (leads()) {
       w_.line = h;
       if (h.count > 1 || base::is_block_type(type)) {
@@ -68,10 +69,26 @@ class poller : public worker<Tasks...> {
         s.generation = h.generation;
         s.ticket_generation = h.ticket_generation;
       }
-      if (base::is_block_type(type)) push_any(r, false);
+      if (base::is_block_type(type)) {
+        push_any(r, false);
+        meets = ask_for_meeting(false) && h.count == 1;
+      }
     }
     simt::sync_warp();
-    return base::is_block_type(type) ? ref{} : r;
+    if (!base::is_block_type(type)) return r;
+    meets_ = simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0;
+    return {};
+  }
+
+  /// One lane: asks the block's warps to meet at their next step. False: they did not come a moment
+  /// ago.
+  GROSR_DEVICE bool ask_for_meeting(bool now) {
+    if (!now &&
+        simt::clock_ns() < simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
+                               .load(simt::relaxed))
+      return false;
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).store(1, simt::relaxed);
+    return true;
   }
 
   // ---- taking lines in ----
@@ -107,16 +124,29 @@ class poller : public worker<Tasks...> {
     return lines::mine;
   }
 
-  /// Whole warp, busy: polls those of the ports in `which` that nobody polled for a while. It only
-  /// lets everybody see the lines: hints tell when they are more urgent than what workers have.
-  GROSR_DEVICE void poll_overdue(std::uint32_t which) {
+  /// Whole warp: polls those of the ports in `which` that nobody polled for a while. It only lets
+  /// everybody see the lines: hints tell when they are more urgent than what workers have. Whether
+  /// there were any.
+  GROSR_DEVICE bool poll_overdue(std::uint32_t which) {
     which = overdue(which);
+    if (which == 0) return false;
+    // A port a lane: the looks across the bus are under way together.
+    const unsigned lane = simt::lane_id();
+    queue::poll_role mine{};
+    const bool got =
+        (which >> lane & 1) != 0 && v_.ports[lane].take_role(base::poll_stale_ns, mine);
+    const bool there = got && v_.ports[lane].begins(mine);
+    if (got && !there) {
+      if (lane == 0) obey_control();
+      v_.ports[lane].give_role(mine);
+    }
+    simt::sync_warp();
+    const std::uint32_t some = simt::ballot(simt::full_mask, there);
     GROSR_NO_UNROLL
-    for (; which != 0; which &= which - 1) {
-      unsigned port = simt::lowest_bit(which);
-      queue::poll_role role{};
-      if (!queue::share_role(leads() && v_.ports[port].take_role(base::poll_stale_ns, role), role))
-        continue;
+    for (std::uint32_t rest = some; rest != 0; rest &= rest - 1) {
+      const unsigned port = simt::lowest_bit(rest);
+      queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
+                            simt::shuffle(simt::full_mask, mine.tick, port)};
       auto k = v_.ports[port].peek(role);
       if (accept(port, role, k, false, false) == lines::none && leads()) {
         if (port == 0) obey_control();
@@ -124,6 +154,7 @@ class poller : public worker<Tasks...> {
       }
       simt::sync_warp();
     }
+    return some != 0;
   }
 
   /// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles. Who
@@ -198,7 +229,7 @@ class poller : public worker<Tasks...> {
       verdict = led::line;
       if (there == lines::mine) break;
       if (there == lines::shared) continue;  // lines come in groups: go on handing them out
-      enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4, scanned = 8 };
+      enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4 };
       std::uint32_t stop = go_on;
       if (leads()) {
         if (port == 0) obey_control();
@@ -213,16 +244,13 @@ class poller : public worker<Tasks...> {
           const std::uint32_t found = scan_hints(), news = active_ ? found : found | hungry_bit;
           if ((news & ~now) != 0)
             simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(news, simt::relaxed);
-          stop |= found || base::finds_overdue() ? scanned | give_up : scanned;
+          if (found || base::finds_overdue()) stop |= give_up;
         }
       }
       if (roams() && turn >= 3) stop |= give_up;
       stop = simt::shuffle(simt::full_mask, stop, 0);
       // The warps that would poll other ports may all be busy.
-      if ((stop & scanned) && overdue(all_ports() & ~(1u << port)) != 0) {
-        others_overdue_ = true;
-        stop |= give_up;
-      }
+      if (turn % 8 == 7 && poll_overdue(all_ports() & ~(1u << port))) stop |= give_up;
       verdict = led::lingered;
       if (stop & drop_count) break;
       if (stop & may_park) {
@@ -304,9 +332,9 @@ class poller : public worker<Tasks...> {
 
   queue::held_line line_{};  // the line that this worker took and has not opened yet
   bool has_line_ = false;
-  bool back_ = false;            // nobody polled w_.port since this worker did, perhaps
-  bool shared_lines_ = false;    // there were lines for others besides
-  bool others_overdue_ = false;  // this leader has left its port to look at others
+  bool back_ = false;          // nobody polled w_.port since this worker did, perhaps
+  bool shared_lines_ = false;  // there were lines for others besides
+  bool meets_ = false;         // the last line's task waits for a meeting
 };
 
 }  // namespace grosr::run

@@ -28,16 +28,15 @@ class scheduler : public meeter<Tasks...> {
       return turn % turns == 0 || (runs - row) / rows != runs / rows;
     };
     for (;; ++turn, row = std::exchange(this->row_runs_, 0u), runs += row) {
-      has_line_ = base::shared_lines_ = this->line_left_nothing_ = false;
+      has_line_ = base::shared_lines_ = base::meets_ = this->line_left_nothing_ = false;
       ref r{};
       if (!quick_) {
         // A look at what can interrupt. After short runs every fourth turn is soon enough.
         bool ran_long = busy_ && this->run_cycles_ > base::long_run_cycles;
-        if (ran_long || base::others_overdue_ || every(64))
+        if (ran_long || every(64))
           base::poll_overdue(base::all_ports());
         else if (every(16))
           base::poll_overdue(1u << (id_ + turn / 16 + runs / 128) % ports());
-        base::others_overdue_ = false;
         if (!busy_ || this->run_cycles_ > look_cycles || every(4)) {
           std::uint64_t now = 0;
           if (leads()) now = look();
@@ -65,12 +64,14 @@ class scheduler : public meeter<Tasks...> {
       quick_ = this->line_left_nothing_ && waited && !base::shared_lines_ && !every(64);
       if (found && !this->line_left_nothing_) {
         simt::sync_warp();
-        bool spawned = leads() && (w_.open_mask != 0 || nonempty(b_.deques) != 0);
-        if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) base::flush(true);
+        // What waits for a meeting is shown to others when that does not take place at once.
+        bool blocks = leads() && nonempty(b_.deques) != 0 && !base::meets_;
+        bool spawned = leads() && (w_.open_mask != 0 || blocks);
+        if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) base::flush(blocks);
       }
       // Who had nothing and now has work: the others should look too, unless a line came alone.
       if (found && !busy_ && (!waited || base::shared_lines_)) wake_others();
-      busy_ = found;
+      busy_ = found && !base::meets_;
       if (every(64)) base::collects(false);
       if (every(64) && leads()) {
         base::flush_stats();
@@ -178,7 +179,8 @@ class scheduler : public meeter<Tasks...> {
   GROSR_DEVICE void wait() {
     // The block's deque counts as this worker's: it rests only when that is empty too.
     std::uint32_t block_work = 0;
-    if (leads() && (block_work = nonempty(b_.deques)) != 0) base::ask_for_meeting(false);
+    if (leads() && (block_work = nonempty(b_.deques)) != 0 && !base::ask_for_meeting(false))
+      base::publish_blocks();
     if (base::collects(true)) return;
     if (simt::shuffle(simt::full_mask, block_work, 0) != 0) {
       simt::pause(3, "the block's meeting");
