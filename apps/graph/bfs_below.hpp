@@ -10,7 +10,6 @@ namespace grosr::graphs {
 /// What each warp keeps of some words of the bitmap.
 struct from_below_store {
   static constexpr unsigned words_at_once = 8;
-  std::uint32_t next;  ///< word of the chunk that no warp has yet
   struct one {
     std::uint8_t open[words_at_once * 32];  ///< vertices that look for a parent
     std::uint32_t found[words_at_once];
@@ -19,7 +18,9 @@ struct from_below_store {
 
 /// A warp's search for the parents of some vertices.
 struct from_below {
-  const bfs_view& s;
+  const std::uint32_t* row;
+  const vertex* column;
+  std::uint64_t* label;
   const std::uint32_t* level_bits;
   from_below_store::one& mine;
   vertex base;                         ///< the first vertex of the words
@@ -28,7 +29,6 @@ struct from_below {
 
   static constexpr unsigned sector = 8;      // edges that one access of memory brings
   static constexpr unsigned most_alone = 4;  // sectors that a lane looks at by itself
-  static constexpr unsigned each = 2;        // vertices a lane
 
   GROSR_DEVICE bool is_in(vertex u) const { return (level_bits[u / 32] >> u % 32 & 1) != 0; }
 
@@ -36,7 +36,7 @@ struct from_below {
   GROSR_DEVICE void run(std::uint32_t looking) {
     for (unsigned turn = 0; turn < most_alone && looking != 0; ++turn) {
       std::uint32_t left = 0;
-      for (std::uint32_t k = 0; k < looking; k += each * simt::warp_size)
+      for (std::uint32_t k = 0; k < looking; k += simt::warp_size)
         left = look(k, looking, turn, left);
       looking = left;
     }
@@ -44,60 +44,52 @@ struct from_below {
   }
 
   /// Whole warp: one sector of the edges of each of the next vertices; those that must look on are
-  /// kept, from place `left` on.
+  /// kept, from place `left` on. Lanes that have nothing to read read something else, so that no
+  /// access waits for another one's outcome.
   GROSR_DEVICE std::uint32_t look(std::uint32_t k, std::uint32_t looking, unsigned turn,
                                   std::uint32_t left) {
-    const std::uint32_t* const row = s.graph.row;
     const unsigned lane = simt::lane_id();
-    vertex v[each], parent[each];
-    std::uint32_t begin[each], end[each], at[each];
-    for (unsigned i = 0; i < each; ++i) {
-      const std::uint32_t place = k + i * simt::warp_size + lane;
-      v[i] = place < looking ? base + mine.open[place] : no_vertex;
-      parent[i] = no_vertex;
+    bool reads = k + lane < looking;
+    const vertex v = base + (reads ? mine.open[k + lane] : 0);
+    const std::uint32_t begin = row[v], end = row[v + 1];
+    const std::uint32_t at = begin / sector * sector + turn * sector;
+    reads = reads && at < end;
+    const entry_quad quad[2] = {quad_of(column, reads ? at : 0),
+                                quad_of(column, reads ? at + 4 : 4)};
+    // Bit j: entry at + j is this vertex's.
+    const std::uint32_t first = at < begin ? begin - at : 0, count = end - at;
+    std::uint32_t own = 0;
+    if (reads) own = (count < sector ? (1u << count) - 1 : (1u << sector) - 1) >> first << first;
+    simt::fetch_together();
+    std::uint32_t hits = 0;
+    for (unsigned half = 0; half < sector; half += 4) {
+      const vertex* const u = quad[half / 4].column;
+      std::uint32_t word[4];
+      for (unsigned j = 0; j < 4; ++j)
+        word[j] = level_bits[(own >> (half + j) & 1) != 0 ? u[j] / 32 : 0];
+      simt::fetch_together();
+      for (unsigned j = 0; j < 4; ++j)
+        hits |= (word[j] >> u[j] % 32 & own >> (half + j) & 1) << (half + j);
+      if (hits != 0) own = 0;
     }
-    for (unsigned i = 0; i < each; ++i) {
-      begin[i] = v[i] != no_vertex ? row[v[i]] : 0;
-      end[i] = v[i] != no_vertex ? row[v[i] + 1] : 0;
-    }
-    entry_quad quad[each][2];
-    for (unsigned i = 0; i < each; ++i) {
-      at[i] = begin[i] / sector * sector + turn * sector;
-      if (at[i] >= end[i]) continue;
-      quad[i][0] = quad_of(s.graph.column, at[i]);
-      quad[i][1] = quad_of(s.graph.column, at[i] + 4);
-    }
-    for (unsigned half = 0; half < 2; ++half) {
-      bool in[each][4];
-      for (unsigned i = 0; i < each; ++i)
-        for (unsigned j = 0; j < 4; ++j) {
-          const std::uint32_t e = at[i] + half * 4 + j;
-          in[i][j] = parent[i] == no_vertex && e >= begin[i] && e < end[i] &&
-                     is_in(quad[i][half].column[j]);
-        }
-      for (unsigned i = 0; i < each; ++i)
-        for (unsigned j = 4; j-- > 0;)
-          if (in[i][j]) parent[i] = quad[i][half].column[j];
-    }
-    for (unsigned i = 0; i < each; ++i) {
-      if (parent[i] != no_vertex) found(v[i], parent[i], end[i] - begin[i]);
-      const bool goes_on = parent[i] == no_vertex && at[i] + sector < end[i];
-      const std::uint32_t votes = simt::ballot(simt::full_mask, goes_on);
-      if (goes_on)
-        mine.open[left + simt::rank_in(votes, lane)] = static_cast<std::uint8_t>(v[i] - base);
-      left += simt::popcount(votes);
-    }
+    vertex parent = no_vertex;
+    for (unsigned j = sector; j-- > 0;)
+      if ((hits >> j & 1) != 0) parent = quad[j / 4].column[j % 4];
+    if (parent != no_vertex) found(v, parent, end - begin);
+    const bool goes_on = reads && parent == no_vertex && at + sector < end;
+    const std::uint32_t votes = simt::ballot(simt::full_mask, goes_on);
+    if (goes_on) mine.open[left + simt::rank_in(votes, lane)] = static_cast<std::uint8_t>(v - base);
     simt::sync_warp();
-    return left;
+    return left + simt::popcount(votes);
   }
 
   /// Whole warp: the edges of one vertex that are left.
   GROSR_DEVICE void look_far(vertex v) {
     const unsigned lane = simt::lane_id();
-    const std::uint32_t begin = s.graph.row[v], end = s.graph.row[v + 1];
+    const std::uint32_t begin = row[v], end = row[v + 1];
     for (std::uint32_t e = begin / sector * sector + most_alone * sector; e < end;
          e += simt::warp_size) {
-      const vertex u = e + lane < end ? s.graph.column[e + lane] : no_vertex;
+      const vertex u = e + lane < end ? column[e + lane] : no_vertex;
       const std::uint32_t votes = simt::ballot(simt::full_mask, u != no_vertex && is_in(u));
       if (votes == 0) continue;
       if (lane == simt::lowest_bit(votes)) found(v, u, end - begin);
@@ -106,7 +98,7 @@ struct from_below {
   }
 
   GROSR_DEVICE void found(vertex v, vertex parent, std::uint32_t degree) {
-    s.label[v] = label_of(level + 1, parent);
+    label[v] = label_of(level + 1, parent);
     simt::atomic_ref<std::uint32_t, simt::scope::block>(mine.found[(v - base) / 32])
         .fetch_or(1u << v % 32, simt::relaxed);
     ++count;
@@ -114,27 +106,43 @@ struct from_below {
   }
 };
 
-/// Chunk of `words` words: those not visited that have a neighbour in `from`, the level's bitmap,
-/// are in `to`. For undirected graphs.
+/// A seat of `seats` of the step: those not visited that have a neighbour in `from`, the level's
+/// bitmap, are in `to`. A warp takes some words at a time: most of them are its own, in whatever
+/// order seats are taken, the last ones whoever comes first has. For undirected graphs.
 GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from, std::uint32_t* to,
-                                   std::uint32_t chunk, std::uint32_t words, std::uint32_t level) {
+                                   std::uint32_t seat, std::uint32_t seats, std::uint32_t level) {
+  using simt::in_global_memory;
   constexpr unsigned at_once = from_below_store::words_at_once;
-  auto& store = block_scratch<from_below_store>();
-  auto& mine = store.warp[simt::warp_id()];
-  const unsigned lane = simt::lane_id();
-  const std::uint64_t all = (std::uint64_t{s.graph.vertices} + 31) / 32;
-  const std::uint64_t first = std::uint64_t{chunk} * words;
-  if (simt::thread_id() == 0) store.next = 0;
-  simt::sync_block();
-  from_below search{s, from, mine, 0, level};
-  for (;;) {
-    std::uint32_t taken = 0;
-    if (lane == 0) taken = simt::shared_add(store.next, at_once);
-    taken = simt::shuffle(simt::full_mask, taken, 0);
-    if (taken >= words) break;
-    const std::uint64_t w = first + taken;
-    const bool has_word = lane < at_once && taken + lane < words && w + lane < all;
-    const std::uint32_t seen = has_word ? s.visited[w + lane] : ~0u;
+  auto& mine = block_scratch<from_below_store>().warp[simt::warp_id()];
+  const unsigned lane = simt::lane_id(), warps = simt::block_size() / simt::warp_size;
+  const std::uint32_t all = (s.graph.vertices + 31ull) / 32, stride = seats * warps * at_once;
+  const std::uint32_t shared_out = all / stride * 5 / 8 * stride;
+  std::uint32_t* const visited = in_global_memory(s.visited);
+  from_below search{in_global_memory(s.graph.row),
+                    in_global_memory(s.graph.column),
+                    in_global_memory(s.label),
+                    in_global_memory(from),
+                    mine,
+                    0,
+                    level};
+  to = in_global_memory(to);
+  std::uint32_t own = (seat * warps + simt::warp_id()) * at_once;
+  const auto take = [&] {
+    std::uint32_t next = own;
+    if (own < shared_out)
+      own += stride;
+    else if (lane == 0)
+      next = shared_out +
+             simt::atomic_ref<std::uint32_t>(*s.next_word).fetch_add(at_once, simt::relaxed);
+    return next;
+  };
+  for (std::uint32_t next = take();;) {
+    const std::uint32_t taken = simt::shuffle(simt::full_mask, next, 0);
+    if (taken >= all) break;
+    next = take();  // its answer is on the way while these are worked on
+    const std::uint32_t w = taken + lane;
+    const bool has_word = lane < at_once && w < all;
+    const std::uint32_t seen = has_word ? visited[w] : ~0u;
     std::uint32_t looking = 0;
     for (unsigned i = 0; i < at_once; ++i) {
       const std::uint32_t open = ~simt::shuffle(simt::full_mask, seen, i);
@@ -144,13 +152,13 @@ GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from,
     }
     if (lane < at_once) mine.found[lane] = 0;
     simt::sync_warp();
-    search.base = static_cast<vertex>(w * 32);
+    search.base = taken * 32;
     search.run(looking);
     simt::sync_warp();
     if (has_word) {
       const std::uint32_t bits = mine.found[lane];
-      to[w + lane] = bits;
-      if (bits != 0) s.visited[w + lane] = seen | bits;
+      to[w] = bits;
+      if (bits != 0) visited[w] = seen | bits;
     }
     simt::sync_warp();
   }

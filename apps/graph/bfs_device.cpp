@@ -18,8 +18,7 @@ struct bfs::state {
     bfs_job j{};
     j.view = memory.view(g, &tasks.job()->wave, &tasks.job()->levels);
     j.view.tuning = o.tuning;
-    j.levels.words_up =
-        bfs_levels::choose_words_up(g.vertices(), tasks.blocks(), run::warps_per_block);
+    j.levels.seats = tasks.blocks();
     j.levels.stops_when_small = 1;
     j.levels.first_levels = g.entries() / std::max(g.vertices(), 1u) >= o.tuning.dense ? 4 : 0;
     j.levels.undirected = g.directed() ? 0 : 1;

@@ -50,7 +50,7 @@ struct bfs_job {
   GROSR_DEVICE GROSR_NOINLINE void work(const bfs_view& s, step what, std::uint32_t chunk) {
     switch (what.kind) {
       case reset_all:
-        return reset(s, chunk, source);
+        return reset(s, chunk, what.level, source);
       case inspect:
         return look(s, chunk);
       case near_to_pool:
@@ -58,7 +58,7 @@ struct bfs_job {
       case gather_pending:
         return gather_bits(s, s.pending, s.queue[0], chunk, what.level);
       case correct_level:
-        return correct(s, s.queue[0], levels.count, levels.edges, chunk, what.level);
+        return correct(s, s.queue[0], levels.plan.count, levels.plan.edges, chunk, what.level);
       case of_levels:
         return levels.work(s, chunk);
       default:
@@ -99,9 +99,9 @@ class bfs_lead : lead<bfs_job, Context> {
     set([&] {
       j_.source = source;
       j_.log.events = j_.log.waves = 0;
-      j_.levels.bits_used = 0;
+      j_.levels.plan.bits_used = 0;
     });
-    run_step(bfs_job::reset_all, 0, chunks_of(v_.graph.vertices, chunk_labels));
+    base::run_shares(bfs_job::reset_all, shares_of(v_.graph, j_.levels.seats));
     std::uint32_t seeds = 0;
     if (j_.levels.first_levels != 0) {
       set([&] { j_.levels.begin_at(v_, source); });
@@ -174,15 +174,12 @@ class bfs_lead : lead<bfs_job, Context> {
   GROSR_DEVICE bool correct_one() {
     bool some = false;
     for (bool rest = true; rest && !aborted();) {
-      set([&] { j_.levels.total[0] = 0; });
+      set([&] { j_.levels.counts.total[0] = 0; });
       run_step(bfs_job::gather_pending, level_, word_chunks(v_.graph));
-      set([&] {
-        j_.levels.queue = 0;
-        j_.levels.measure(v_);
-      });
+      set([&] { j_.levels.measure_gathered(v_); });
       // What the queue has no room for stays pending.
-      rest = get([&] { return (j_.levels.total[0] >> 32) > v_.capacity ? 1u : 0u; }) != 0;
-      const std::uint64_t edges = get([&] { return j_.levels.edges; });
+      rest = get([&] { return (j_.levels.counts.total[0] >> 32) > v_.capacity ? 1u : 0u; }) != 0;
+      const std::uint64_t edges = get([&] { return j_.levels.plan.edges; });
       some = some || edges != 0;
       run_step(bfs_job::correct_level, level_,
                chunks_of(static_cast<std::uint32_t>(edges), chunk_edges));
@@ -194,21 +191,27 @@ class bfs_lead : lead<bfs_job, Context> {
   /// the next wave; 0: nothing is left.
   GROSR_DEVICE std::uint32_t bulk() {
     auto& levels = j_.levels;
+    auto& store = simt::block_shared<level_step>();  // thread 0 tells its block
+    set([&] { store = levels.now(v_); });
     for (;;) {
-      const std::uint64_t w = get([&] { return tally(levels.now, levels.chunks(v_)); });
-      const auto now = static_cast<std::uint32_t>(w >> 32);
-      if (now == bfs_levels::finished || aborted()) return 0;
-      if (now == bfs_levels::small) return queue_to_ring();
-      run_step(bfs_job::of_levels, 0, static_cast<std::uint32_t>(w), bfs_job::of_levels + now,
-               levels.level);
-      if (aborted()) return 0;  // members may be at the step still
-      set([&] { levels.next(v_); });
+      const level_step now = store;
+      if (now.kind == level_plan::finished) return 0;
+      if (now.kind == level_plan::small) return queue_to_ring();
+      simt::sync_block();
+      const auto decide = [&](bool done) {
+        const level_step next = levels.next(v_, done);
+        if (done) store = next;
+      };
+      if (!run_step({bfs_job::of_levels, 0}, now.chunks, {bfs_job::of_levels + now.kind, now.level},
+                    decide))
+        return 0;
     }
   }
 
   GROSR_DEVICE std::uint32_t queue_to_ring() {
     auto& ring = block_scratch<wave_store>().ring;
-    const std::uint32_t count = j_.levels.count, level = j_.levels.level, q = j_.levels.queue;
+    const std::uint32_t count = j_.levels.plan.count, level = j_.levels.plan.level;
+    const std::uint32_t q = j_.levels.plan.queue;
     for (std::uint32_t i = simt::thread_id(); i < count; i += simt::block_size()) {
       const vertex v = v_.queue[q].v[i];
       ring[i] = {v, v_.graph.row[v], v_.graph.row[v + 1], level};

@@ -61,9 +61,7 @@ struct launched_bfs::state {
     step.news = loop.news();
     launched_state s{};
     s.levels.undirected = g.directed() ? 0 : 1;
-    s.levels.words_up = bfs_levels::choose_words_up(
-        g.vertices(), blocks,
-        (how == driver::cooperative ? cooperative_threads : launch_threads) / simt::warp_size);
+    s.levels.seats = blocks;
     device_state.copy_from({&s, 1});
 #if defined(__CUDACC__)
     if (how == driver::loop && g.where().is_cuda()) {
@@ -96,7 +94,7 @@ void launched_bfs::run(vertex source) {
   auto& s = *state_;
   s.step.source = source;
   const auto& reset = static_cast<const launched_reset&>(s.step);
-  const unsigned chunks = chunks_of(s.g.vertices(), chunk_labels);
+  const unsigned chunks = shares_of(s.g.ref(), s.blocks);
   switch (s.how) {
     case driver::waits:
       s.loop.wait_for_each(chunks, reset, s.step);

@@ -6,8 +6,8 @@
 
 namespace grosr::graphs {
 
-/// Device memory. Steps read it; one thread changes it when none is under way.
-struct bfs_levels {
+/// What the step is.
+struct level_plan {
   enum kind : std::uint32_t {
     finished,      ///< nothing is left
     small,         ///< what is left is little, in the queue
@@ -21,9 +21,7 @@ struct bfs_levels {
     bits_to_queue,
   };
 
-  alignas(128) std::uint64_t total[2];
-  alignas(128) std::uint64_t awake;
-  alignas(128) std::uint32_t now;  ///< the step, a kind
+  std::uint32_t now;  ///< a kind
   std::uint32_t level;
   std::uint32_t queue;         ///< the one that is read, or gathered in
   std::uint32_t count, edges;  ///< what it holds
@@ -32,52 +30,58 @@ struct bfs_levels {
   std::uint32_t bits_used;
   std::uint32_t all_of_level;  ///< what is pending is of this level
   std::uint64_t expanded;      ///< edges, top-down
+};
+
+/// What drivers need to know of it.
+struct level_step {
+  std::uint32_t kind, level, chunks;
+};
+
+/// What steps add up.
+struct level_counts {
+  std::uint64_t total[2];  ///< tallies of the queues
+  std::uint64_t awake;     ///< and of what was found from below
+  std::uint32_t next_word;
+};
+
+/// Device memory. Steps read it; one thread changes it when none is under way.
+struct bfs_levels {
+  alignas(128) level_counts counts;
+  alignas(128) level_plan plan;
   // Given by the host.
   std::uint32_t undirected, stops_when_small;
   std::uint32_t first_levels;  ///< of a search, that are not left to a wave if they are small
-  std::uint32_t words_up;      ///< of a bitmap, that a chunk from below is
+  std::uint32_t seats;         ///< blocks that work at a time, at most
 
   /// Begins with what is pending of a level.
-  GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t at) {
-    forget(at);
-    gather(s);
-  }
-
+  GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t at);
   /// Begins with one vertex, after a reset.
-  GROSR_DEVICE void begin_at(const bfs_view& s, vertex source) {
-    forget(0);
-    bits_used = 0;
-    s.state->marked = 0;
-    const std::uint32_t degree = s.graph.row[source + 1] - s.graph.row[source];
-    if (degree == 0) return finish();
-    put(s, s.queue[0], source, 0, 0);
-    total[0] = tally(1, degree);
-    measure(s);
-    choose(s);
+  GROSR_DEVICE void begin_at(const bfs_view& s, vertex source);
+  /// One thread, when all chunks are done: the next step. Before, what it would be (`done` false).
+  GROSR_DEVICE GROSR_NOINLINE inline level_step next(const bfs_view& s, bool done = true);
+  /// The step.
+  GROSR_DEVICE level_step now(const bfs_view& s) const {
+    return {plan.now, plan.level, chunks(s, plan)};
   }
-
-  /// For so many blocks of so many warps: a few chunks each, and something for every warp.
-  static std::uint32_t choose_words_up(vertex vertices, unsigned blocks, unsigned warps) {
-    constexpr std::uint32_t some = from_below_store::words_at_once;
-    const std::uint32_t each = vertices / 32 / (2 * blocks) / warps / some;
-    return warps * some * (each < 1 ? 1 : each > 4 ? 4 : each);
-  }
+  /// What was gathered into queue 0; what it had no room for is pending.
+  GROSR_DEVICE void measure_gathered(const bfs_view& s);
 
   /// The chunks of the step.
-  GROSR_DEVICE std::uint32_t chunks(const bfs_view& s) const {
+  GROSR_DEVICE std::uint32_t chunks(const bfs_view& s) const { return chunks(s, plan); }
+  GROSR_DEVICE std::uint32_t chunks(const bfs_view& s, const level_plan& p) const {
     const std::uint64_t words = (std::uint64_t{s.graph.vertices} + 31) / 32;
-    switch (now) {
-      case finished:
-      case small:
+    switch (p.now) {
+      case level_plan::finished:
+      case level_plan::small:
         return 0;
-      case edges_down:
-        return chunks_of(edges, chunk_edges);
-      case rows_down:
-        return chunks_of(count, chunk_rows);
-      case queue_to_bits:
-        return chunks_of(count, chunk_vertices);
-      case from_below:
-        return chunks_of(words, words_up);
+      case level_plan::edges_down:
+        return chunks_of(p.edges, chunk_edges);
+      case level_plan::rows_down:
+        return chunks_of(p.count, chunk_rows);
+      case level_plan::queue_to_bits:
+        return chunks_of(p.count, chunk_vertices);
+      case level_plan::from_below:
+        return seats;
       default:
         return chunks_of(words, chunk_words);
     }
@@ -85,23 +89,24 @@ struct bfs_levels {
 
   /// A chunk of the step, by a whole block.
   GROSR_DEVICE void work(const bfs_view& s, std::uint32_t chunk) const {
-    const vertex_queue &from = s.queue[queue], &to = s.queue[1 - queue];
-    switch (now) {
-      case gather_level:
-        return gather_bits(s, s.pending, from, chunk, level);
-      case bits_to_queue:
-        return gather_bits(s, s.bits[bits], from, chunk, unreached);
-      case edges_down:
-        return expand(s, from, count, edges, to, chunk, level);
-      case rows_down:
-        return expand_rows(s, from, count, to, chunk, level);
-      case queue_to_bits:
-        return to_bits(from, count, s.bits[0], chunk);
-      case from_below:
-        return bottom_up(s, s.bits[bits], s.bits[1 - bits], chunk, words_up, level);
-      case clear_bits:
+    const level_plan& p = plan;
+    const vertex_queue &from = s.queue[p.queue], &to = s.queue[1 - p.queue];
+    switch (p.now) {
+      case level_plan::gather_level:
+        return gather_bits(s, s.pending, from, chunk, p.level);
+      case level_plan::bits_to_queue:
+        return gather_bits(s, s.bits[p.bits], from, chunk, unreached);
+      case level_plan::edges_down:
+        return expand(s, from, p.count, p.edges, to, chunk, p.level);
+      case level_plan::rows_down:
+        return expand_rows(s, from, p.count, to, chunk, p.level);
+      case level_plan::queue_to_bits:
+        return to_bits(from, p.count, s.bits[0], chunk);
+      case level_plan::from_below:
+        return bottom_up(s, s.bits[p.bits], s.bits[1 - p.bits], chunk, seats, p.level);
+      case level_plan::clear_bits:
         return each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) { s.bits[0][w] = 0; });
-      case pending_to_bits:
+      case level_plan::pending_to_bits:
         return each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) {
           s.bits[0][w] |= s.pending[w];
           s.pending[w] = 0;
@@ -110,56 +115,98 @@ struct bfs_levels {
         return;
     }
   }
+};
 
-  /// One thread, when all chunks are done: the next step.
-  GROSR_DEVICE void next(const bfs_view& s) {
+/// One thread's copy of what changes between steps: all loads are under way together, and nothing
+/// is looked at twice.
+class level_choice : level_plan, level_counts {
+ public:
+  GROSR_DEVICE level_choice(const bfs_levels& l, const bfs_view& s)
+      : level_plan(l.plan), given_(l), s_(s) {
+    const auto load = [](const std::uint64_t& word) {
+      return simt::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word)).load(simt::relaxed);
+    };
+    total[0] = load(l.counts.total[0]);
+    total[1] = load(l.counts.total[1]);
+    awake = load(l.counts.awake);
+    next_word = 0;
+    marked_ = simt::atomic_ref<std::uint32_t>(s.state->marked).load(simt::relaxed);
+  }
+
+  GROSR_DEVICE const level_plan& plan() const { return *this; }
+
+  GROSR_DEVICE void store(bfs_levels& l) const {
+    l.plan = *this;
+    l.counts = *this;
+    s_.state->marked = marked_;
+  }
+
+  GROSR_DEVICE void begin(std::uint32_t at) {
+    forget(at);
+    gather();
+  }
+
+  GROSR_DEVICE void begin_at(vertex source) {
+    forget(0);
+    bits_used = marked_ = 0;
+    const std::uint32_t degree = s_.graph.row[source + 1] - s_.graph.row[source];
+    if (degree == 0) return finish();
+    put(s_, s_.queue[0], source, 0, 0);
+    total[0] = tally(1, degree);
+    measure();
+    choose();
+  }
+
+  GROSR_DEVICE void next(bool done) {
+    done_ = done;
     switch (now) {
       case gather_level:
-        measure(s);
-        if (count != 0) return choose(s);
-        return is_marked(s) || total[1 - queue] != 0 ? advance(s) : finish();
+        measure();
+        if (count != 0) return choose();
+        return marked_ != 0 || total[1 - queue] != 0 ? advance() : finish();
       case edges_down:
       case rows_down:
         expanded += edges;
         total[queue] = 0;
-        if (is_marked(s)) return gather(s);
-        return advance(s);
+        if (marked_ != 0) return gather();
+        return advance();
       case clear_bits:
         now = queue_to_bits;
         return;
       case queue_to_bits:
-        if (is_marked(s)) {
-          s.state->marked = 0;
+        if (marked_ != 0) {
+          marked_ = 0;
           now = pending_to_bits;
           return;
         }
-        return go_up(count);
+        return go_up();
       case pending_to_bits:
-        return go_up(count);
+        return go_up();
       case from_below:
-        return from_there(s);
+        return from_there();
       case bits_to_queue:
-        measure(s);
-        return choose(s);
+        measure();
+        return choose();
       default:
         return;
     }
   }
 
-  /// What the queue holds; what it had no room for is pending.
-  GROSR_DEVICE void measure(const bfs_view& s) {
-    const std::uint64_t t = simt::atomic_ref<std::uint64_t>(total[queue]).load(simt::relaxed);
-    count = static_cast<std::uint32_t>(t >> 32);
-    edges = static_cast<std::uint32_t>(t);
-    if (count <= s.capacity) return;
-    count = s.capacity;
-    const vertex last = s.queue[queue].v[count - 1];
-    edges = s.queue[queue].offset[count - 1] + s.graph.row[last + 1] - s.graph.row[last];
+  GROSR_DEVICE void measure_gathered() {
+    queue = 0;
+    measure();
   }
 
  private:
-  GROSR_DEVICE static bool is_marked(const bfs_view& s) {
-    return simt::atomic_ref<std::uint32_t>(s.state->marked).load(simt::relaxed) != 0;
+  GROSR_DEVICE void measure() {
+    const std::uint64_t t = total[queue];
+    count = static_cast<std::uint32_t>(t >> 32);
+    edges = static_cast<std::uint32_t>(t);
+    if (count <= s_.capacity) return;
+    count = s_.capacity;
+    if (!done_) return;  // it may not have been written yet
+    const vertex last = s_.queue[queue].v[count - 1];
+    edges = s_.queue[queue].offset[count - 1] + s_.graph.row[last + 1] - s_.graph.row[last];
   }
 
   GROSR_DEVICE void finish() { now = finished; }
@@ -172,32 +219,33 @@ struct bfs_levels {
     expanded = 0;
   }
 
-  GROSR_DEVICE void gather(const bfs_view& s) {
-    s.state->marked = 0;
+  GROSR_DEVICE void gather() {
+    marked_ = 0;
     now = gather_level;
   }
 
   /// The level is done: the next one.
-  GROSR_DEVICE void advance(const bfs_view& s) {
+  GROSR_DEVICE void advance() {
     queue = 1 - queue;
     ++level;
     all_of_level = 1;
-    measure(s);
-    choose(s);
+    measure();
+    choose();
   }
 
-  GROSR_DEVICE void choose(const bfs_view& s) {
-    const bool rest = is_marked(s);
-    if (count == 0) return rest ? gather(s) : finish();
+  GROSR_DEVICE void choose() {
+    const bool rest = marked_ != 0;
+    if (count == 0) return rest ? gather() : finish();
+    const auto& tuning = s_.tuning;
     const bool whole = total[1 - queue] == 0;  // nothing of the next level is there yet
-    if (undirected != 0 && whole && (!rest || all_of_level != 0) &&
-        edges > (s.graph.entries - expanded) / s.tuning.alpha) {
+    if (given_.undirected != 0 && whole && (!rest || all_of_level != 0) &&
+        std::uint64_t{edges} * tuning.alpha > s_.graph.entries - expanded) {
       now = bits_used != 0 ? clear_bits : queue_to_bits;
       bits_used = 1;
       return;
     }
-    if (stops_when_small != 0 && level >= first_levels && whole && !rest &&
-        count <= s.tuning.few_vertices && edges <= s.tuning.few_edges && all_of_level != 0) {
+    if (given_.stops_when_small != 0 && level >= given_.first_levels && whole && !rest &&
+        count <= tuning.few_vertices && edges <= tuning.few_edges && all_of_level != 0) {
       now = small;
       return;
     }
@@ -205,21 +253,20 @@ struct bfs_levels {
     now = edges / few_edges_each <= count && edges <= few_in_all ? rows_down : edges_down;
   }
 
-  GROSR_DEVICE void go_up(std::uint32_t vertices) {
-    before = vertices;
+  GROSR_DEVICE void go_up() {
+    before = count;
     bits = 0;
     awake = 0;
     now = from_below;
   }
 
-  GROSR_DEVICE void from_there(const bfs_view& s) {
-    const std::uint64_t found = simt::atomic_ref<std::uint64_t>(awake).load(simt::relaxed);
-    const auto vertices = static_cast<std::uint32_t>(found >> 32);
+  GROSR_DEVICE void from_there() {
+    const auto vertices = static_cast<std::uint32_t>(awake >> 32);
     bits = 1 - bits;
     ++level;
     awake = 0;
     if (vertices == 0) return finish();
-    if (vertices > before || vertices > s.graph.vertices / s.tuning.beta) {
+    if (vertices > before || std::uint64_t{vertices} * s_.tuning.beta > s_.graph.vertices) {
       before = vertices;
       return;
     }
@@ -230,6 +277,33 @@ struct bfs_levels {
   }
 
   static constexpr std::uint32_t few_edges_each = 8, few_in_all = 1u << 16;
+  const bfs_levels& given_;
+  const bfs_view& s_;
+  std::uint32_t marked_;  ///< something is pending
+  bool done_ = true;      ///< what is counted will not change
 };
+
+GROSR_DEVICE inline void bfs_levels::begin(const bfs_view& s, std::uint32_t at) {
+  level_choice c(*this, s);
+  c.begin(at);
+  c.store(*this);
+}
+GROSR_DEVICE inline void bfs_levels::begin_at(const bfs_view& s, vertex source) {
+  level_choice c(*this, s);
+  c.begin_at(source);
+  c.store(*this);
+}
+GROSR_DEVICE level_step bfs_levels::next(const bfs_view& s, bool done) {
+  level_choice c(*this, s);
+  c.next(done);
+  if (done) c.store(*this);
+  const level_plan& p = c.plan();
+  return {p.now, p.level, chunks(s, p)};
+}
+GROSR_DEVICE inline void bfs_levels::measure_gathered(const bfs_view& s) {
+  level_choice c(*this, s);
+  c.measure_gathered();
+  c.store(*this);
+}
 
 }  // namespace grosr::graphs

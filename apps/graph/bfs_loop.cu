@@ -11,11 +11,11 @@ namespace {
 
 __global__ void __launch_bounds__(256, 4)
     loop_body(const __grid_constant__ launched_step s, cudaGraphConditionalHandle again) {
-  if (s.state->levels.now == bfs_levels::finished) {
+  if (s.state->levels.plan.now == level_plan::finished) {
     if (simt::block_id() == 0 && simt::thread_id() == 0) cudaGraphSetConditional(again, 0);
     return;
   }
-  if (s.step() && s.state->levels.now == bfs_levels::finished) cudaGraphSetConditional(again, 0);
+  if (s.step() && s.state->levels.plan.now == level_plan::finished) cudaGraphSetConditional(again, 0);
 }
 
 }  // namespace

@@ -58,9 +58,10 @@ struct bfs_memory {
     v.pool = pool.ref();
     for (unsigned q = 0; q < 2; ++q)
       v.queue[q] = {queues.data() + std::size_t{2} * q * capacity,
-                    queues.data() + (std::size_t{2} * q + 1) * capacity, levels->total + q};
+                    queues.data() + (std::size_t{2} * q + 1) * capacity, levels->counts.total + q};
     v.capacity = capacity;
-    v.awake = &levels->awake;
+    v.awake = &levels->counts.awake;
+    v.next_word = &levels->counts.next_word;
     v.edgeless = g.directed() ? nullptr : v.bits[1] + words;
     return v;
   }

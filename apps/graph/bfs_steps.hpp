@@ -9,17 +9,17 @@
 
 namespace grosr::graphs {
 
-inline constexpr std::uint32_t chunk_vertices = 2048, chunk_rows = 128;
+inline constexpr std::uint32_t chunk_vertices = 256, chunk_rows = 128;
 
 // ---- preparing ----
 
-/// Chunk of chunk_labels.
-GROSR_DEVICE inline void reset(const bfs_view& s, std::uint32_t chunk, vertex source) {
-  reset_labels(s.graph, s.label, s.pending, chunk, source);
-  each_word(s.graph, chunk, chunk_labels / 32, [&](std::uint32_t w) {
+/// A share of `shares`.
+GROSR_DEVICE inline void reset(const bfs_view& s, std::uint32_t share, std::uint32_t shares,
+                               vertex source) {
+  reset_labels(s.graph, s.label, share, shares, source, [&](std::uint32_t w) {
     const std::uint32_t seen = s.edgeless != nullptr ? s.edgeless[w] : 0;
     s.visited[w] = seen | (source / 32 == w ? 1u << source % 32 : 0);
-    s.bits[0][w] = 0;
+    s.pending[w] = s.bits[0][w] = 0;
   });
 }
 
@@ -45,8 +45,8 @@ GROSR_DEVICE inline void append(const bfs_view& s, const vertex_queue& to, std::
   });
 }
 
-/// Chunk of chunk_words: vertices whose bits are set go into the queue. With `level`: those of that
-/// distance, and their bits are cleared; without (unreached): all.
+/// Chunk of chunk_words: vertices whose bits are set go into the queue. With `level`: those of
+/// that distance, and their bits are cleared; without (unreached): all.
 GROSR_DEVICE inline void gather_bits(const bfs_view& s, std::uint32_t* bits, const vertex_queue& to,
                                      std::uint32_t chunk, std::uint32_t level) {
   auto& store = queueing();
@@ -96,34 +96,40 @@ GROSR_DEVICE inline void to_bits(const vertex_queue& from, std::uint32_t count, 
 // ---- top-down ----
 
 /// Chunk of chunk_edges of the queue `from`, which holds `count` vertices with `edges` edges at
-/// `level`: what they reach first goes to `to`.
+/// `level`: what they reach first goes to `to`. Threads that have nothing to read read something
+/// else, so that no access waits for another one's outcome.
 GROSR_DEVICE inline void expand(const bfs_view& s, const vertex_queue& from, std::uint32_t count,
                                 std::uint32_t edges, const vertex_queue& to, std::uint32_t chunk,
                                 std::uint32_t level) {
-  const std::uint32_t* const row = s.graph.row;
-  const vertex* const column = s.graph.column;
-  std::uint32_t* const visited = s.visited;
-  std::uint64_t* const label = s.label;
+  constexpr unsigned n = edges_at_once;
+  const std::uint32_t* const row = simt::in_global_memory(s.graph.row);
+  const vertex* const column = simt::in_global_memory(s.graph.column);
+  std::uint32_t* const visited = simt::in_global_memory(s.visited);
+  std::uint64_t* const label = simt::in_global_memory(s.label);
+  const auto word_of = [&](vertex u) { return simt::atomic_ref<std::uint32_t>(visited[u / 32]); };
   share_edges(s.graph, from, count, edges, chunk, [&](some_edges some) {
-    vertex u[edges_at_once] = {};
+    vertex u[n];
+    std::uint32_t seen[n], begin[n], end[n];
     auto& open = some.open;
-    const auto is_new = [&](unsigned j, std::uint32_t word) {
-      return (word >> u[j] % 32 & 1) == 0;
-    };
-    for (unsigned j = 0; j < edges_at_once; ++j)
-      if (open[j]) u[j] = column[some.entry[j]];
-    for (unsigned j = 0; j < edges_at_once; ++j)
-      if (open[j])
-        open[j] =
-            is_new(j, simt::atomic_ref<std::uint32_t>(visited[u[j] / 32]).load(simt::relaxed));
-    for (unsigned j = 0; j < edges_at_once; ++j)
-      if (open[j])
-        open[j] = is_new(j, simt::atomic_ref<std::uint32_t>(visited[u[j] / 32])
-                                .fetch_or(1u << u[j] % 32, simt::relaxed));
-    for (unsigned j = 0; j < edges_at_once; ++j) {
+    for (unsigned j = 0; j < n; ++j) u[j] = column[open[j] ? some.entry[j] : 0];
+    simt::fetch_together();
+    for (unsigned j = 0; j < n; ++j) seen[j] = word_of(u[j]).load(simt::relaxed);
+    simt::fetch_together();
+    for (unsigned j = 0; j < n; ++j) open[j] = open[j] && (seen[j] >> u[j] % 32 & 1) == 0;
+    for (unsigned j = 0; j < n; ++j)
+      if (open[j]) seen[j] = word_of(u[j]).fetch_or(1u << u[j] % 32, simt::relaxed);
+    simt::fetch_together();
+    for (unsigned j = 0; j < n; ++j) open[j] = open[j] && (seen[j] >> u[j] % 32 & 1) == 0;
+    for (unsigned j = 0; j < n; ++j) {
+      const vertex v = open[j] ? u[j] : 0;
+      begin[j] = row[v];
+      end[j] = row[v + 1];
+    }
+    simt::fetch_together();
+    for (unsigned j = 0; j < n; ++j) {
       if (!open[j]) continue;
       label[u[j]] = label_of(level + 1, some.from[j]);
-      find_for_queue(u[j], row[u[j] + 1] - row[u[j]]);
+      find_for_queue(u[j], end[j] - begin[j]);
     }
   });
   simt::sync_block();

@@ -16,9 +16,10 @@ struct hop {
 
 struct bfs_view : wave_view<hop> {
   vertex_queue queue[2];
-  std::uint32_t capacity;  ///< of each
-  std::uint32_t* bits[2];  ///< levels as bitmaps
-  std::uint64_t* awake;    ///< a tally of what a bottom-up step found
+  std::uint32_t capacity;    ///< of each
+  std::uint32_t* bits[2];    ///< levels as bitmaps
+  std::uint64_t* awake;      ///< a tally of what a bottom-up step found
+  std::uint32_t* next_word;  ///< of the bitmap, that no warp has taken in it yet
   /// A bit for each vertex without edges, which is never looked for, and for what is no vertex in
   /// the last word; null for directed graphs.
   const std::uint32_t* edgeless;

@@ -33,13 +33,13 @@ struct crew_state {
   alignas(128) std::uint32_t members;  ///< called, and not left
   alignas(128) std::uint32_t missing;  ///< of them, whom nobody has spawned yet; may wrap below 0
   alignas(128) step now;
-  std::uint64_t issued;  ///< chunks of all steps so far; the leader's
+  std::uint64_t issued;  ///< chunks of all steps so far; the leader's, and its copy is newer
   std::uint32_t steps;   ///< likewise
 };
 
 /// What thread 0 tells its block.
 struct crew_store {
-  std::uint32_t chunk, kind, level, members;
+  std::uint32_t chunk, kind, level, members, ended;
 };
 
 template <class Job>
@@ -50,22 +50,33 @@ class crew {
 
   GROSR_DEVICE crew(Job* job, std::uint32_t most) : job_(job), s_(job->crew), most_(most) {}
 
-  /// Leader, whole block: carries a step out; returns when it is done. `work(step, chunk)` is
-  /// called by whole blocks.
-  template <class Context, class Work>
-  GROSR_DEVICE void run(Context& context, step what, std::uint32_t chunks, const Work& work) {
-    if (chunks == 0) return;
-    if (chunks <= few || call_members(context, chunks - 1) == 0) {
+  /// Leader, thread 0, before anything else.
+  GROSR_DEVICE void begin_to_lead() {
+    issued_ = s_.issued;
+    steps_ = s_.steps;
+  }
+
+  /// Leader, whole block: carries a step out; returns when it is done, how many members were called
+  /// for it; or none, when the runtime aborts and members may be at it still. `work(step, chunk)`
+  /// is called by whole blocks. `decide(true)` is called by thread 0 when the step is done; before,
+  /// it may call decide(false), while there is nothing else to do: what has run lately runs faster.
+  template <class Context, class Work, class Decide>
+  GROSR_DEVICE std::uint32_t run(Context& context, step what, std::uint32_t chunks,
+                                 const Work& work, const Decide& decide) {
+    const std::uint32_t members = chunks <= few ? 0 : call_members(context, chunks - 1);
+    if (members == 0) {
       for (std::uint32_t c = 0; c < chunks; ++c) {
         work(what, c);
         simt::sync_block();
       }
-      return;
+      if (simt::thread_id() == 0) decide(true);
+      simt::sync_block();
+      return 0;
     }
     begin(what, chunks);
     std::uint32_t mine = 0;
     for (std::uint32_t c = take(); c != none; c = take(), ++mine) work(what, c);
-    finish(context, mine);
+    return finish(context, mine, decide) ? members : none;
   }
 
   /// Leader, whole block: the same for a step of as many seats as come; `own` is the leader's part,
@@ -77,11 +88,11 @@ class crew {
     simt::sync_block();
     std::uint32_t left = 0;
     if (simt::thread_id() == 0) {
-      const std::uint64_t step_bits = std::uint64_t{s_.steps} << 32;
+      const std::uint64_t step_bits = std::uint64_t{steps_} << 32;
       const std::uint64_t found = cursor().exchange(step_bits | half, simt::relaxed);
       left = static_cast<std::uint32_t>(found) - half;
     }
-    finish(context, left);
+    finish(context, left, [](bool) {});
   }
 
   /// Member, whole block: works until there is nothing to do for a while. `work` returns false when
@@ -159,8 +170,7 @@ class crew {
     }
     simt::sync_block();
     if (simt::lane_id() == 0 && store.chunk != 0) spawn_some(context);
-    simt::sync_block();
-    return store.members;
+    return store.members;  // thread 0 writes it again when all have been here: see begin()
   }
 
   /// One lane of a warp, whose others spawn nothing: some of those who are missing.
@@ -184,10 +194,11 @@ class crew {
   GROSR_DEVICE void begin(step what, std::uint32_t chunks) {
     if (simt::thread_id() == 0) {
       s_.now = what;
-      s_.issued += chunks;
-      s_.steps += 1;
+      s_.issued = issued_ += chunks;
+      s_.steps = ++steps_;
       // R1: pairs with A1 in take()
-      cursor().store(std::uint64_t{s_.steps} << 32 | (half + chunks), simt::release);
+      cursor().store(std::uint64_t{steps_} << 32 | (half + chunks), simt::release);
+      likely_ = true;
     }
     simt::sync_block();
   }
@@ -200,8 +211,10 @@ class crew {
       store.chunk = none;
       std::uint64_t got = ahead_;
       ahead_ = half;
-      if (!is_chunk(got) && is_chunk(cursor().load(simt::relaxed)))
+      // To subtract in vain does no harm, but is not for every member again and again.
+      if (!is_chunk(got) && (likely_ || is_chunk(cursor().load(simt::relaxed))))
         got = cursor().fetch_sub(1, simt::relaxed);
+      likely_ = false;
       if (is_chunk(got)) {
         store.chunk = static_cast<std::uint32_t>(got) - half - 1;
         if (got >> 32 != seen_) {
@@ -210,7 +223,9 @@ class crew {
           store.kind = s_.now.kind;
           store.level = s_.now.level;
         }
-        if (store.chunk != 0 && store.kind != seats) ahead_ = cursor().fetch_sub(1, simt::relaxed);
+        // Not of the last ones: others may be ready before.
+        if (store.chunk > most_ && store.kind != seats)
+          ahead_ = cursor().fetch_sub(1, simt::relaxed);
       }
     }
     simt::sync_block();
@@ -222,17 +237,27 @@ class crew {
     return static_cast<std::uint32_t>(found) > half;
   }
 
-  /// Leader, whole block: waits for the step's end.
-  template <class Context>
-  GROSR_DEVICE void finish(Context& context, std::uint32_t mine) {
+  /// Leader, whole block: waits for the step's end. False: the runtime aborts.
+  template <class Context, class Decide>
+  GROSR_DEVICE bool finish(Context& context, std::uint32_t mine, const Decide& decide) {
+    auto& store = simt::block_shared<crew_store>();
     simt::sync_block();
     if (simt::thread_id() == 0) {
       done().fetch_add(mine, simt::release);
+      store.ended = 1;
       // A2: pairs with R2
-      for (unsigned turn = 0; done().load(simt::acquire) != s_.issued && !context.aborted(); ++turn)
+      for (unsigned turn = 0; done().load(simt::acquire) != issued_; ++turn) {
+        if (context.aborted()) {
+          store.ended = 0;
+          break;
+        }
+        if (turn == 0) decide(false);
         simt::pause_if_host(turn, "the crew's last chunks");
+      }
+      if (store.ended != 0) decide(true);
     }
     simt::sync_block();
+    return store.ended != 0;
   }
 
   /// One thread: true when there are chunks, false when the member is to leave.
@@ -240,11 +265,11 @@ class crew {
   GROSR_DEVICE bool wait(Context& context) {
     const std::uint64_t began = simt::clock_ns();
     for (unsigned turn = 0;; ++turn) {
-      if (static_cast<std::uint32_t>(cursor().load(simt::relaxed)) > half) return true;
+      if (is_chunk(cursor().load(simt::relaxed))) return likely_ = true;
       if ((turn & 63) == 63 && (simt::clock_ns() - began > patience_ns ||
                                 context.yield_to_higher() || context.aborted()))
         return false;
-      simt::pause(turn < 2 ? turn : 2, "a step of the crew");
+      simt::pause(turn < 4 ? turn : 4, "a step of the crew");
     }
   }
 
@@ -257,6 +282,9 @@ class crew {
   // Of thread 0:
   std::uint64_t ahead_ = half;  // what the cursor was for the chunk that was taken ahead
   std::uint32_t seen_ = 0;      // the step that the store describes
+  bool likely_ = false;         // there were chunks a moment ago
+  std::uint64_t issued_ = 0;    // the leader's, as are
+  std::uint32_t steps_ = 0;
 };
 
 }  // namespace grosr::graphs

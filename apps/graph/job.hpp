@@ -56,17 +56,27 @@ class lead {
   using cost = typename Job::cost;
 
   GROSR_DEVICE lead(Job* job, Context& context)
-      : j_(*job), v_(shared_copy(job->view)), crew_(job, job->most_members), context_(context) {}
-
-  GROSR_DEVICE void run_step(std::uint32_t kind, std::uint32_t level, std::uint32_t chunks,
-                             std::uint32_t noted_kind, std::uint32_t noted_level) {
-    const std::uint64_t began = simt::clock_ns();
-    crew_.run(context_, {kind, level}, chunks,
-              [&](step what, std::uint32_t chunk) { j_.work(v_, what, chunk); });
-    note(began, noted_kind, noted_level, chunks);
+      : j_(*job), v_(shared_copy(job->view)), crew_(job, job->most_members), context_(context) {
+    if (simt::thread_id() == 0) crew_.begin_to_lead();
   }
-  GROSR_DEVICE void run_step(std::uint32_t kind, std::uint32_t level, std::uint32_t chunks) {
-    run_step(kind, level, chunks, kind, level);
+
+  /// Carries a step out. False: the runtime aborts. `decide` as crew::run() has it.
+  template <class Decide>
+  GROSR_DEVICE bool run_step(step what, std::uint32_t chunks, step noted, const Decide& decide) {
+    const std::uint64_t began = simt::clock_ns();
+    const std::uint32_t members = crew_.run(
+        context_, what, chunks, [&](step now, std::uint32_t chunk) { j_.work(v_, now, chunk); },
+        decide);
+    if (simt::thread_id() == 0) note(began, noted.kind, noted.level, chunks, members, 0);
+    return members != graphs::crew<Job>::none;
+  }
+  GROSR_DEVICE bool run_step(std::uint32_t kind, std::uint32_t level, std::uint32_t chunks) {
+    const step what{kind, level};
+    return run_step(what, chunks, what, [](bool) {});
+  }
+  /// The same for a step of shares, whose number is its level.
+  GROSR_DEVICE bool run_shares(std::uint32_t kind, std::uint32_t shares) {
+    return run_step({kind, shares}, shares, {kind, 0}, [](bool) {});
   }
 
   /// A wave that begins with `seeds` entries in the ring, or with what is in the pool, which `work`
@@ -80,9 +90,12 @@ class lead {
     });
     const std::uint64_t began = simt::clock_ns();
     crew_.seat(context_, [&] { ride<cost>(v_, crew_, context_, true, seeds); });
-    note(began, seats, get([&] { return j_.wave.farthest; }), 0,
-         get([&] { return j_.wave.shared_at; }));
-    return get([&] { return j_.wave.marked; }) != 0;
+    return get([&] {
+             note(began, seats, j_.wave.farthest, 0,
+                  simt::atomic_ref<std::uint32_t>(j_.crew.members).load(simt::relaxed),
+                  j_.wave.shared_at);
+             return j_.wave.marked;
+           }) != 0;
   }
 
   /// Puts a vertex into the ring: the first entry of the first wave. False: it has no edges.
@@ -118,19 +131,15 @@ class lead {
   Context& context_;
 
  private:
-  GROSR_DEVICE void note(std::uint64_t began, std::uint32_t kind, std::uint64_t level,
-                         std::uint32_t chunks, std::uint64_t shared_at = 0) {
-    if (simt::thread_id() != 0) return;
-    const std::uint32_t n = j_.log.events++;
-    if (n < most_events)
-      j_.log.event[n] = {began,
-                         simt::clock_ns(),
-                         shared_at,
-                         kind,
-                         static_cast<std::uint32_t>(level),
-                         chunks,
-                         simt::atomic_ref<std::uint32_t>(j_.crew.members).load(simt::relaxed)};
+  /// Thread 0.
+  GROSR_DEVICE void note(std::uint64_t began, std::uint32_t kind, std::uint32_t level,
+                         std::uint32_t chunks, std::uint32_t members, std::uint64_t shared_at) {
+    if (events_ < most_events)
+      j_.log.event[events_] = {began, simt::clock_ns(), shared_at, kind, level, chunks, members};
+    j_.log.events = ++events_;
   }
+
+  std::uint32_t events_ = 0;  // of thread 0
 };
 
 }  // namespace grosr::graphs

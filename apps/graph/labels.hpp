@@ -3,6 +3,7 @@
 
 #include "device_graph.hpp"
 #include "grosr/simt/lanes.hpp"
+#include "grosr/simt/shared.hpp"
 
 namespace grosr::graphs {
 
@@ -17,7 +18,7 @@ GROSR_DEVICE constexpr std::uint32_t distance_of(std::uint64_t label) {
   return static_cast<std::uint32_t>(label >> 32);
 }
 
-inline constexpr std::uint32_t chunk_labels = 2048, chunk_words = 256;
+inline constexpr std::uint32_t chunk_words = 256;
 
 GROSR_DEVICE constexpr std::uint32_t chunks_of(std::uint64_t items, std::uint32_t each) {
   return static_cast<std::uint32_t>((items + each - 1) / each);
@@ -38,25 +39,39 @@ GROSR_DEVICE void each_word(const graph_ref& g, std::uint32_t chunk, std::uint32
   }
 }
 
+/// Equal shares of the bitmap of all vertices and of what belongs to it: one for each of `blocks`,
+/// or fewer where they would be very small.
+GROSR_DEVICE constexpr std::uint32_t shares_of(const graph_ref& g, std::uint32_t blocks) {
+  const std::uint32_t most = chunks_of((std::uint64_t{g.vertices} + 31) / 32, 64);
+  return blocks < most ? blocks : most;
+}
+
 struct alignas(16) label_pair {
   std::uint64_t of[2];
 };
 
-/// Whole block, a chunk of chunk_labels: nobody is reached but the source, whose distance is 0, and
-/// nothing is pending.
-GROSR_DEVICE inline void reset_labels(const graph_ref& g, std::uint64_t* label,
-                                      std::uint32_t* pending, std::uint32_t chunk, vertex source) {
-  const std::uint64_t first = std::uint64_t{chunk} * chunk_labels, n = g.vertices;
-  for (std::uint32_t i = simt::thread_id(); i < chunk_labels / 2; i += simt::block_size()) {
-    const std::uint64_t v = first + 2 * i;
-    label_pair pair{{unreached_label, unreached_label}};
-    if (v / 2 == source / 2) pair.of[source % 2] = label_of(0, source);
-    if (v + 1 < n)
-      *reinterpret_cast<label_pair*>(label + v) = pair;
-    else if (v < n)
-      label[v] = pair.of[0];
+/// Whole block, a share of `shares`: nobody is reached but the source, whose distance is 0; and
+/// calls word(w) for each of its words.
+template <class Word>
+GROSR_DEVICE void reset_labels(const graph_ref& g, std::uint64_t* label, std::uint32_t share,
+                               std::uint32_t shares, vertex source, const Word& word) {
+  const std::uint64_t words = (std::uint64_t{g.vertices} + 31) / 32;
+  const std::uint64_t first = words * share / shares, last = words * (share + 1) / shares;
+  const unsigned t = simt::thread_id(), size = simt::block_size();
+  label = simt::in_global_memory(label);
+  // All blocks write near each other, tile by tile.
+  constexpr std::uint64_t tile = 512;
+  for (std::uint64_t begin = share * tile; begin < g.vertices; begin += shares * tile) {
+    for (std::uint64_t v = begin + 2 * t; v < begin + tile; v += 2 * size) {
+      label_pair pair{{unreached_label, unreached_label}};
+      if (v / 2 == source / 2) pair.of[source % 2] = label_of(0, source);
+      if (v + 1 < g.vertices)
+        *reinterpret_cast<label_pair*>(label + v) = pair;
+      else if (v < g.vertices)
+        label[v] = pair.of[0];
+    }
   }
-  each_word(g, chunk, chunk_labels / 32, [&](std::uint32_t w) { pending[w] = 0; });
+  for (std::uint64_t w = first + t; w < last; w += size) word(static_cast<std::uint32_t>(w));
 }
 
 }  // namespace grosr::graphs

@@ -24,18 +24,20 @@ struct launched_reset {
   vertex source;
 
   GROSR_DEVICE void operator()() const {
-    if (share_out(state->share, chunks_of(view.graph.vertices, chunk_labels),
-                  [&](std::uint32_t c) { reset(view, c, source); })) {
+    if (share_out(state->share, shares(),
+                  [&](std::uint32_t c) { reset(view, c, shares(), source); })) {
       state->levels.begin_at(view, source);
       state->steps = 0;
       tell();
     }
   }
 
+  GROSR_DEVICE std::uint32_t shares() const { return shares_of(view.graph, state->levels.seats); }
+
   GROSR_DEVICE void tell() const {
     const auto& l = state->levels;
     using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
-    word(news->ended).store(l.now == bfs_levels::finished ? 1 : 0, simt::relaxed);
+    word(news->ended).store(l.plan.now == level_plan::finished ? 1 : 0, simt::relaxed);
     word(news->chunks).store(l.chunks(view), simt::relaxed);
     word(news->steps).store(state->steps, simt::relaxed);
   }
@@ -45,7 +47,7 @@ struct launched_step : launched_reset {
   /// True for the one thread that decided what comes next.
   GROSR_DEVICE bool step() const {
     auto& l = state->levels;
-    if (l.now == bfs_levels::finished) return false;
+    if (l.plan.now == level_plan::finished) return false;
     if (!share_out(state->share, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); }))
       return false;
     l.next(view);
@@ -74,14 +76,14 @@ struct cooperative_search : launched_step {
       }
       simt::sync_block();
     };
-    bool last = share_out(state->share, chunks_of(view.graph.vertices, chunk_labels),
-                          [&](std::uint32_t c) { reset(view, c, source); });
+    bool last = share_out(state->share, shares(),
+                          [&](std::uint32_t c) { reset(view, c, shares(), source); });
     if (last) {
       l.begin_at(view, source);
       state->steps = 0;
     }
     meet(last);
-    while (l.now != bfs_levels::finished) {
+    while (l.plan.now != level_plan::finished) {
       last = share_out(state->share, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); });
       if (last) {
         l.next(view);

@@ -95,7 +95,7 @@ struct some_edges {
 };
 
 /// Whole block, a chunk of chunk_edges of a queue that holds `count` vertices with `edges` edges:
-/// calls take(some_edges) in its threads until all edges were in one. Nothing is found before.
+/// calls take(some_edges) in whole warps until all edges were in one. Nothing is found before.
 template <class Take>
 GROSR_DEVICE void share_edges(const graph_ref& g, const vertex_queue& from, std::uint32_t count,
                               std::uint32_t edges, std::uint32_t chunk, const Take& take) {
@@ -122,7 +122,7 @@ GROSR_DEVICE void share_edges(const graph_ref& g, const vertex_queue& from, std:
     store.from[i] = v;
   }
   simt::sync_block();
-  for (std::uint32_t base = t; base < mine; base += edges_at_once * size) {
+  for (std::uint32_t base = t; base - t < mine; base += edges_at_once * size) {
     some_edges some;
     for (unsigned j = 0; j < edges_at_once; ++j) {
       some.open[j] = base + j * size < mine;

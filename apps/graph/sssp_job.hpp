@@ -41,7 +41,9 @@ struct sssp_job {
 
   /// A chunk of a step, by a whole block.
   GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, step what, std::uint32_t chunk) {
-    if (what.kind == reset_all) reset_labels(s.graph, s.label, s.pending, chunk, source);
+    if (what.kind == reset_all)
+      reset_labels(s.graph, s.label, chunk, what.level, source,
+                   [&](std::uint32_t w) { s.pending[w] = 0; });
     if (what.kind == near_to_pool) pending_to_pool(s, chunk, settled, what.level, least);
   }
 };
@@ -65,7 +67,7 @@ class sssp_lead : lead<sssp_job, Context> {
       j_.wave.keeps_hubs = 1;
       j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
     });
-    run_step(sssp_job::reset_all, 0, chunks_of(v_.graph.vertices, chunk_labels));
+    base::run_shares(sssp_job::reset_all, shares_of(v_.graph, j_.most_members + 1));
     bool rest = seed(source) && wave(1);
     while (rest && !aborted()) {
       // Where a ring or the pool was full, something nearer than the limit has yet to be relaxed.

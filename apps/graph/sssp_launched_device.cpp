@@ -45,11 +45,12 @@ struct ford_reset {
 
   GROSR_DEVICE void operator()() const {
     const graph_ref& g = view.graph;
-    const auto work = [&](std::uint32_t chunk) {
-      reset_labels(g, view.label, view.queued[0], chunk, source);
-      each_word(g, chunk, chunk_labels / 32, [&](std::uint32_t w) { view.queued[1][w] = 0; });
+    const std::uint32_t shares = shares_of(g, simt::grid_size());
+    const auto work = [&](std::uint32_t share) {
+      reset_labels(g, view.label, share, shares, source,
+                   [&](std::uint32_t w) { view.queued[0][w] = view.queued[1][w] = 0; });
     };
-    if (!share_out(view.state->share, chunks_of(g.vertices, chunk_labels), work)) return;
+    if (!share_out(view.state->share, shares, work)) return;
     const std::uint32_t degree = g.row[source + 1] - g.row[source];
     view.queue[0].v[0] = source;
     view.queue[0].offset[0] = 0;
@@ -157,7 +158,7 @@ void launched_sssp::run(vertex source) {
   auto& s = *state_;
   const ford_reset reset{s.view, source};
   const ford_round round{s.view};
-  const unsigned chunks = chunks_of(s.g.vertices(), chunk_labels);
+  const unsigned chunks = shares_of(s.g.ref(), ~0u);
   if (s.ahead)
     s.loop.go_ahead(chunks, reset, round);
   else

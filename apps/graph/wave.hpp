@@ -76,10 +76,10 @@ class rider {
  public:
   GROSR_DEVICE rider(const wave_view<Cost>& v, Crew& c, Context& context, bool leads)
       : v_(v),
-        row_(v.graph.row),
-        column_(v.graph.column),
-        label_(v.label),
-        visited_(v.visited),
+        row_(simt::in_global_memory(v.graph.row)),
+        column_(simt::in_global_memory(v.graph.column)),
+        label_(simt::in_global_memory(v.label)),
+        visited_(simt::in_global_memory(v.visited)),
         crew_(c),
         context_(context),
         leads_(leads),

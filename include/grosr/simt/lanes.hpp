@@ -239,6 +239,14 @@ GROSR_DEVICE inline bool is_whole_warp(site where = site::here()) {
 #endif
 }
 
+/// Whole warp: what was loaded before is all under way before anything else is done; without, GPU
+/// compilers put loads off until shortly before their use. Orders nothing.
+GROSR_DEVICE inline void fetch_together() {
+#if GROSR_ON_GPU
+  __syncwarp();
+#endif
+}
+
 /// Waits for all lanes in `mask`; orders memory among them.
 GROSR_DEVICE inline void sync_warp(std::uint32_t mask, site where = site::here()) {
 #if GROSR_ON_GPU

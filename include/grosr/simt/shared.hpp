@@ -37,6 +37,16 @@ GROSR_DEVICE inline T& in_block_shared(T* p) {
 #endif
 }
 
+/// A pointer into memory that is no block's or thread's own, for the compiler to know so; where it
+/// does not, accesses take longer and are not put off behind those to block-shared memory.
+template <class T>
+GROSR_DEVICE inline T* in_global_memory(T* p) {
+#if GROSR_ON_GPU
+  __builtin_assume(__isGlobal(p));
+#endif
+  return p;
+}
+
 /// Adds to a word of block_shared() and returns what it was, in few instructions; for lanes of one
 /// warp. On a GPU those see what they do to block-shared memory in the order in which it is done;
 /// elsewhere it acquires and releases.
