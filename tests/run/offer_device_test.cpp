@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "run/tasks.hpp"
+#include "support/scale.hpp"
 
 namespace grosr::testing {
 namespace {
@@ -63,6 +64,46 @@ TEST_P(offer, of_a_block_task_is_taken_before_it_ends) {
 
 TEST_P(offer, of_a_block_task_is_taken_by_other_blocks) {
   offers<width::block, width::block>(where(), keep<std::uint32_t>(1).data());
+}
+
+struct sets_word {
+  static constexpr grosr::width width = grosr::width::block;
+  std::uint32_t* word;
+  std::uint32_t value;
+  GROSR_DEVICE void operator()(auto& context) const {
+    if (context.rank() == 0) simt::atomic_ref<std::uint32_t>(*word).store(value, simt::relaxed);
+  }
+};
+
+struct waits_for_word {
+  static constexpr grosr::width width = grosr::width::warp;
+  std::uint32_t* word;
+  std::uint32_t value;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.rank() != 0) return 0;
+    return simt::wait_until(
+               [&] { return simt::atomic_ref<std::uint32_t>(*word).load(simt::relaxed) == value; },
+               context.clock_ns() + 5'000'000'000, nullptr,
+               "a block task") == simt::wait_result::ready
+               ? 0
+               : -ETIMEDOUT;
+  }
+};
+
+// Whichever block the line comes to: also the one that a warp's long task keeps from meeting.
+TEST_P(offer, a_block_task_from_the_host_runs_beside_a_long_warp_task) {
+  runtime_options o;
+  o.memory_limit = std::size_t{16} << 20;
+  o.sms = 2;
+  runtime<sets_word, waits_for_word> rt(where(), o);
+  auto& word = keep<std::uint32_t>(1);
+  for (std::uint32_t i = 1; i <= scaled(200, 20); ++i) {
+    auto waits = rt.submit(waits_for_word{word.data(), i});
+    auto sets = rt.submit(sets_word{word.data(), i});
+    waits.wait();
+    sets.wait();
+    ASSERT_FALSE(waits.failed()) << i;
+  }
 }
 
 /// A block task that ends when all of its batch have begun.
