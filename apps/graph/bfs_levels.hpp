@@ -58,7 +58,7 @@ struct bfs_levels {
   /// Begins with one vertex, after a reset.
   GROSR_DEVICE void begin_at(const bfs_view& s, vertex source);
   /// One thread, when all chunks are done: the next step. Before, what it would be (`done` false).
-  GROSR_DEVICE GROSR_NOINLINE inline level_step next(const bfs_view& s, bool done = true);
+  GROSR_DEVICE level_step next(const bfs_view& s, bool done = true);
   /// The step.
   GROSR_DEVICE level_step now(const bfs_view& s) const {
     return {plan.now, plan.level, chunks(s, plan)};
@@ -293,7 +293,7 @@ GROSR_DEVICE inline void bfs_levels::begin_at(const bfs_view& s, vertex source) 
   c.begin_at(source);
   c.store(*this);
 }
-GROSR_DEVICE level_step bfs_levels::next(const bfs_view& s, bool done) {
+GROSR_DEVICE inline level_step bfs_levels::next(const bfs_view& s, bool done) {
   level_choice c(*this, s);
   c.next(done);
   if (done) c.store(*this);
