@@ -37,7 +37,7 @@ struct search_step {
   std::uint64_t began, ended;
   std::uint32_t level;    ///< of a step; the last one that a wave reached
   std::uint32_t chunks;   ///< that a step was divided into
-  std::uint32_t members;  ///< besides the leader, at its end
+  std::uint32_t members;  ///< besides the leader: called for a step; there at the end of a wave
 };
 
 class bfs {

@@ -107,8 +107,8 @@ struct from_below {
 };
 
 /// A seat of `seats` of the step: those not visited that have a neighbour in `from`, the level's
-/// bitmap, are in `to`. A warp takes some words at a time: most of them are its own, in whatever
-/// order seats are taken, the last ones whoever comes first has. For undirected graphs.
+/// bitmap, are in `to`. A warp takes some words at a time: of large bitmaps most are its
+/// own, in whatever order seats are taken; the rest whoever comes first has. For undirected graphs.
 GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from, std::uint32_t* to,
                                    std::uint32_t seat, std::uint32_t seats, std::uint32_t level) {
   using simt::in_global_memory;

@@ -106,7 +106,8 @@ class bfs_lead : lead<bfs_job, Context> {
       j_.log.events = j_.log.waves = 0;
       j_.levels.plan.bits_used = 0;
     });
-    base::run_shares(bfs_job::reset_all, shares_of(v_.graph, j_.levels.seats));
+    if (!base::run_shares(bfs_job::reset_all, shares_of(v_.graph, j_.levels.seats)))
+      return -ECANCELED;
     std::uint32_t seeds = 0;
     if (j_.levels.first_levels != 0) {
       set([&] { j_.levels.begin_at(v_, source); });
@@ -180,7 +181,7 @@ class bfs_lead : lead<bfs_job, Context> {
     bool some = false;
     for (bool rest = true; rest && !aborted();) {
       set([&] { j_.levels.counts.total[0] = 0; });
-      run_step(bfs_job::gather_pending, level_, word_chunks(v_.graph));
+      if (!run_step(bfs_job::gather_pending, level_, word_chunks(v_.graph))) break;
       set([&] { j_.levels.measure_gathered(v_); });
       // What the queue has no room for stays pending.
       rest = get([&] { return (j_.levels.counts.total[0] >> 32) > v_.capacity ? 1u : 0u; }) != 0;
@@ -204,8 +205,9 @@ class bfs_lead : lead<bfs_job, Context> {
       if (now.kind == level_plan::small) return queue_to_ring();
       simt::sync_block();
       const auto decide = [&](bool done) {
+        const bool stops = this->context_.aborted();
         const level_step next = j_.next_step(v_, done);
-        if (done) store = next;
+        if (done) store = stops ? level_step{level_plan::finished, 0, 0} : next;
       };
       if (!run_step({bfs_job::of_levels, 0}, now.chunks, {bfs_job::of_levels + now.kind, now.level},
                     decide))

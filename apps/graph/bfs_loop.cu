@@ -15,7 +15,8 @@ __global__ void __launch_bounds__(256, 4)
     if (simt::block_id() == 0 && simt::thread_id() == 0) cudaGraphSetConditional(again, 0);
     return;
   }
-  if (s.step() && s.state->levels.plan.now == level_plan::finished) cudaGraphSetConditional(again, 0);
+  if (s.step() && s.state->levels.plan.now == level_plan::finished)
+    cudaGraphSetConditional(again, 0);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct bfs_view : wave_view<hop> {
   std::uint32_t capacity;    ///< of each
   std::uint32_t* bits[2];    ///< levels as bitmaps
   std::uint64_t* awake;      ///< a tally of what a bottom-up step found
-  std::uint32_t* next_word;  ///< of the bitmap, that no warp has taken in it yet
+  std::uint32_t* next_word;  ///< of those that are not given out beforehand, that nobody has yet
   /// A bit for each vertex without edges, which is never looked for, and for what is no vertex in
   /// the last word; null for directed graphs.
   const std::uint32_t* edgeless;

@@ -33,7 +33,7 @@ struct crew_state {
   alignas(128) std::uint32_t members;  ///< called, and not left
   alignas(128) std::uint32_t missing;  ///< of them, whom nobody has spawned yet; may wrap below 0
   alignas(128) step now;
-  std::uint64_t issued;  ///< chunks of all steps so far; the leader's, and its copy is newer
+  std::uint64_t issued;  ///< chunks of all steps so far; for the next leader
   std::uint32_t steps;   ///< likewise
 };
 

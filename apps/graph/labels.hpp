@@ -1,4 +1,4 @@
-// What searches know of a vertex, in one word: its distance and its parent; and chunks of vertices.
+// What searches know of a vertex, in one word: its distance and its parent; and bitmaps of them.
 #pragma once
 
 #include "device_graph.hpp"
@@ -39,8 +39,7 @@ GROSR_DEVICE void each_word(const graph_ref& g, std::uint32_t chunk, std::uint32
   }
 }
 
-/// Equal shares of the bitmap of all vertices and of what belongs to it: one for each of `blocks`,
-/// or fewer where they would be very small.
+/// Equal shares of all vertices: one for each of `blocks`, or fewer where they would be very small.
 GROSR_DEVICE constexpr std::uint32_t shares_of(const graph_ref& g, std::uint32_t blocks) {
   const std::uint32_t most = chunks_of((std::uint64_t{g.vertices} + 31) / 32, 64);
   return blocks < most ? blocks : most;

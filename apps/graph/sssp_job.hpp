@@ -67,7 +67,8 @@ class sssp_lead : lead<sssp_job, Context> {
       j_.wave.keeps_hubs = 1;
       j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
     });
-    base::run_shares(sssp_job::reset_all, shares_of(v_.graph, j_.most_members + 1));
+    if (!base::run_shares(sssp_job::reset_all, shares_of(v_.graph, j_.most_members + 1)))
+      return -ECANCELED;
     bool rest = seed(source) && wave(1);
     while (rest && !aborted()) {
       // Where a ring or the pool was full, something nearer than the limit has yet to be relaxed.

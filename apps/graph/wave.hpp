@@ -79,7 +79,7 @@ class rider {
         row_(simt::in_global_memory(v.graph.row)),
         column_(simt::in_global_memory(v.graph.column)),
         label_(simt::in_global_memory(v.label)),
-        visited_(simt::in_global_memory(v.visited)),
+        visited_(v.visited != nullptr ? simt::in_global_memory(v.visited) : nullptr),
         crew_(c),
         context_(context),
         leads_(leads),

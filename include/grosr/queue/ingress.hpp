@@ -32,8 +32,8 @@ struct ingress_control {
 
 /// What the poller knows while it holds the role.
 struct poll_role {
-  std::uint32_t seen;  ///< the line that is due next; the same in every lane of its warp
-  std::uint32_t tick;  ///< the last poll's, as the control word has it; lane 0 knows it
+  std::uint32_t seen;  ///< the line that is due next; where a warp polls, every lane's
+  std::uint32_t tick;  ///< the last poll's, as the control word has it; lane 0's then
 };
 
 /// Whole warp: what lane 0 got, in every lane.

@@ -146,7 +146,8 @@ class meeter : public finder<Tasks...> {
     simt::sync_warp();
     if (!leads()) return;
     base::retire(r, 1);
-    show_kept(r.level());
+    GROSR_NO_UNROLL
+    for (std::uint32_t level = 0; level < priority_levels; ++level) show_kept(level);
   }
 
   /// One lane, nobody spawning, before a task that may be long: others may take what this block

@@ -250,7 +250,8 @@ class poller : public worker<Tasks...> {
       if (roams() && turn >= 3) stop |= give_up;
       stop = simt::shuffle(simt::full_mask, stop, 0);
       // The warps that would poll other ports may all be busy.
-      if (turn % 8 == 7 && poll_overdue(all_ports() & ~(1u << port))) stop |= give_up;
+      const bool looks = turn % 8 == 7 || (roams() && turn == 3);
+      if (looks && poll_overdue(all_ports() & ~(1u << port))) stop |= give_up;
       verdict = led::lingered;
       if (stop & drop_count) break;
       if (stop & may_park) {

@@ -57,6 +57,8 @@ class scheduler : public meeter<Tasks...> {
       if (waited) wait();
       simt::sync_warp();
       bool line = has_line_;
+      // What waits for a meeting does not wait for what this warp runs now.
+      if ((line || r) && leads()) base::publish_blocks();
       if (line) r = base::open_line(base::line_);
       if (r) base::run(r);
       bool found = line || r;
@@ -64,7 +66,8 @@ class scheduler : public meeter<Tasks...> {
       quick_ = this->line_left_nothing_ && waited && !base::shared_lines_ && !every(64);
       if (found && !this->line_left_nothing_) {
         simt::sync_warp();
-        // What waits for a meeting is shown to others when that does not take place at once.
+        // For a line's block task the block meets first: others see it when that takes longer, or
+        // when one of the warps runs something else.
         bool blocks = leads() && nonempty(b_.deques) != 0 && !base::meets_;
         bool spawned = leads() && (w_.open_mask != 0 || blocks);
         if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) base::flush(blocks);

@@ -37,8 +37,9 @@ GROSR_DEVICE inline T& in_block_shared(T* p) {
 #endif
 }
 
-/// A pointer into memory that is no block's or thread's own, for the compiler to know so; where it
-/// does not, accesses take longer and are not put off behind those to block-shared memory.
+/// A pointer, not null, into memory that is no block's or thread's own, for the compiler to know
+/// so; where it does not, accesses take longer and are not put off behind those to block-shared
+/// memory.
 template <class T>
 GROSR_DEVICE inline T* in_global_memory(T* p) {
 #if GROSR_ON_GPU
