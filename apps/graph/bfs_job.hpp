@@ -145,7 +145,7 @@ class bfs_lead : lead<bfs_job, Context> {
       if (reached - level_ <= 1) return true;
       // Somebody was ahead, and may have reached vertices by a longer way than there is: the others
       // come after, as far as that.
-      if (get([&] { return j_.waiting; }) >= v_.tuning.many) {
+      if (get([&] { return j_.waiting; }) / (reached - level_) >= v_.tuning.many) {
         while (level_ != reached && !aborted()) {
           if (correct_one()) {
             ++level_;

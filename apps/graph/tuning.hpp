@@ -11,9 +11,9 @@ struct wave_tuning {
   std::uint32_t call_above = 64;   ///< and when it calls for another member
   std::uint32_t much = 160;        ///< entries a block holds, below 512, which end a wave
   std::uint32_t heavy = 2048;      ///< edges of entries with more than 32, in a round, which do too
-  /// Vertices left over by a wave whose blocks were ahead of each other, from which on they are
-  /// corrected by steps, not by another wave.
-  std::uint32_t many = 1u << 14;
+  /// Vertices a level that a wave left over whose blocks were ahead of each other, from which on
+  /// they are corrected by steps, not by another wave.
+  std::uint32_t many = 1024;
   std::uint32_t few_vertices = 256;  ///< a level that is left to a wave, up to 512
   std::uint32_t few_edges = 1024;    ///< and its edges
   std::uint32_t dense = 8;           ///< edges a vertex, from which on the first levels are no wave

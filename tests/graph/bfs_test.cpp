@@ -151,7 +151,7 @@ TEST_P(bfs_on, waves_that_end_anywhere) {
     o.tuning.alpha = 1 + random() % 100;
     o.tuning.beta = 1 + random() % 100;
     o.tuning.dense = 1 + random() % 12;
-    o.tuning.many = random() % 3 == 0 ? 1 + random() % 40 : 1u << 14;
+    o.tuning.many = random() % 3 == 0 ? 1 + random() % 40 : 1024;
     if (random() % 4 == 0) o.capacity = 30 + random() % 100;
     ASSERT_EQ(wrong(where(), g, o, {0, n / 2}), "") << "graph " << i;
   }

@@ -237,7 +237,7 @@ void bench_exp_c(session& s) {
   }
   from_one(s, "chain:5000", {});
   from_one(s, "chain:10000", {});
-  from_one(s, "chain:20000", {0.6, 15, 5, 2, 0, 0});
+  from_one(s, "chain:20000", {0.6, 15, 5, 2, 0, 2});
   from_one(s, "grid:1000x1000", {0, 0, 0, 0, 3, 1.3});
   from_one(s, "grid:4000x4000", {0, 0, 0, 1.3, 0, 0});
   paths_from_one(s, "grid:4000x4000", 3);
