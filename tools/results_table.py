@@ -22,7 +22,8 @@ PAGES = {"README.md": [("h200-2026-11-23", lambda bench: True, False),
          "docs/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("exp-d"), False)],
          "docs/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
          "docs/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
-         "docs/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)]}
+         "docs/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)],
+         "docs/graphs.md": [("h200-2026-11-23", lambda bench: bench == "exp-c", True)]}
 
 
 # What a key names, where its unit does not say it.
@@ -89,7 +90,8 @@ def side(entry):
 
 def main_figure(row):
     """What a row without targets is about, as a target would name it."""
-    keys = [key for key in row if key.endswith("_per_s")] or [key for key in row if key == "p50_us"]
+    keys = [key for key in row if key.endswith("_per_s")] or [key for key in row if key == "p50_us"] or \
+        [key for key in row if key == "median_us"]
     return [{"key": key} for key in keys[:1]]
 
 
@@ -113,7 +115,10 @@ def table(folder, belongs, all_rows):
     names = [n for n in ORDER if n in documents] + sorted(set(documents) - set(ORDER) - {"limits"})
     for name in names:
         for row in documents[name]["rows"]:
-            targets = row.get("targets") or (main_figure(row) if all_rows else [])
+            targets = row.get("targets") or []
+            if all_rows:
+                known = {t["key"] for t in targets}
+                targets = [f for f in main_figure(row) if f["key"] not in known] + targets
             beside = "; ".join(dict.fromkeys(side(b) for b in row.get("baselines", []) +
                                              row.get("limits", []) if isinstance(b, dict)))
             for t in targets:
@@ -122,6 +127,7 @@ def table(folder, belongs, all_rows):
                     reached = f"{QUANTITY[t['key']]} {reached}"
                 asked = f"{bound(t)}: {met(row, t)}" if len(t) > 1 else ""
                 lines.append(f"| `{name}` | {row['name']} | {reached} | {asked} | {beside} |")
+                beside = ""  # once a row
     return "\n".join(lines)
 
 
