@@ -1,6 +1,7 @@
 #include "bfs.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "bfs_job.hpp"
 #include "bfs_memory.hpp"
@@ -18,7 +19,7 @@ struct bfs::state {
     bfs_job j{};
     j.view = memory.view(g, &tasks.job()->wave, &tasks.job()->levels);
     j.view.tuning = o.tuning;
-    j.levels.seats = tasks.blocks();
+    j.levels.blocks = tasks.blocks();
     j.levels.stops_when_small = 1;
     j.levels.first_levels = g.entries() / std::max(g.vertices(), 1u) >= o.tuning.dense ? 4 : 0;
     j.levels.undirected = g.directed() ? 0 : 1;
@@ -53,6 +54,8 @@ std::vector<search_step> bfs::steps() const {
       "gather pending", "correct level",   "finished",   "small",
       "gather level",   "edges down",      "rows down",  "clear bits",
       "queue to bits",  "pending to bits", "from below", "bits to queue"};
+  static_assert(std::size(names) ==
+                std::uint32_t{bfs_job::of_levels} + level_plan::bits_to_queue + 1);
   const std::vector<bfs_job> job = state_->tasks.get();
   const bfs_job& j = job[0];
   std::vector<search_step> all;

@@ -25,7 +25,7 @@ struct bfs_job {
     near_to_pool,
     gather_pending,
     correct_level,
-    of_levels
+    of_levels  ///< what `levels` has planned; the last: events have of_levels + level_plan::kind
   };
 
   struct leader {
@@ -66,7 +66,8 @@ struct bfs_job {
     }
   }
 
-  /// Out of line: what is decided ahead makes what is decided then faster.
+  /// Out of line, so that all calls run the same instructions: the first brings them into the
+  /// cache.
   GROSR_DEVICE GROSR_NOINLINE level_step next_step(const bfs_view& s, bool done) {
     return levels.next(s, done);
   }
@@ -106,7 +107,7 @@ class bfs_lead : lead<bfs_job, Context> {
       j_.log.events = j_.log.waves = 0;
       j_.levels.plan.bits_used = 0;
     });
-    if (!base::run_shares(bfs_job::reset_all, shares_of(v_.graph, j_.levels.seats)))
+    if (!base::run_shares(bfs_job::reset_all, shares_of(v_.graph, j_.levels.blocks)))
       return -ECANCELED;
     std::uint32_t seeds = 0;
     if (j_.levels.first_levels != 0) {

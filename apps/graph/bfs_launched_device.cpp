@@ -52,7 +52,7 @@ struct launched_bfs::state {
   state(const device_graph& on, driver d, unsigned most_blocks)
       : g(on),
         how(d),
-        memory(on, on.vertices() + 64),
+        memory(on, 0),
         device_state(on.where(), simt::space::device, 1),
         blocks(choose_blocks(on.where(), d, most_blocks)),
         loop(on.where(), blocks) {
@@ -61,7 +61,7 @@ struct launched_bfs::state {
     step.news = loop.news();
     launched_state s{};
     s.levels.undirected = g.directed() ? 0 : 1;
-    s.levels.seats = blocks;
+    s.levels.blocks = blocks;
     device_state.copy_from({&s, 1});
 #if defined(__CUDACC__)
     if (how == driver::loop && g.where().is_cuda()) {
@@ -124,16 +124,14 @@ void launched_bfs::run(vertex source) {
 }
 
 std::vector<std::uint32_t> launched_bfs::distances() const {
-  std::vector<std::uint64_t> label(state_->memory.label.size());
-  state_->memory.label.copy_to(label);
+  const auto label = labels_on_host(state_->memory.label);
   std::vector<std::uint32_t> d(label.size());
   for (std::size_t i = 0; i < d.size(); ++i) d[i] = distance_of(label[i]);
   return d;
 }
 
 std::vector<vertex> launched_bfs::parents() const {
-  std::vector<std::uint64_t> label(state_->memory.label.size());
-  state_->memory.label.copy_to(label);
+  const auto label = labels_on_host(state_->memory.label);
   std::vector<vertex> p(label.size());
   for (std::size_t i = 0; i < p.size(); ++i) p[i] = static_cast<vertex>(label[i]);
   return p;

@@ -28,7 +28,7 @@ struct level_plan {
   std::uint32_t bits;          ///< the bitmap that is read
   std::uint32_t before;        ///< vertices of the last level found from below
   std::uint32_t bits_used;
-  std::uint32_t all_of_level;  ///< what is pending is of this level
+  std::uint32_t all_of_level;  ///< what is pending is of this level: one was done since begin()
   std::uint64_t expanded;      ///< edges, top-down
 };
 
@@ -44,14 +44,15 @@ struct level_counts {
   std::uint32_t next_word;
 };
 
-/// Device memory. Steps read it; one thread changes it when none is under way.
+/// Device memory. Steps read the plan and add to the counts; one thread changes both when none is
+/// under way.
 struct bfs_levels {
   alignas(128) level_counts counts;
   alignas(128) level_plan plan;
   // Given by the host.
   std::uint32_t undirected, stops_when_small;
   std::uint32_t first_levels;  ///< of a search, that are not left to a wave if they are small
-  std::uint32_t seats;         ///< blocks that work at a time, at most
+  std::uint32_t blocks;        ///< that work at a time, at most
 
   /// Begins with what is pending of a level.
   GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t at);
@@ -69,7 +70,6 @@ struct bfs_levels {
   /// The chunks of the step.
   GROSR_DEVICE std::uint32_t chunks(const bfs_view& s) const { return chunks(s, plan); }
   GROSR_DEVICE std::uint32_t chunks(const bfs_view& s, const level_plan& p) const {
-    const std::uint64_t words = (std::uint64_t{s.graph.vertices} + 31) / 32;
     switch (p.now) {
       case level_plan::finished:
       case level_plan::small:
@@ -81,9 +81,9 @@ struct bfs_levels {
       case level_plan::queue_to_bits:
         return chunks_of(p.count, chunk_vertices);
       case level_plan::from_below:
-        return seats;
+        return blocks;
       default:
-        return chunks_of(words, chunk_words);
+        return word_chunks(s.graph);
     }
   }
 
@@ -103,7 +103,7 @@ struct bfs_levels {
       case level_plan::queue_to_bits:
         return to_bits(from, p.count, s.bits[0], chunk);
       case level_plan::from_below:
-        return bottom_up(s, s.bits[p.bits], s.bits[1 - p.bits], chunk, seats, p.level);
+        return bottom_up(s, s.bits[p.bits], s.bits[1 - p.bits], chunk, blocks, p.level);
       case level_plan::clear_bits:
         return each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) { s.bits[0][w] = 0; });
       case level_plan::pending_to_bits:
@@ -121,10 +121,10 @@ struct bfs_levels {
 /// is looked at twice.
 class level_choice : level_plan, level_counts {
  public:
-  GROSR_DEVICE level_choice(const bfs_levels& l, const bfs_view& s)
-      : level_plan(l.plan), given_(l), s_(s) {
-    const auto load = [](const std::uint64_t& word) {
-      return simt::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word)).load(simt::relaxed);
+  GROSR_DEVICE level_choice(bfs_levels& l, const bfs_view& s)
+      : level_plan(l.plan), levels_(l), s_(s) {
+    const auto load = [](std::uint64_t& word) {
+      return simt::atomic_ref<std::uint64_t>(word).load(simt::relaxed);
     };
     total[0] = load(l.counts.total[0]);
     total[1] = load(l.counts.total[1]);
@@ -135,9 +135,9 @@ class level_choice : level_plan, level_counts {
 
   GROSR_DEVICE const level_plan& plan() const { return *this; }
 
-  GROSR_DEVICE void store(bfs_levels& l) const {
-    l.plan = *this;
-    l.counts = *this;
+  GROSR_DEVICE void store() const {
+    levels_.plan = *this;
+    levels_.counts = *this;
     s_.state->marked = marked_;
   }
 
@@ -183,7 +183,7 @@ class level_choice : level_plan, level_counts {
       case pending_to_bits:
         return go_up();
       case from_below:
-        return from_there();
+        return after_below();
       case bits_to_queue:
         measure();
         return choose();
@@ -238,13 +238,14 @@ class level_choice : level_plan, level_counts {
     if (count == 0) return rest ? gather() : finish();
     const auto& tuning = s_.tuning;
     const bool whole = total[1 - queue] == 0;  // nothing of the next level is there yet
-    if (given_.undirected != 0 && whole && (!rest || all_of_level != 0) &&
+    if (levels_.undirected != 0 && whole && (!rest || all_of_level != 0) &&
         std::uint64_t{edges} * tuning.alpha > s_.graph.entries - expanded) {
       now = bits_used != 0 ? clear_bits : queue_to_bits;
       bits_used = 1;
       return;
     }
-    if (given_.stops_when_small != 0 && level >= given_.first_levels && whole && !rest &&
+    // Not what a wave has just left: at least one level comes between two waves.
+    if (levels_.stops_when_small != 0 && level >= levels_.first_levels && whole && !rest &&
         count <= tuning.few_vertices && edges <= tuning.few_edges && all_of_level != 0) {
       now = small;
       return;
@@ -260,7 +261,7 @@ class level_choice : level_plan, level_counts {
     now = from_below;
   }
 
-  GROSR_DEVICE void from_there() {
+  GROSR_DEVICE void after_below() {
     const auto vertices = static_cast<std::uint32_t>(awake >> 32);
     bits = 1 - bits;
     ++level;
@@ -277,7 +278,7 @@ class level_choice : level_plan, level_counts {
   }
 
   static constexpr std::uint32_t few_edges_each = 8, few_in_all = 1u << 16;
-  const bfs_levels& given_;
+  bfs_levels& levels_;
   const bfs_view& s_;
   std::uint32_t marked_;  ///< something is pending
   bool done_ = true;      ///< what is counted will not change
@@ -286,24 +287,24 @@ class level_choice : level_plan, level_counts {
 GROSR_DEVICE inline void bfs_levels::begin(const bfs_view& s, std::uint32_t at) {
   level_choice c(*this, s);
   c.begin(at);
-  c.store(*this);
+  c.store();
 }
 GROSR_DEVICE inline void bfs_levels::begin_at(const bfs_view& s, vertex source) {
   level_choice c(*this, s);
   c.begin_at(source);
-  c.store(*this);
+  c.store();
 }
 GROSR_DEVICE inline level_step bfs_levels::next(const bfs_view& s, bool done) {
   level_choice c(*this, s);
   c.next(done);
-  if (done) c.store(*this);
+  if (done) c.store();
   const level_plan& p = c.plan();
   return {p.now, p.level, chunks(s, p)};
 }
 GROSR_DEVICE inline void bfs_levels::measure_gathered(const bfs_view& s) {
   level_choice c(*this, s);
   c.measure_gathered();
-  c.store(*this);
+  c.store();
 }
 
 }  // namespace grosr::graphs

@@ -23,7 +23,7 @@ struct find_edgeless {
   }
 };
 
-/// Owner of the memory behind a bfs_view: 16.6 bytes a vertex, and 1.3 MiB for the pool.
+/// Owner of the memory behind a bfs_view: 16.6 bytes a vertex, and 1.3 MB for the pool.
 struct bfs_memory {
   static constexpr std::uint32_t pool_entries = 1u << 16;
 

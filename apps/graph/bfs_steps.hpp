@@ -37,8 +37,7 @@ GROSR_DEVICE inline void put(const bfs_view& s, const vertex_queue& to, vertex v
   simt::atomic_ref<std::uint32_t>(s.state->marked).store(1, simt::relaxed);
 }
 
-/// Whole block: puts those found into the queue; for which there is no room are marked to be
-/// expanded later.
+/// Whole block: puts those found into the queue; those for which there is no room are pending.
 GROSR_DEVICE inline void append(const bfs_view& s, const vertex_queue& to, std::uint32_t count) {
   append(to, count, [&](vertex v, std::uint32_t place, std::uint32_t offset) {
     put(s, to, v, place, offset);

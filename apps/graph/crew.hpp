@@ -46,7 +46,7 @@ template <class Job>
 class crew {
  public:
   static constexpr std::uint32_t none = ~0u;
-  static constexpr std::uint32_t half = 1u << 31;  ///< most chunks of a step, less one
+  static constexpr std::uint32_t half = 1u << 31;  ///< one more than the most chunks of a step
 
   GROSR_DEVICE crew(Job* job, std::uint32_t most) : job_(job), s_(job->crew), most_(most) {}
 

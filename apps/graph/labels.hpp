@@ -1,6 +1,8 @@
 // What searches know of a vertex, in one word: its distance and its parent; and bitmaps of them.
 #pragma once
 
+#include <vector>
+
 #include "device_graph.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/shared.hpp"
@@ -71,6 +73,13 @@ GROSR_DEVICE void reset_labels(const graph_ref& g, std::uint64_t* label, std::ui
     }
   }
   for (std::uint64_t w = first + t; w < last; w += size) word(static_cast<std::uint32_t>(w));
+}
+
+/// Labels, on the host.
+inline std::vector<std::uint64_t> labels_on_host(const simt::buffer<std::uint64_t>& label) {
+  std::vector<std::uint64_t> all(label.size());
+  label.copy_to(all);
+  return all;
 }
 
 }  // namespace grosr::graphs

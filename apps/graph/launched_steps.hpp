@@ -23,16 +23,19 @@ struct launched_reset {
   launched_news* news;
   vertex source;
 
-  GROSR_DEVICE void operator()() const {
-    if (share_out(state->share, shares(),
-                  [&](std::uint32_t c) { reset(view, c, shares(), source); })) {
-      state->levels.begin_at(view, source);
-      state->steps = 0;
-      tell();
-    }
+  /// True for the one thread that decided what comes first.
+  GROSR_DEVICE bool begin() const {
+    if (!share_out(state->share, shares(),
+                   [&](std::uint32_t c) { reset(view, c, shares(), source); }))
+      return false;
+    state->levels.begin_at(view, source);
+    state->steps = 0;
+    tell();
+    return true;
   }
+  GROSR_DEVICE void operator()() const { begin(); }
 
-  GROSR_DEVICE std::uint32_t shares() const { return shares_of(view.graph, state->levels.seats); }
+  GROSR_DEVICE std::uint32_t shares() const { return shares_of(view.graph, state->levels.blocks); }
 
   GROSR_DEVICE void tell() const {
     const auto& l = state->levels;
@@ -76,22 +79,8 @@ struct cooperative_search : launched_step {
       }
       simt::sync_block();
     };
-    bool last = share_out(state->share, shares(),
-                          [&](std::uint32_t c) { reset(view, c, shares(), source); });
-    if (last) {
-      l.begin_at(view, source);
-      state->steps = 0;
-    }
-    meet(last);
-    while (l.plan.now != level_plan::finished) {
-      last = share_out(state->share, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); });
-      if (last) {
-        l.next(view);
-        ++state->steps;
-        tell();
-      }
-      meet(last);
-    }
+    meet(begin());
+    while (l.plan.now != level_plan::finished) meet(step());
   }
 };
 

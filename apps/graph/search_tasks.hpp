@@ -67,11 +67,4 @@ class search_tasks {
   unsigned most_members_ = 0;
 };
 
-/// Labels of the last search, on the host.
-inline std::vector<std::uint64_t> labels_on_host(const simt::buffer<std::uint64_t>& label) {
-  std::vector<std::uint64_t> all(label.size());
-  label.copy_to(all);
-  return all;
-}
-
 }  // namespace grosr::graphs

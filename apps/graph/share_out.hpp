@@ -13,15 +13,15 @@ struct share_state {
   alignas(128) std::uint32_t arrived;
 };
 
-struct step_store {
-  std::uint32_t chunk, last;
+struct share_store {
+  std::uint32_t chunk;
 };
 
 /// Whole grid: a step's chunks. Thread 0 of the block that ends last gets true, and then all of the
 /// step is done.
 template <class Work>
 GROSR_DEVICE bool share_out(share_state& s, std::uint32_t chunks, const Work& work) {
-  auto& store = simt::block_shared<step_store>();
+  auto& store = simt::block_shared<share_store>();
   for (std::uint32_t c = simt::block_id(); c < chunks;) {
     work(c);
     simt::sync_block();

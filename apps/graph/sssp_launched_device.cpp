@@ -166,10 +166,9 @@ void launched_sssp::run(vertex source) {
 }
 
 std::vector<float> launched_sssp::distances() const {
-  std::vector<std::uint64_t> labels(state_->label.size());
-  state_->label.copy_to(labels);
   std::vector<float> all;
-  for (const std::uint64_t l : labels) all.push_back(length::of(distance_of(l)));
+  for (const std::uint64_t l : labels_on_host(state_->label))
+    all.push_back(length::of(distance_of(l)));
   return all;
 }
 

@@ -17,8 +17,8 @@ struct wave_tuning {
   std::uint32_t few_vertices = 256;  ///< a level that is left to a wave, up to 512
   std::uint32_t few_edges = 1024;    ///< and its edges
   std::uint32_t dense = 8;           ///< edges a vertex, from which on the first levels are no wave
-  // A level goes bottom-up when its edges are more than a share of those not seen yet, and
-  // top-down again when it is smaller than a share of all vertices.
+  // A level goes bottom-up when its edges are more than a share of those that no top-down step has
+  // expanded yet, and top-down again when it has not grown and is at most a share of all vertices.
   std::uint32_t alpha = 15, beta = 18;
 };
 
