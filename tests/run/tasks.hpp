@@ -164,8 +164,11 @@ GROSR_DEVICE void mixed::operator()(auto& context) const {
 struct gated {
   const std::uint32_t* gate;  ///< pinned
   std::uint32_t* passed;
+  std::uint32_t* begun = nullptr;  ///< pinned; 1 from then on
   GROSR_DEVICE void operator()(auto& context) const {
-    simt::atomic_ref<std::uint32_t, simt::scope::system> word(const_cast<std::uint32_t&>(*gate));
+    using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+    if (begun != nullptr) shared_word(*begun).store(1, simt::release);
+    shared_word word(const_cast<std::uint32_t&>(*gate));
     simt::wait_until([&] { return word.load(simt::acquire) != 0 || context.aborted(); },
                      simt::forever, nullptr, "the gate");
     add_one(passed);
