@@ -34,9 +34,10 @@ inline constexpr std::uint32_t keep_capacity = 8;
 /// between batches, when nobody spawns.
 struct deque_local {
   std::uint32_t lock;
-  std::uint32_t nonempty;  ///< bit l: deque l may hold refs, kept or published
-  std::uint32_t marked;    ///< bit l: this worker's bit in bitmap l is set
-  std::uint32_t shown;     ///< what was spawned in this run may have begun
+  std::uint32_t nonempty;   ///< bit l: deque l may hold refs, kept or published
+  std::uint32_t marked;     ///< bit l: this worker's bit in bitmap l is set
+  std::uint32_t shown;      ///< what was spawned in this run may have begun
+  std::uint32_t published;  ///< how often refs were
   std::uint32_t kept[priority_levels];
   std::uint64_t keep[priority_levels][keep_capacity];
   queue::deque_owner owner[priority_levels];
@@ -85,12 +86,17 @@ struct block_local {
   warp_local<Types> warps[warps_per_block];
   deque_local deques;          ///< of the block as a worker
   std::uint32_t scout;         ///< 1 + the idle warp that looks out for the others; 0: none
+  std::uint32_t polls;         ///< the scout polls a port, or has just had a line from it
+  std::uint32_t port;          ///< that the block's last line came from
   std::uint32_t wake;          ///< changes when idle warps should look for work
   std::uint32_t meeting;       ///< 0: none; else asked for
   std::uint32_t arrived;       ///< warps at the meeting
   std::uint32_t verdict;       ///< 1: leave
   std::uint32_t cancelling;    ///< a frame is cancelled somewhere, as a warp last saw
   std::uint64_t next_meeting;  ///< not before this (clock_ns), unless to leave
+  /// The ref whose record lies in `record` already, if nothing was published since; or 0.
+  std::uint64_t early;
+  std::uint32_t early_published;  ///< deques.published before that ref was kept
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
@@ -132,6 +138,11 @@ GROSR_DEVICE inline std::uint32_t nonempty(deque_local& d) {
   return simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty).load(simt::relaxed);
 }
 
+/// How often refs of a deque were published. Likewise.
+GROSR_DEVICE inline std::uint32_t published(deque_local& d) {
+  return simt::atomic_ref<std::uint32_t, simt::scope::block>(d.published).load(simt::relaxed);
+}
+
 /// One lane sets `bit` in a shared hint word, unless it is set.
 GROSR_DEVICE inline void set_bit(std::uint32_t& word, std::uint32_t bit) {
   simt::atomic_ref<std::uint32_t> w(word);
@@ -148,6 +159,8 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   bool block = index >= v.workers;
   std::uint32_t laid = 0, spilled = 0;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.shown).store(1, simt::relaxed);
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(d.published)
+      .store(d.published + 1, simt::relaxed);
   GROSR_NO_UNROLL
   for (; laid < n && deque.lay(d.owner[level], laid, d.keep[level][laid]); ++laid) {
   }

@@ -12,7 +12,7 @@ class meeter : public finder<Tasks...> {
 
  protected:
   using base::activate, base::b_, base::clear_hint, base::leads, base::must_leave, base::outrun_,
-      base::steal, base::unspill, base::v_, base::w_;
+      base::says_leave, base::steal, base::unspill, base::v_, base::w_;
 
   GROSR_DEVICE explicit meeter(typename base::shared& b) : base(b) {}
 
@@ -55,7 +55,7 @@ class meeter : public finder<Tasks...> {
         if (leads()) {
           b_.task_ref = r.bits;
           b_.task_failed = 0;
-          b_.verdict = must_leave() && !r ? 1 : 0;
+          b_.verdict = !r && must_leave() ? 1 : 0;
           if (!r) b_.meeting = b_.arrived = 0;
         }
       }
@@ -91,10 +91,12 @@ class meeter : public finder<Tasks...> {
   /// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
   GROSR_DEVICE ref find_block(unsigned streak) {
     std::uint32_t hints = 0;
-    if (leads())
-      hints = must_leave() ? 0
-                           : simt::atomic_ref<std::uint32_t>(*v_.hints).load(simt::relaxed) |
-                                 nonempty(b_.deques) << 8 | std::uint32_t{1} << 31;
+    if (leads()) {
+      const std::uint64_t both = v_.hints_and_leave();
+      if (!says_leave(both))
+        hints =
+            static_cast<std::uint32_t>(both) | nonempty(b_.deques) << 8 | std::uint32_t{1} << 31;
+    }
     hints = simt::shuffle(simt::full_mask, hints, 0);
     if (hints >> 31 == 0) return {};
     std::uint32_t self = v_.workers + simt::block_id();
@@ -129,22 +131,10 @@ class meeter : public finder<Tasks...> {
   }
 
   GROSR_DEVICE void load_block_task(ref r) {
-    unsigned lane = simt::lane_id();
-    const unsigned char* at = base::batch_at(r);
-    std::uint32_t stride = stride_at(r.type());
-    if (lane < stride / 16) {
-      auto* from = at + r.first() * stride + lane * 16;
-      piece p;
-      if (r.slot()) {
-        simt::bus_word b = simt::bus_load(reinterpret_cast<const simt::bus_word*>(from));
-        for (unsigned k = 0; k < 4; ++k) p.w[k] = b.w[k];
-      } else {
-        p = *reinterpret_cast<const piece*>(from);
-      }
-      reinterpret_cast<piece*>(b_.record)[lane] = p;
-    }
+    if (b_.early != r.bits || b_.early_published != published(b_.deques)) base::load_record(r);
     simt::sync_warp();
     if (!leads()) return;
+    b_.early = 0;
     base::retire(r, 1);
     GROSR_NO_UNROLL
     for (std::uint32_t level = 0; level < priority_levels; ++level) show_kept(level);
@@ -156,12 +146,6 @@ class meeter : public finder<Tasks...> {
     const std::uint32_t self = v_.workers + simt::block_id(), kept = b_.deques.kept[level];
     if (kept != 0 && v_.deque(level, self).size() < kept)
       w_.spilled += publish(v_, b_.deques, self, level, kept);
-  }
-
-  GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type) {
-    std::uint32_t i = 0, stride = 16;
-    ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
-    return stride;
   }
 
  private:

@@ -34,6 +34,11 @@ class poller : public worker<Tasks...> {
 
   GROSR_DEVICE bool must_leave() const { return says_leave(v_.hints_and_leave()); }
 
+  /// One lane: whether the block's warps are to meet.
+  GROSR_DEVICE bool meeting_is_called() const {
+    return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0;
+  }
+
   /// One lane: the hints, and whether to leave or to meet.
   GROSR_DEVICE std::uint64_t look() const {
     std::uint64_t both = v_.hints_and_leave();
@@ -43,8 +48,7 @@ class poller : public worker<Tasks...> {
     const std::uint32_t cancelling = both & cancelling_bit;
     if (word(b_.cancelling).load(simt::relaxed) != cancelling)
       word(b_.cancelling).store(cancelling, simt::relaxed);
-    if (simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0)
-      now |= meeting_called;
+    if (meeting_is_called()) now |= meeting_called;
     return now;
   }
 
@@ -53,12 +57,13 @@ class poller : public worker<Tasks...> {
   GROSR_DEVICE ref open_line(const queue::held_line& l) {
     line_header h = line_header::of(l);
     if (h.carries_task()) {
+      end_of_scouting();
       base::run_line(h, l);
       return {};
     }
     std::uint32_t type = h.type();
     ref r = ref::make(h.slot, true, 0, h.count, type, h.level(), true);
-    bool meets = false;
+    bool meets = false, early = false;
     if (leads()) {
       w_.line = h;
       if (h.count > 1 || base::is_block_type(type)) {
@@ -70,14 +75,46 @@ class poller : public worker<Tasks...> {
         s.ticket_generation = h.ticket_generation;
       }
       if (base::is_block_type(type)) {
+        const std::uint32_t before = published(b_.deques);
         push_any(r, false);
         meets = ask_for_meeting(false) && h.count == 1;
+        std::uint64_t none = 0;
+        early =
+            meets && simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.early).compare_exchange(
+                         none, r.split().bits, simt::relaxed);
+        if (early) b_.early_published = before;
       }
     }
+    end_of_scouting();  // who comes after sees the call for a meeting, and polls nothing before it
     simt::sync_warp();
     if (!base::is_block_type(type)) return r;
     meets_ = simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0;
+    // While the others come, and before this warp does.
+    if (simt::shuffle(simt::full_mask, early ? 1u : 0u, 0) != 0) load_record(r);
     return {};
+  }
+
+  /// Whole warp: a block task's record into block-shared memory.
+  GROSR_DEVICE void load_record(ref r) {
+    const unsigned lane = simt::lane_id();
+    const std::uint32_t stride = stride_at(r.type());
+    if (lane < stride / 16) {
+      const unsigned char* from = base::batch_at(r) + r.first() * stride + lane * 16;
+      piece p;
+      if (r.slot()) {
+        simt::bus_word b = simt::bus_load(reinterpret_cast<const simt::bus_word*>(from));
+        for (unsigned k = 0; k < 4; ++k) p.w[k] = b.w[k];
+      } else {
+        p = *reinterpret_cast<const piece*>(from);
+      }
+      reinterpret_cast<piece*>(b_.record)[lane] = p;
+    }
+    simt::sync_warp();
+  }
+  GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type) {
+    std::uint32_t i = 0, stride = 16;
+    ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
+    return stride;
   }
 
   /// One lane: asks the block's warps to meet at their next step. False: they did not come a moment
@@ -89,6 +126,15 @@ class poller : public worker<Tasks...> {
       return false;
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).store(1, simt::relaxed);
     return true;
+  }
+
+  /// Whole warp: no longer the block's scout, if it was.
+  GROSR_DEVICE void end_of_scouting() {
+    if (!leads() || !scout_) return;
+    scout_ = false;
+    using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+    word(b_.polls).store(0, simt::relaxed);
+    word(b_.scout).store(0, simt::relaxed);
   }
 
   // ---- taking lines in ----
@@ -118,6 +164,8 @@ class poller : public worker<Tasks...> {
           hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
     }
     if (!first) return lines::shared;
+    if (leads())
+      simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.port).store(port, simt::relaxed);
     shared_lines_ = n > 1;
     line_ = {k.mine};
     has_line_ = true;
@@ -130,31 +178,28 @@ class poller : public worker<Tasks...> {
   GROSR_DEVICE bool poll_overdue(std::uint32_t which) {
     which = overdue(which);
     if (which == 0) return false;
-    // A port a lane: the looks across the bus are under way together.
-    const unsigned lane = simt::lane_id();
     queue::poll_role mine{};
-    const bool got =
-        (which >> lane & 1) != 0 && v_.ports[lane].take_role(base::poll_stale_ns, mine);
-    const bool there = got && v_.ports[lane].begins(mine);
-    if (got && !there) {
-      if (lane == 0) obey_control();
-      v_.ports[lane].give_role(mine);
-    }
-    simt::sync_warp();
-    const std::uint32_t some = simt::ballot(simt::full_mask, there);
-    GROSR_NO_UNROLL
-    for (std::uint32_t rest = some; rest != 0; rest &= rest - 1) {
-      const unsigned port = simt::lowest_bit(rest);
-      queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
-                            simt::shuffle(simt::full_mask, mine.tick, port)};
-      auto k = v_.ports[port].peek(role);
-      if (accept(port, role, k, false, false) == lines::none && leads()) {
-        if (port == 0) obey_control();
-        v_.ports[port].give_role(role);
-      }
-      simt::sync_warp();
-    }
+    const std::uint32_t some = take_begun(which, mine);
+    share_begun(some, mine);
     return some != 0;
+  }
+
+  /// Whole warp, polling w_.port in `role`: polls another port from now on where lines have begun
+  /// to come to one of those in `which`, while nobody polled it for a while. False: to none.
+  GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_role& role) {
+    queue::poll_role mine{};
+    const std::uint32_t some = take_begun(which, mine);
+    if (some == 0) return false;
+    const unsigned first = simt::lowest_bit(some);
+    share_begun(some & (some - 1), mine);
+    if (leads()) {
+      v_.ports[w_.port].give_role(role);
+      w_.port = first;
+    }
+    role = {simt::shuffle(simt::full_mask, mine.seen, first),
+            simt::shuffle(simt::full_mask, mine.tick, first)};
+    simt::sync_warp();
+    return true;
   }
 
   /// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles. Who
@@ -207,33 +252,71 @@ class poller : public worker<Tasks...> {
 
   // ---- leading ----
 
+  /// Whole warp: takes the roles of ports in `which`, a port a lane, and keeps them, each lane its
+  /// own, where lines have begun to come: of those ports.
+  GROSR_DEVICE std::uint32_t take_begun(std::uint32_t which, queue::poll_role& mine) {
+    // The looks across the bus are under way together.
+    const unsigned lane = simt::lane_id();
+    const bool got =
+        (which >> lane & 1) != 0 && v_.ports[lane].take_role(base::poll_stale_ns, mine);
+    const bool there = got && v_.ports[lane].begins(mine);
+    if (got && !there) {
+      if (lane == 0) obey_control();
+      v_.ports[lane].give_role(mine);
+    }
+    simt::sync_warp();
+    return simt::ballot(simt::full_mask, there);
+  }
+
+  /// Whole warp: lets everybody see the lines of such ports, and gives the roles back.
+  GROSR_DEVICE void share_begun(std::uint32_t some, const queue::poll_role& mine) {
+    GROSR_NO_UNROLL
+    for (std::uint32_t rest = some; rest != 0; rest &= rest - 1) {
+      const unsigned port = simt::lowest_bit(rest);
+      queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
+                            simt::shuffle(simt::full_mask, mine.tick, port)};
+      auto k = v_.ports[port].peek(role);
+      if (accept(port, role, k, false, false) == lines::none && leads()) {
+        if (port == 0) obey_control();
+        v_.ports[port].give_role(role);
+      }
+      simt::sync_warp();
+    }
+  }
+
   /// Whole warp, polling w_.port in w_.role, hands and deques empty: polls until it has a line,
   /// something interrupts (both: the role is given back), or its count on the board should drop.
   enum class led { line, interrupted, lingered };
   GROSR_DEVICE led lead() {
-    if (leads()) begin_scan_wait();
+    if (leads()) {
+      begin_scan_wait();
+      simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.polls).store(1, simt::relaxed);
+    }
     simt::sync_warp();
-    const unsigned port = w_.port;
     queue::poll_role role = w_.role;
     led verdict;
+    std::uint32_t late_before = 0;
     for (unsigned turn = 0;; ++turn) {
       // All loads of a round are under way together: the bus is the slowest of them. After a single
       // task another one is likely.
+      const unsigned port = w_.port;
       auto k = v_.ports[port].peek(role, active_ && turn != 0 ? 1 : queue::poll_window);
       std::uint64_t now = 0, board = 0;
       if (leads()) {
         now = look();
         if (active_ || port == 0) board = base::board().load(simt::relaxed);
       }
+      const std::uint32_t late = overdue(all_ports() & ~(1u << port));
       lines there = accept(port, role, k, true, true);
       verdict = led::line;
       if (there == lines::mine) break;
       if (there == lines::shared) continue;  // lines come in groups: go on handing them out
-      enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4 };
+      enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4, meet = 8 };
       std::uint32_t stop = go_on;
       if (leads()) {
         if (port == 0) obey_control();
-        if (now & (interrupts | all_hints)) stop = give_up;
+        if (now & (interrupts | all_hints))
+          stop = (now & meeting_called) != 0 ? give_up | meet : give_up;
         // Not when the kernel leaves already: it was looked for after taking the role, which
         // whoever said so has given back since.
         if (stop == go_on && port == 0 && v_.idle_us != 0 && holders(board) == 0 &&
@@ -249,9 +332,10 @@ class poller : public worker<Tasks...> {
       }
       if (roams() && turn >= 3) stop |= give_up;
       stop = simt::shuffle(simt::full_mask, stop, 0);
-      // The warps that would poll other ports may all be busy.
-      const bool looks = turn % 8 == 7 || (roams() && turn == 3);
-      if (looks && poll_overdue(all_ports() & ~(1u << port))) stop |= give_up;
+      // The warps that would poll other ports may all be busy: they were at the last turn.
+      const std::uint32_t left = late & late_before;
+      late_before = late;
+      if (stop == go_on && left != 0 && move_to_overdue(left, role)) continue;
       verdict = led::lingered;
       if (stop & drop_count) break;
       if (stop & may_park) {
@@ -260,7 +344,7 @@ class poller : public worker<Tasks...> {
       }
       if (stop & give_up) {
         if (leads()) v_.ports[port].give_role(role);
-        back_ = !roams();
+        back_ = !roams() && (stop & meet) == 0;
         verdict = led::interrupted;
         break;
       }
@@ -331,6 +415,7 @@ class poller : public worker<Tasks...> {
     return simt::any(simt::full_mask, busy);
   }
 
+  bool scout_ = false;       // the leader's: it looks out for the block
   queue::held_line line_{};  // the line that this worker took and has not opened yet
   bool has_line_ = false;
   bool back_ = false;          // nobody polled w_.port since this worker did, perhaps

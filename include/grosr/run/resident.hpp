@@ -11,7 +11,7 @@ template <class... Tasks>
 class scheduler : public meeter<Tasks...> {
   using base = meeter<Tasks...>;
   using base::active_, base::b_, base::has_line_, base::hints_, base::id_, base::leads, base::look,
-      base::ports, base::v_, base::w_;
+      base::ports, base::scout_, base::v_, base::w_;
 
  public:
   using typename base::shared;
@@ -39,7 +39,7 @@ class scheduler : public meeter<Tasks...> {
           base::poll_overdue(1u << (id_ + turn / 16 + runs / 128) % ports());
         if (!busy_ || this->run_cycles_ > look_cycles || every(4)) {
           std::uint64_t now = 0;
-          if (leads()) now = look();
+          if (leads()) now = base::meeting_is_called() ? base::meeting_called : look();
           now = simt::shuffle(simt::full_mask, now, 0);
           hints_ = static_cast<std::uint32_t>(now);
           if (now & base::interrupts) {
@@ -127,7 +127,9 @@ class scheduler : public meeter<Tasks...> {
     active_ = simt::shuffle(simt::full_mask, active_ ? 1u : 0u, 0) != 0;
     if (simt::thread_id() == 0) {
       b_.deques = {};
-      b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = 0;
+      b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
+      b_.port = simt::block_id() % ports();
+      b_.early = 0;
       b_.next_meeting = 0;
       adopt(b_.deques, v_.workers + simt::block_id());
       if (simt::block_id() == 0) {
@@ -198,7 +200,7 @@ class scheduler : public meeter<Tasks...> {
       simt::sync_warp();  // every lane's claims before the board
       base::tell_alone(claimed, leads() ? base::board().load(simt::relaxed) : 0);
     }
-    bool holds = false, scout = false;
+    bool holds = false;
     if (base::back_) {
       bool again = leads() && v_.ports[w_.port].retake_role(w_.role);
       holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
@@ -212,21 +214,20 @@ class scheduler : public meeter<Tasks...> {
         simt::sync_warp();
       }
       if (!holds) {
-        if (watch(scout) == watched::work) break;
+        if (watch() == watched::work) break;
         holds = true;
       }
       if (base::lead() != base::led::lingered) break;
       linger = false;
     }
-    if (leads() && scout)
-      simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.scout).store(0, simt::relaxed);
+    if (!has_line_) base::end_of_scouting();
     simt::sync_warp();
   }
 
   /// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there
   /// may be work or it has the role of polling w_.port; the others sleep until it wakes them.
   enum class watched : std::uint32_t { nothing, work, role };
-  GROSR_DEVICE watched watch(bool& scout) {
+  GROSR_DEVICE watched watch() {
     using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
     if (leads() && base::roams()) w_.port = (w_.port + v_.blocks) % ports();
     std::uint32_t self = simt::warp_id() + 1, wake = 0;
@@ -236,12 +237,14 @@ class scheduler : public meeter<Tasks...> {
     if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
     for (unsigned turn = 0;; ++turn) {
       if (leads()) {
-        if (!scout) {
+        if (!scout_) {
           std::uint32_t free = 0;
-          scout = shared_word(b_.scout).load(simt::relaxed) == 0 &&
-                  shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
+          scout_ = shared_word(b_.scout).load(simt::relaxed) == 0 &&
+                   shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
+          // Where the last line came from, the next one is likely.
+          if (scout_ && !base::roams()) w_.port = shared_word(b_.port).load(simt::relaxed);
         }
-        if (scout) {
+        if (scout_) {
           std::uint64_t now = look();
           // Not all at once, so that little work does not wake everybody: the keen ones, and an
           // eighth of the others at each look.
@@ -260,7 +263,8 @@ class scheduler : public meeter<Tasks...> {
             std::uint32_t found = base::scan_hints();
             if (verdict == watched::nothing && base::finds_overdue()) verdict = watched::work;
             if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
-            if (verdict == watched::work) w_.port = (w_.port + 1) % ports();  // next time
+            if (verdict == watched::work)  // next time
+              shared_word(b_.port).store(w_.port = (w_.port + 1) % ports(), simt::relaxed);
           }
         } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
                    shared_word(b_.meeting).load(simt::relaxed) != 0) {
@@ -270,7 +274,9 @@ class scheduler : public meeter<Tasks...> {
       auto all = static_cast<watched>(
           simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0));
       if (all != watched::nothing) return all;
-      simt::pause(keen ? 0 : turn < 4 ? turn : 6, "work");
+      // A line that comes may be for the whole block.
+      const bool soon = keen || (!scout_ && shared_word(b_.polls).load(simt::relaxed) != 0);
+      simt::pause(soon ? 0 : turn < 4 ? turn : 6, "work");
     }
   }
 

@@ -162,13 +162,20 @@ class worker : public runner<Tasks...> {
       // Read before the count: after it another worker may complete the slot, and the next line in
       // it overwrites the total.
       const std::uint32_t total = s.total;
-      std::uint64_t more = counted(pending_done_, pending_failed_);
+      // Who did all of them needs no count: it was 0 and stays that.
+      const bool alone = pending_done_ == total;
+      std::uint64_t now = counted(pending_done_, pending_failed_);
       simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
-      std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
-      if (static_cast<std::uint32_t>(now) == total) {
-        count.fetch_sub(now, simt::relaxed);
-        report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
+      if (alone) {                                      // and R2
+        finish(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
                now >> 32 != 0);
+      } else {
+        now += count.fetch_add(now, simt::relaxed);
+        if (static_cast<std::uint32_t>(now) == total) {
+          count.fetch_sub(now, simt::relaxed);
+          report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
+                 now >> 32 != 0);
+        }
       }
     }
     pending_slot_ = no_slot;
@@ -227,20 +234,20 @@ class worker : public runner<Tasks...> {
   /// One lane: writes the counters where the host can copy them from.
   GROSR_DEVICE void flush_stats() {
     worker_stats& s = v_.stats[id_];
-    auto put = [](std::uint64_t& to, std::uint64_t value) {
-      simt::atomic_ref<std::uint64_t> t(to);
-      t.store(t.load(simt::relaxed) + value, simt::relaxed);
+    const worker_stats was = s;  // nobody else writes it; all loads are under way together
+    const auto put = [](std::uint64_t& to, std::uint64_t value) {
+      simt::atomic_ref<std::uint64_t>(to).store(value, simt::relaxed);
     };
-    put(s.tasks, w_.tasks + w_.inlined + w_.joined);
-    put(s.spawned, w_.spawned + w_.inlined);
-    put(s.batches, w_.batches);
-    put(s.stolen, w_.stolen);
-    put(s.inlined, w_.inlined);
-    put(s.spilled, w_.spilled);
-    put(s.failed, w_.failed);
-    put(s.rejected, w_.rejected);
-    put(s.joined, w_.joined);
-    put(s.busy_ns, w_.busy_ns);
+    put(s.tasks, was.tasks + w_.tasks + w_.inlined + w_.joined);
+    put(s.spawned, was.spawned + w_.spawned + w_.inlined);
+    put(s.batches, was.batches + w_.batches);
+    put(s.stolen, was.stolen + w_.stolen);
+    put(s.inlined, was.inlined + w_.inlined);
+    put(s.spilled, was.spilled + w_.spilled);
+    put(s.failed, was.failed + w_.failed);
+    put(s.rejected, was.rejected + w_.rejected);
+    put(s.joined, was.joined + w_.joined);
+    put(s.busy_ns, was.busy_ns + w_.busy_ns);
     w_.busy_ns = 0;
     w_.tasks = w_.batches = w_.stolen = w_.failed = 0;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = 0;
