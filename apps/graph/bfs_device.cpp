@@ -12,10 +12,11 @@ namespace grosr::graphs {
 struct bfs::state {
   const device_graph& g;
   bfs_memory memory;
+  label_bases bases;
   search_tasks<bfs_job> tasks;
 
   state(const device_graph& graph, const search_options& o)
-      : g(graph), memory(g, o.capacity), tasks(g.where(), o) {
+      : g(graph), memory(g, o.capacity), bases(g.vertices()), tasks(g.where(), o) {
     bfs_job j{};
     j.view = memory.view(g, &tasks.job()->wave, &tasks.job()->levels);
     j.view.tuning = o.tuning;
@@ -32,20 +33,17 @@ bfs::bfs(const device_graph& g, const search_options& options)
 bfs::~bfs() = default;
 
 void bfs::run(vertex source, const pulse& between) {
-  state_->tasks.run(bfs_job::leader{state_->tasks.job(), source}, between);
+  const label_bases::one b = state_->bases.next();
+  state_->tasks.order(bfs_start{source, b.base, b.fresh}, between);
+  state_->bases.ended();
 }
 
 std::vector<std::uint32_t> bfs::distances() const {
-  std::vector<std::uint32_t> all;
-  for (const std::uint64_t l : labels_on_host(state_->memory.label)) all.push_back(distance_of(l));
-  return all;
+  return distances_on_host(state_->memory.label, state_->bases.base());
 }
 
 std::vector<vertex> bfs::parents() const {
-  std::vector<vertex> all;
-  for (const std::uint64_t l : labels_on_host(state_->memory.label))
-    all.push_back(static_cast<vertex>(l));
-  return all;
+  return parents_on_host(state_->memory.label, state_->bases.base());
 }
 
 std::vector<search_step> bfs::steps() const {
@@ -55,7 +53,7 @@ std::vector<search_step> bfs::steps() const {
       "gather level",   "edges down",      "rows down",  "clear bits",
       "queue to bits",  "pending to bits", "from below", "bits to queue"};
   static_assert(std::size(names) ==
-                std::uint32_t{bfs_job::of_levels} + level_plan::bits_to_queue + 1);
+                std::uint32_t{bfs_job::of_levels} + level_plan::bits_to_queue + 1 - seats);
   const std::vector<bfs_job> job = state_->tasks.get();
   const bfs_job& j = job[0];
   std::vector<search_step> all;
@@ -63,10 +61,11 @@ std::vector<search_step> bfs::steps() const {
     const job_event& e = j.log.event[i];
     const std::uint64_t zero = j.log.event[0].began;
     const auto add = [&](const char* name, regime how, std::uint64_t began, std::uint64_t ended) {
-      all.push_back({name, how, began - zero, ended - zero, e.level, e.chunks, e.members});
+      const std::uint32_t level = e.level < j.start.base ? 0 : e.level - j.start.base;
+      all.push_back({name, how, began - zero, ended - zero, level, e.chunks, e.members});
     };
     if (e.kind != seats) {
-      add(names[e.kind], regime::levels, e.began, e.ended);
+      add(names[e.kind - seats], regime::levels, e.began, e.ended);
       continue;
     }
     const std::uint64_t shared = e.shared_at == 0 ? e.ended : std::max(e.shared_at, e.began);

@@ -25,13 +25,15 @@ struct bfs_job {
     near_to_pool,
     gather_pending,
     correct_level,
-    of_levels  ///< what `levels` has planned; the last: events have of_levels + level_plan::kind
+    of_levels  ///< + level_plan::kind: what `levels` has planned
   };
 
   struct leader {
     static constexpr grosr::width width = grosr::width::block;
     bfs_job* job;
-    vertex source;
+    order_box* box;
+    std::uint32_t number;
+    bfs_start start;
     GROSR_DEVICE int operator()(auto& context) const;
   };
 
@@ -40,39 +42,52 @@ struct bfs_job {
   bfs_levels levels;
   std::uint32_t least, greatest;  ///< distances that are pending
   std::uint32_t waiting;          ///< vertices that are
-  vertex source;
+  bfs_start start;
   // Given by the host.
   bfs_view view;
   std::uint32_t most_members;
   job_log log;
 
   /// A chunk of a step, by a whole block.
-  GROSR_DEVICE GROSR_NOINLINE void work(const bfs_view& s, step what, std::uint32_t chunk) {
-    switch (what.kind) {
+  GROSR_DEVICE GROSR_NOINLINE void work(const bfs_view& s, std::uint32_t kind,
+                                        std::uint32_t chunk) {
+    if (kind >= of_levels) return levels.work(s, kind - of_levels, chunk);
+    switch (kind) {
       case reset_all:
-        return reset(s, chunk, what.level, source);
+        return begin(s, chunk);
       case inspect:
         return look(s, chunk);
       case near_to_pool:
-        return pending_to_pool<hop>(s, chunk, 0, what.level, least);
+        return pending_to_pool<hop>(s, chunk, 0, crew.level, least);
       case gather_pending:
-        return gather_bits(s, s.pending, s.queue[0], chunk, what.level);
+        return gather_bits(s, s.pending, s.queue[0], chunk, crew.level);
       case correct_level:
-        return correct(s, s.queue[0], levels.plan.count, levels.plan.edges, chunk, what.level);
-      case of_levels:
-        return levels.work(s, chunk);
+        return correct(s, s.queue[0], levels.plan.count, levels.plan.edges, chunk, crew.level);
       default:
         return;
     }
   }
 
+  /// Chunks of reset_all.
+  GROSR_DEVICE std::uint32_t shares(const bfs_view& s) const {
+    return shares_of(s.graph, levels.blocks);
+  }
+
   /// Out of line, so that all calls run the same instructions: the first brings them into the
   /// cache.
-  GROSR_DEVICE GROSR_NOINLINE level_step next_step(const bfs_view& s, bool done) {
+  GROSR_DEVICE GROSR_NOINLINE level_step decide(const bfs_view& s, bool done) {
     return levels.next(s, done);
   }
 
  private:
+  GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t chunk) {
+    const std::uint32_t all = shares(s);
+    // What comes first does not depend on what is reset; of several chunks the leader has the last.
+    if (chunk == (all < 2 ? 0 : all - 2) && simt::thread_id() == 0 && levels.first_levels != 0)
+      levels.begin_at(s, start);
+    reset(s, chunk, all, start);
+  }
+
   GROSR_DEVICE void look(const bfs_view& s, std::uint32_t chunk) {
     std::uint32_t low = unreached, high = 0, count = 0;
     each_word(s.graph, chunk, chunk_words, [&](std::uint32_t w) {
@@ -99,25 +114,29 @@ class bfs_lead : lead<bfs_job, Context> {
       base::wave;
 
  public:
+  using base::serve;
+
   GROSR_DEVICE bfs_lead(bfs_job* job, Context& context) : base(job, context) {}
 
-  GROSR_DEVICE int run(vertex source) {
+  GROSR_DEVICE int run(const bfs_start& start) {
+    const bool by_levels = j_.levels.first_levels != 0;
+    const std::uint32_t shares = j_.shares(v_);
     set([&] {
-      j_.source = source;
+      j_.start = start;
       j_.log.events = j_.log.waves = 0;
+      j_.levels.plan.base = start.base;
       j_.levels.plan.bits_used = 0;
     });
-    if (!base::run_shares(bfs_job::reset_all, shares_of(v_.graph, j_.levels.blocks)))
-      return -ECANCELED;
+    if (!run_step(bfs_job::reset_all, start.base, shares)) return -ECANCELED;
     std::uint32_t seeds = 0;
-    if (j_.levels.first_levels != 0) {
-      set([&] { j_.levels.begin_at(v_, source); });
+    if (by_levels) {
+      set([&] { next_step() = j_.levels.now(v_); });
       seeds = bulk();
     } else {
-      seeds = seed(source) ? 1 : 0;
+      seeds = seed(start.source, start.base) ? 1 : 0;
     }
     while (seeds != 0 && ride(seeds)) {
-      set([&] { j_.levels.begin(v_, level_); });
+      set([&] { next_step() = j_.levels.begin(v_, level_); });
       seeds = bulk();
     }
     return aborted() ? -ECANCELED : 0;
@@ -134,7 +153,7 @@ class bfs_lead : lead<bfs_job, Context> {
     for (std::uint32_t reached = 0;;) {
       const bool marked = wave(seeds);
       // What later waves had no room for, or were not to relax, was marked before them.
-      if (aborted() || (!marked && reached == 0)) return false;
+      if ((!marked && reached == 0) || aborted()) return false;
       look_at_pending();
       level_ = static_cast<std::uint32_t>(get([&] { return j_.least; }));
       if (level_ == unreached) return false;
@@ -194,25 +213,23 @@ class bfs_lead : lead<bfs_job, Context> {
     return some;
   }
 
-  /// Levels by steps of the crew. Returns how many entries lie in the ring for
+  /// What thread 0 tells its block.
+  GROSR_DEVICE static level_step& next_step() { return simt::block_shared<level_step>(); }
+
+  /// Levels by steps of the crew, from next_step() on. Returns how many entries lie in the ring for
   /// the next wave; 0: nothing is left.
   GROSR_DEVICE std::uint32_t bulk() {
-    auto& levels = j_.levels;
-    auto& store = simt::block_shared<level_step>();  // thread 0 tells its block
-    set([&] { store = levels.now(v_); });
     for (;;) {
-      const level_step now = store;
+      const level_step now = next_step();
       if (now.kind == level_plan::finished) return 0;
       if (now.kind == level_plan::small) return queue_to_ring();
       simt::sync_block();
       const auto decide = [&](bool done) {
         const bool stops = this->context_.aborted();
-        const level_step next = j_.next_step(v_, done);
-        if (done) store = stops ? level_step{level_plan::finished, 0, 0} : next;
+        const level_step next = j_.decide(v_, done);
+        if (done) next_step() = stops ? level_step{level_plan::finished, 0, 0} : next;
       };
-      if (!run_step({bfs_job::of_levels, 0}, now.chunks, {bfs_job::of_levels + now.kind, now.level},
-                    decide))
-        return 0;
+      if (!run_step(bfs_job::of_levels + now.kind, now.level, now.chunks, decide)) return 0;
     }
   }
 
@@ -232,7 +249,8 @@ class bfs_lead : lead<bfs_job, Context> {
 };
 
 GROSR_DEVICE inline int bfs_job::leader::operator()(auto& context) const {
-  return bfs_lead<std::remove_reference_t<decltype(context)>>(job, context).run(source);
+  bfs_lead<std::remove_reference_t<decltype(context)>> lead(job, context);
+  return lead.serve(*box, number, start, [&](const bfs_start& s) { return lead.run(s); });
 }
 
 }  // namespace grosr::graphs

@@ -41,6 +41,7 @@ struct launched_bfs::state {
   const device_graph& g;
   driver how;
   bfs_memory memory;
+  label_bases bases;
   simt::buffer<launched_state> device_state;
   unsigned blocks;
   launch_loop loop;
@@ -53,6 +54,7 @@ struct launched_bfs::state {
       : g(on),
         how(d),
         memory(on, 0),
+        bases(on.vertices()),
         device_state(on.where(), simt::space::device, 1),
         blocks(choose_blocks(on.where(), d, most_blocks)),
         loop(on.where(), blocks) {
@@ -92,7 +94,8 @@ launched_bfs::~launched_bfs() = default;
 
 void launched_bfs::run(vertex source) {
   auto& s = *state_;
-  s.step.source = source;
+  const label_bases::one b = s.bases.next();
+  s.step.start = {source, b.base, b.fresh};
   const auto& reset = static_cast<const launched_reset&>(s.step);
   const unsigned chunks = shares_of(s.g.ref(), s.blocks);
   switch (s.how) {
@@ -121,20 +124,15 @@ void launched_bfs::run(vertex source) {
       break;
     }
   }
+  s.bases.ended();
 }
 
 std::vector<std::uint32_t> launched_bfs::distances() const {
-  const auto label = labels_on_host(state_->memory.label);
-  std::vector<std::uint32_t> d(label.size());
-  for (std::size_t i = 0; i < d.size(); ++i) d[i] = distance_of(label[i]);
-  return d;
+  return distances_on_host(state_->memory.label, state_->bases.base());
 }
 
 std::vector<vertex> launched_bfs::parents() const {
-  const auto label = labels_on_host(state_->memory.label);
-  std::vector<vertex> p(label.size());
-  for (std::size_t i = 0; i < p.size(); ++i) p[i] = static_cast<vertex>(label[i]);
-  return p;
+  return parents_on_host(state_->memory.label, state_->bases.base());
 }
 
 }  // namespace grosr::graphs

@@ -21,8 +21,9 @@ struct level_plan {
     bits_to_queue,
   };
 
-  std::uint32_t now;  ///< a kind
-  std::uint32_t level;
+  std::uint32_t now;           ///< a kind
+  std::uint32_t base;          ///< the source's distance
+  std::uint32_t level;         ///< a distance, as labels have it
   std::uint32_t queue;         ///< the one that is read, or gathered in
   std::uint32_t count, edges;  ///< what it holds
   std::uint32_t bits;          ///< the bitmap that is read
@@ -54,16 +55,12 @@ struct bfs_levels {
   std::uint32_t first_levels;  ///< of a search, that are not left to a wave if they are small
   std::uint32_t blocks;        ///< that work at a time, at most
 
-  /// Begins with what is pending of a level.
-  GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t at);
-  /// Begins with one vertex, after a reset.
-  GROSR_DEVICE void begin_at(const bfs_view& s, vertex source);
+  /// Begins with what is pending of a level: the first step.
+  GROSR_DEVICE level_step begin(const bfs_view& s, std::uint32_t at);
+  /// Begins with one vertex, while or before all else is reset.
+  GROSR_DEVICE void begin_at(const bfs_view& s, const bfs_start& start);
   /// One thread, when all chunks are done: the next step. Before, what it would be (`done` false).
   GROSR_DEVICE level_step next(const bfs_view& s, bool done = true);
-  /// The step.
-  GROSR_DEVICE level_step now(const bfs_view& s) const {
-    return {plan.now, plan.level, chunks(s, plan)};
-  }
   /// What was gathered into queue 0; what it had no room for is pending.
   GROSR_DEVICE void measure_gathered(const bfs_view& s);
 
@@ -87,11 +84,17 @@ struct bfs_levels {
     }
   }
 
-  /// A chunk of the step, by a whole block.
-  GROSR_DEVICE void work(const bfs_view& s, std::uint32_t chunk) const {
+  /// The step.
+  GROSR_DEVICE level_step now(const bfs_view& s) const { return step(s, plan); }
+  GROSR_DEVICE level_step step(const bfs_view& s, const level_plan& p) const {
+    return {p.now, p.level, chunks(s, p)};
+  }
+
+  /// A chunk of the step, which is plan.now, by a whole block.
+  GROSR_DEVICE void work(const bfs_view& s, std::uint32_t kind, std::uint32_t chunk) const {
     const level_plan& p = plan;
     const vertex_queue &from = s.queue[p.queue], &to = s.queue[1 - p.queue];
-    switch (p.now) {
+    switch (kind) {
       case level_plan::gather_level:
         return gather_bits(s, s.pending, from, chunk, p.level);
       case level_plan::bits_to_queue:
@@ -146,8 +149,10 @@ class level_choice : level_plan, level_counts {
     gather();
   }
 
-  GROSR_DEVICE void begin_at(vertex source) {
-    forget(0);
+  GROSR_DEVICE void begin_at(const bfs_start& start) {
+    const vertex source = start.source;
+    base = start.base;
+    forget(base);
     bits_used = marked_ = 0;
     const std::uint32_t degree = s_.graph.row[source + 1] - s_.graph.row[source];
     if (degree == 0) return finish();
@@ -245,7 +250,7 @@ class level_choice : level_plan, level_counts {
       return;
     }
     // Not what a wave has just left: at least one level comes between two waves.
-    if (levels_.stops_when_small != 0 && level >= levels_.first_levels && whole && !rest &&
+    if (levels_.stops_when_small != 0 && level - base >= levels_.first_levels && whole && !rest &&
         count <= tuning.few_vertices && edges <= tuning.few_edges && all_of_level != 0) {
       now = small;
       return;
@@ -284,22 +289,22 @@ class level_choice : level_plan, level_counts {
   bool done_ = true;      ///< what is counted will not change
 };
 
-GROSR_DEVICE inline void bfs_levels::begin(const bfs_view& s, std::uint32_t at) {
+GROSR_DEVICE inline level_step bfs_levels::begin(const bfs_view& s, std::uint32_t at) {
   level_choice c(*this, s);
   c.begin(at);
   c.store();
+  return step(s, c.plan());
 }
-GROSR_DEVICE inline void bfs_levels::begin_at(const bfs_view& s, vertex source) {
+GROSR_DEVICE inline void bfs_levels::begin_at(const bfs_view& s, const bfs_start& start) {
   level_choice c(*this, s);
-  c.begin_at(source);
+  c.begin_at(start);
   c.store();
 }
 GROSR_DEVICE inline level_step bfs_levels::next(const bfs_view& s, bool done) {
   level_choice c(*this, s);
   c.next(done);
   if (done) c.store();
-  const level_plan& p = c.plan();
-  return {p.now, p.level, chunks(s, p)};
+  return step(s, c.plan());
 }
 GROSR_DEVICE inline void bfs_levels::measure_gathered(const bfs_view& s) {
   level_choice c(*this, s);

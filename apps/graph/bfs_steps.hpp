@@ -15,10 +15,14 @@ inline constexpr std::uint32_t chunk_vertices = 256, chunk_rows = 128;
 
 /// A share of `shares`.
 GROSR_DEVICE inline void reset(const bfs_view& s, std::uint32_t share, std::uint32_t shares,
-                               vertex source) {
-  reset_labels(s.graph, s.label, share, shares, source, [&](std::uint32_t w) {
+                               const bfs_start& start) {
+  if (start.fresh != 0)
+    reset_labels(s.graph, s.label, share, shares, start.source, start.base);
+  else if (share == 0 && simt::thread_id() == 0)
+    s.label[start.source] = label_of(start.base, start.source);
+  share_words(s.graph, share, shares, [&](std::uint32_t w) {
     const std::uint32_t seen = s.edgeless != nullptr ? s.edgeless[w] : 0;
-    s.visited[w] = seen | (source / 32 == w ? 1u << source % 32 : 0);
+    s.visited[w] = seen | (start.source / 32 == w ? 1u << start.source % 32 : 0);
     s.pending[w] = s.bits[0][w] = 0;
   });
 }

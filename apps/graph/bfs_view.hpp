@@ -14,6 +14,13 @@ struct hop {
   }
 };
 
+/// What tells one search from another.
+struct bfs_start {
+  vertex source;
+  std::uint32_t base;   ///< its distance
+  std::uint32_t fresh;  ///< labels are to be reset; else they are farther (label_bases)
+};
+
 struct bfs_view : wave_view<hop> {
   vertex_queue queue[2];
   std::uint32_t capacity;    ///< of each

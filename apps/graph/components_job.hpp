@@ -43,7 +43,8 @@ struct components_job {
   job_log log;
 
   /// A chunk of a step, by a whole block.
-  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, step what, std::uint32_t number) {
+  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, std::uint32_t kind,
+                                        std::uint32_t number) {
     const std::uint64_t first = std::uint64_t{number} * chunk;
     const unsigned lane = simt::lane_id();
     for (std::uint32_t base = simt::warp_id() * simt::warp_size; base < chunk;
@@ -51,11 +52,11 @@ struct components_job {
       if (first + base >= s.graph.vertices) break;
       const bool mine = first + base + lane < s.graph.vertices;
       const auto v = static_cast<vertex>(mine ? first + base + lane : 0);
-      if (what.kind == begin_all && mine) s.parent[v] = v;
-      if (what.kind == flatten && mine) word(s.parent[v]).store(root(s, v), simt::relaxed);
-      if (what.kind == hook_one && mine && what.level < s.graph.row[v + 1] - s.graph.row[v])
-        hook(s, v, s.graph.column[s.graph.row[v] + what.level]);
-      if (what.kind == hook_rest) rest_of(s, v, mine);
+      if (kind == begin_all && mine) s.parent[v] = v;
+      if (kind == flatten && mine) word(s.parent[v]).store(root(s, v), simt::relaxed);
+      if (kind == hook_one && mine && crew.level < s.graph.row[v + 1] - s.graph.row[v])
+        hook(s, v, s.graph.column[s.graph.row[v] + crew.level]);
+      if (kind == hook_rest) rest_of(s, v, mine);
     }
   }
 

@@ -1,9 +1,10 @@
 // A crew: block tasks that carry out steps of chunks together, led by one of them.
 //
-//   leader   writes what the step is, then  cursor = step << 32 | 2^31 + chunks   (R1)
+//   leader   writes the step's level, keeps the last chunk for itself, and says what the others are:
+//            cursor = step << 40 | kind << 32 | 2^31 + chunks                         (R1)
 //   anyone   subtracts 1 from the cursor; found more than 2^31 in its low half: has that chunk (A1)
-//            adds what it finished to `done`                                       (R2)
-//   leader   takes chunks too; the step is over when `done` says so                (A2)
+//   members  add what they finished to `done` when they have no other chunk yet       (R2)
+//   leader   takes chunks too; the step is over when `done` says so                   (A2)
 //
 // Members come when they are called, at any time: the leader spawns the first ones, and each that
 // comes some of those who are missing. They leave when there was nothing to do for a while or the
@@ -15,6 +16,7 @@
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/shared.hpp"
 #include "grosr/simt/wait.hpp"
+#include "orders.hpp"
 
 namespace grosr::graphs {
 
@@ -24,22 +26,22 @@ struct step {
 };
 
 /// The kind of step that crew::seat() begins; a job's own are others.
-inline constexpr std::uint32_t seats = 0;
+inline constexpr std::uint32_t seats = 1;
 
 /// Device memory; zeroed before the first use.
 struct crew_state {
   alignas(128) std::uint64_t cursor;
-  alignas(128) std::uint64_t done;     ///< chunks of all steps so far
+  alignas(128) std::uint64_t done;     ///< chunks that members have finished so far
   alignas(128) std::uint32_t members;  ///< called, and not left
   alignas(128) std::uint32_t missing;  ///< of them, whom nobody has spawned yet; may wrap below 0
-  alignas(128) step now;
-  std::uint64_t issued;  ///< chunks of all steps so far; for the next leader
-  std::uint32_t steps;   ///< likewise
+  alignas(128) std::uint32_t level;    ///< of the step; for whoever has a chunk of it
+  std::uint32_t steps;                 ///< so far; for the next leader
+  std::uint64_t issued;                ///< chunks that members had so far; likewise
 };
 
 /// What thread 0 tells its block.
 struct crew_store {
-  std::uint32_t chunk, kind, level, members, ended;
+  std::uint32_t chunk, kind, members, ended;
 };
 
 template <class Job>
@@ -48,34 +50,38 @@ class crew {
   static constexpr std::uint32_t none = ~0u;
   static constexpr std::uint32_t half = 1u << 31;  ///< one more than the most chunks of a step
 
-  GROSR_DEVICE crew(Job* job, std::uint32_t most) : job_(job), s_(job->crew), most_(most) {}
-
-  /// Leader, thread 0, before anything else.
-  GROSR_DEVICE void begin_to_lead() {
+  /// A member's view of it, or the leader's.
+  GROSR_DEVICE crew(Job* job, std::uint32_t most, bool leads = false)
+      : job_(job), s_(job->crew), most_(most) {
+    if (!leads || simt::thread_id() != 0) return;
     issued_ = s_.issued;
     steps_ = s_.steps;
   }
 
   /// Leader, whole block: carries a step out; returns when it is done, how many members were called
-  /// for it; or none, when the runtime aborts and members may be at it still. `work(step, chunk)`
+  /// for it; or none, when the runtime aborts and members may be at it still. `work(kind, chunk)`
   /// is called by whole blocks. `decide(true)` is called by thread 0 when the step is done; before,
   /// it may call decide(false), while there is nothing else to do: what has run lately runs faster.
   template <class Context, class Work, class Decide>
   GROSR_DEVICE std::uint32_t run(Context& context, step what, std::uint32_t chunks,
                                  const Work& work, const Decide& decide) {
-    const std::uint32_t members = chunks <= few ? 0 : call_members(context, chunks - 1);
-    if (members == 0) {
+    if (chunks <= few || most_ == 0) {
+      if (simt::thread_id() == 0) s_.level = what.level;
+      simt::sync_block();
       for (std::uint32_t c = 0; c < chunks; ++c) {
-        work(what, c);
+        work(what.kind, c);
         simt::sync_block();
       }
       if (simt::thread_id() == 0) decide(true);
       simt::sync_block();
       return 0;
     }
-    begin(what, chunks);
+    begin(what, chunks - 1);
+    const std::uint32_t members = call_members(context, chunks - 1);
+    work(what.kind, chunks - 1);
+    simt::sync_block();
     std::uint32_t mine = 0;
-    for (std::uint32_t c = take(); c != none; c = take(), ++mine) work(what, c);
+    for (std::uint32_t c = take(); c != none; c = take(), ++mine) work(what.kind, c);
     return finish(context, mine, decide) ? members : none;
   }
 
@@ -88,40 +94,35 @@ class crew {
     simt::sync_block();
     std::uint32_t left = 0;
     if (simt::thread_id() == 0) {
-      const std::uint64_t step_bits = std::uint64_t{steps_} << 32;
-      const std::uint64_t found = cursor().exchange(step_bits | half, simt::relaxed);
+      const std::uint64_t found = cursor().exchange(bits_of(seats) | half, simt::relaxed);
       left = static_cast<std::uint32_t>(found) - half;
     }
     finish(context, left, [](bool) {});
   }
 
-  /// Member, whole block: works until there is nothing to do for a while. `work` returns false when
-  /// this member is to leave.
+  /// Member, whole block: works until there is nothing to do for a while. `work(kind, chunk)`
+  /// returns false when this member is to leave.
   template <class Context, class Work>
   GROSR_DEVICE void serve(Context& context, const Work& work) {
     auto& store = simt::block_shared<crew_store>();
     if (simt::lane_id() == 0) spawn_some(context);
     std::uint32_t finished = 0;
-    for (;;) {
+    for (bool stays = true; stays;) {
       std::uint32_t c = take();
       if (c == none) {
-        if (simt::thread_id() == 0) {
-          if (finished != 0) done().fetch_add(finished, simt::release);  // R2
-          store.chunk = wait(context) ? 0 : none;
-        }
-        finished = 0;
+        if (simt::thread_id() == 0) store.chunk = wait(context) ? 0 : none;
         simt::sync_block();
         c = store.chunk;
         simt::sync_block();
         if (c == none) break;
         continue;
       }
-      const bool stays = work(step{store.kind, store.level}, c);
-      ++finished;
+      stays = work(store.kind, c);
       simt::sync_block();
-      if (!stays) {
-        if (simt::thread_id() == 0) done().fetch_add(finished, simt::release);  // R2
-        break;
+      ++finished;
+      if (simt::thread_id() == 0 && (!is_chunk(ahead_) || !stays)) {
+        done().fetch_add(finished, simt::release);  // R2
+        finished = 0;
       }
     }
     if (simt::thread_id() == 0) members().fetch_sub(1, simt::relaxed);
@@ -170,7 +171,9 @@ class crew {
     }
     simt::sync_block();
     if (simt::lane_id() == 0 && store.chunk != 0) spawn_some(context);
-    return store.members;  // thread 0 writes it again when all have been here: see begin()
+    const std::uint32_t there = store.members;
+    simt::sync_block();
+    return there;
   }
 
   /// One lane of a warp, whose others spawn nothing: some of those who are missing.
@@ -191,16 +194,23 @@ class crew {
     if (!context.try_spawn(typename Job::member{job_})) members().fetch_sub(1, simt::relaxed);
   }
 
+  /// Leader, whole block: a step whose first `chunks` are for whoever comes.
   GROSR_DEVICE void begin(step what, std::uint32_t chunks) {
     if (simt::thread_id() == 0) {
-      s_.now = what;
-      s_.issued = issued_ += chunks;
-      s_.steps = ++steps_;
+      s_.level = what.level;
+      issued_ += chunks;
+      ++steps_;
       // R1: pairs with A1 in take()
-      cursor().store(std::uint64_t{steps_} << 32 | (half + chunks), simt::release);
+      cursor().store(bits_of(what.kind) | (half + chunks), simt::release);
+      seen_ = static_cast<std::uint32_t>(bits_of(what.kind) >> 32);
+      simt::block_shared<crew_store>().kind = what.kind;
       likely_ = true;
     }
     simt::sync_block();
+  }
+  /// Not 0 in its upper half, which is what new members think they have seen.
+  GROSR_DEVICE std::uint64_t bits_of(std::uint32_t kind) const {
+    return (std::uint64_t{steps_} << 8 | kind) << 32;
   }
 
   /// Whole block: the next chunk, and what it is of in the store; or none. Takes the one after that
@@ -220,8 +230,7 @@ class crew {
         if (got >> 32 != seen_) {
           seen_ = static_cast<std::uint32_t>(got >> 32);
           simt::fence(simt::acquire);  // A1: pairs with R1 in begin()
-          store.kind = s_.now.kind;
-          store.level = s_.now.level;
+          store.kind = seen_ & 0xff;
         }
         // Not of the last ones: others may be ready before.
         if (store.chunk > most_ && store.kind != seats)
@@ -243,7 +252,7 @@ class crew {
     auto& store = simt::block_shared<crew_store>();
     simt::sync_block();
     if (simt::thread_id() == 0) {
-      done().fetch_add(mine, simt::release);
+      issued_ -= mine;
       store.ended = 1;
       // A2: pairs with R2
       for (unsigned turn = 0; done().load(simt::acquire) != issued_; ++turn) {
@@ -254,6 +263,8 @@ class crew {
         if (turn == 0) decide(false);
         simt::pause_if_host(turn, "the crew's last chunks");
       }
+      s_.issued = issued_;
+      s_.steps = steps_;
       if (store.ended != 0) decide(true);
     }
     simt::sync_block();
@@ -266,14 +277,13 @@ class crew {
     const std::uint64_t began = simt::clock_ns();
     for (unsigned turn = 0;; ++turn) {
       if (is_chunk(cursor().load(simt::relaxed))) return likely_ = true;
-      if ((turn & 63) == 63 && (simt::clock_ns() - began > patience_ns ||
+      if ((turn & 63) == 63 && (simt::clock_ns() - began > crew_patience_ns ||
                                 context.yield_to_higher() || context.aborted()))
         return false;
-      simt::pause(turn < 4 ? turn : 4, "a step of the crew");
+      simt::pause(turn < 2 ? turn : 2, "a step of the crew");
     }
   }
 
-  static constexpr std::uint64_t patience_ns = 200'000;
   static constexpr std::int32_t at_once = 2;  // members that a warp spawns
   static constexpr std::uint32_t few = 2;     // chunks that are not worth telling others
   Job* job_;

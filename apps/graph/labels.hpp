@@ -20,6 +20,35 @@ GROSR_DEVICE constexpr std::uint32_t distance_of(std::uint64_t label) {
   return static_cast<std::uint32_t>(label >> 32);
 }
 
+/// Where the distances of one search after the other begin: each time so much lower that what the
+/// last one left is farther than anything can be, as if it was not reached. Labels need resetting
+/// only when there is nothing lower, or the last search did not end.
+class label_bases {
+ public:
+  struct one {
+    std::uint32_t base;
+    std::uint32_t fresh;  ///< labels are to be reset
+  };
+
+  explicit label_bases(vertex vertices) : apart_(vertices < unreached ? vertices + 1 : vertices) {}
+
+  /// For a search that begins.
+  one next() {
+    const bool fresh = !ended_ || last_ < apart_;
+    ended_ = false;
+    last_ = fresh ? (unreached / apart_ - 1) * apart_ : last_ - apart_;
+    return {last_, fresh ? 1u : 0u};
+  }
+  /// That search has ended.
+  void ended() { ended_ = true; }
+  /// Its base.
+  std::uint32_t base() const { return last_; }
+
+ private:
+  std::uint32_t apart_, last_ = 0;
+  bool ended_ = false;
+};
+
 inline constexpr std::uint32_t chunk_words = 256;
 
 GROSR_DEVICE constexpr std::uint32_t chunks_of(std::uint64_t items, std::uint32_t each) {
@@ -51,13 +80,19 @@ struct alignas(16) label_pair {
   std::uint64_t of[2];
 };
 
-/// Whole block, a share of `shares`: nobody is reached but the source, whose distance is 0; and
-/// calls word(w) for each of its words.
+/// Whole block, a share of `shares`: calls word(w) for each word of a bitmap of all vertices.
 template <class Word>
-GROSR_DEVICE void reset_labels(const graph_ref& g, std::uint64_t* label, std::uint32_t share,
-                               std::uint32_t shares, vertex source, const Word& word) {
+GROSR_DEVICE void share_words(const graph_ref& g, std::uint32_t share, std::uint32_t shares,
+                              const Word& word) {
   const std::uint64_t words = (std::uint64_t{g.vertices} + 31) / 32;
   const std::uint64_t first = words * share / shares, last = words * (share + 1) / shares;
+  for (std::uint64_t w = first + simt::thread_id(); w < last; w += simt::block_size())
+    word(static_cast<std::uint32_t>(w));
+}
+
+/// Whole block, a share of `shares`: nobody is reached but the source, whose distance is `base`.
+GROSR_DEVICE inline void reset_labels(const graph_ref& g, std::uint64_t* label, std::uint32_t share,
+                                      std::uint32_t shares, vertex source, std::uint32_t base = 0) {
   const unsigned t = simt::thread_id(), size = simt::block_size();
   label = simt::in_global_memory(label);
   // All blocks write near each other, tile by tile.
@@ -65,20 +100,40 @@ GROSR_DEVICE void reset_labels(const graph_ref& g, std::uint64_t* label, std::ui
   for (std::uint64_t begin = share * tile; begin < g.vertices; begin += shares * tile) {
     for (std::uint64_t v = begin + 2 * t; v < begin + tile; v += 2 * size) {
       label_pair pair{{unreached_label, unreached_label}};
-      if (v / 2 == source / 2) pair.of[source % 2] = label_of(0, source);
+      if (v / 2 == source / 2) pair.of[source % 2] = label_of(base, source);
       if (v + 1 < g.vertices)
         *reinterpret_cast<label_pair*>(label + v) = pair;
       else if (v < g.vertices)
         label[v] = pair.of[0];
     }
   }
-  for (std::uint64_t w = first + t; w < last; w += size) word(static_cast<std::uint32_t>(w));
 }
 
 /// Labels, on the host.
 inline std::vector<std::uint64_t> labels_on_host(const simt::buffer<std::uint64_t>& label) {
   std::vector<std::uint64_t> all(label.size());
   label.copy_to(all);
+  return all;
+}
+
+/// Distances and parents of a search whose distances begin at `base`; of what was not reached,
+/// `unreached` and no_vertex.
+inline std::vector<std::uint32_t> distances_on_host(const simt::buffer<std::uint64_t>& label,
+                                                    std::uint32_t base) {
+  std::vector<std::uint32_t> all;
+  all.reserve(label.size());
+  for (const std::uint64_t l : labels_on_host(label)) {
+    const std::uint32_t d = distance_of(l) - base;
+    all.push_back(d < label.size() ? d : unreached);
+  }
+  return all;
+}
+inline std::vector<vertex> parents_on_host(const simt::buffer<std::uint64_t>& label,
+                                           std::uint32_t base) {
+  std::vector<vertex> all;
+  all.reserve(label.size());
+  for (const std::uint64_t l : labels_on_host(label))
+    all.push_back(distance_of(l) - base < label.size() ? static_cast<vertex>(l) : no_vertex);
   return all;
 }
 

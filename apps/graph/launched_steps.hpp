@@ -21,14 +21,15 @@ struct launched_reset {
   bfs_view view;
   launched_state* state;
   launched_news* news;
-  vertex source;
+  bfs_start start;
 
   /// True for the one thread that decided what comes first.
   GROSR_DEVICE bool begin() const {
+    // What comes first does not depend on what is reset.
+    if (simt::block_id() == 0 && simt::thread_id() == 0) state->levels.begin_at(view, start);
     if (!share_out(state->share, shares(),
-                   [&](std::uint32_t c) { reset(view, c, shares(), source); }))
+                   [&](std::uint32_t c) { reset(view, c, shares(), start); }))
       return false;
-    state->levels.begin_at(view, source);
     state->steps = 0;
     tell();
     return true;
@@ -51,7 +52,8 @@ struct launched_step : launched_reset {
   GROSR_DEVICE bool step() const {
     auto& l = state->levels;
     if (l.plan.now == level_plan::finished) return false;
-    if (!share_out(state->share, l.chunks(view), [&](std::uint32_t c) { l.work(view, c); }))
+    if (!share_out(state->share, l.chunks(view),
+                   [&](std::uint32_t c) { l.work(view, l.plan.now, c); }))
       return false;
     l.next(view);
     ++state->steps;

@@ -50,10 +50,11 @@ struct pagerank_job {
   job_log log;
 
   /// A chunk of a step, by a whole block.
-  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, step what, std::uint32_t chunk) {
-    if (what.kind == push) return push_shares(s, chunk);
+  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, std::uint32_t kind,
+                                        std::uint32_t chunk) {
+    if (kind == push) return push_shares(s, chunk);
     const std::uint64_t first = std::uint64_t{chunk} * chunk_edges;
-    if (what.kind == select) {
+    if (kind == select) {
       if (simt::thread_id() == 0) queueing().count = 0;
       simt::sync_block();
     }
@@ -61,14 +62,14 @@ struct pagerank_job {
     for (std::uint32_t i = simt::thread_id(); i < chunk_edges; i += simt::block_size()) {
       if (first + i >= s.graph.vertices) break;
       const auto v = static_cast<vertex>(first + i);
-      if (what.kind == begin_all) {
+      if (kind == begin_all) {
         s.rank[v] = 0;
         s.residual[v] = (1 - s.damping) / static_cast<float>(s.graph.vertices);
       } else {
         taken += take(s, v);
       }
     }
-    if (what.kind != select) return;
+    if (kind != select) return;
     simt::sync_warp();
     taken = warp_sum(taken);
     if (simt::lane_id() == 0 && taken != 0)

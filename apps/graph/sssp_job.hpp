@@ -24,6 +24,8 @@ struct sssp_job {
   struct leader {
     static constexpr grosr::width width = grosr::width::block;
     sssp_job* job;
+    order_box* box;
+    std::uint32_t number;
     vertex source;
     GROSR_DEVICE int operator()(auto& context) const;
   };
@@ -40,12 +42,17 @@ struct sssp_job {
   job_log log;
 
   /// A chunk of a step, by a whole block.
-  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, step what, std::uint32_t chunk) {
-    if (what.kind == reset_all)
-      reset_labels(s.graph, s.label, chunk, what.level, source,
-                   [&](std::uint32_t w) { s.pending[w] = 0; });
-    if (what.kind == near_to_pool) pending_to_pool(s, chunk, settled, what.level, least);
+  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, std::uint32_t kind,
+                                        std::uint32_t chunk) {
+    if (kind == reset_all) {
+      reset_labels(s.graph, s.label, chunk, shares(), source);
+      share_words(s.graph, chunk, shares(), [&](std::uint32_t w) { s.pending[w] = 0; });
+    }
+    if (kind == near_to_pool) pending_to_pool(s, chunk, settled, crew.level, least);
   }
+
+  /// Chunks of reset_all.
+  GROSR_DEVICE std::uint32_t shares() const { return shares_of(view.graph, most_members + 1); }
 };
 
 template <class Context>
@@ -55,6 +62,8 @@ class sssp_lead : lead<sssp_job, Context> {
       base::wave;
 
  public:
+  using base::serve;
+
   GROSR_DEVICE sssp_lead(sssp_job* job, Context& context) : base(job, context) {}
 
   GROSR_DEVICE int run(vertex source) {
@@ -67,8 +76,7 @@ class sssp_lead : lead<sssp_job, Context> {
       j_.wave.keeps_hubs = 1;
       j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
     });
-    if (!base::run_shares(sssp_job::reset_all, shares_of(v_.graph, j_.most_members + 1)))
-      return -ECANCELED;
+    if (!run_step(sssp_job::reset_all, 0, j_.shares())) return -ECANCELED;
     bool rest = seed(source) && wave(1);
     while (rest && !aborted()) {
       // Where a ring or the pool was full, something nearer than the limit has yet to be relaxed.
@@ -105,7 +113,8 @@ class sssp_lead : lead<sssp_job, Context> {
 };
 
 GROSR_DEVICE inline int sssp_job::leader::operator()(auto& context) const {
-  return sssp_lead<std::remove_reference_t<decltype(context)>>(job, context).run(source);
+  sssp_lead<std::remove_reference_t<decltype(context)>> lead(job, context);
+  return lead.serve(*box, number, source, [&](vertex from) { return lead.run(from); });
 }
 
 }  // namespace grosr::graphs

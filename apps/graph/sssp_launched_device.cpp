@@ -47,8 +47,9 @@ struct ford_reset {
     const graph_ref& g = view.graph;
     const std::uint32_t shares = shares_of(g, simt::grid_size());
     const auto work = [&](std::uint32_t share) {
-      reset_labels(g, view.label, share, shares, source,
-                   [&](std::uint32_t w) { view.queued[0][w] = view.queued[1][w] = 0; });
+      reset_labels(g, view.label, share, shares, source);
+      share_words(g, share, shares,
+                  [&](std::uint32_t w) { view.queued[0][w] = view.queued[1][w] = 0; });
     };
     if (!share_out(view.state->share, shares, work)) return;
     const std::uint32_t degree = g.row[source + 1] - g.row[source];
