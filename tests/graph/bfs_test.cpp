@@ -1,9 +1,12 @@
 // Breadth-first search on the resident runtime finds what the CPU finds, in every regime.
 #include "bfs.hpp"
 
-#include "bfs_launched.hpp"
+#include <chrono>
+#include <thread>
 
+#include "bfs_launched.hpp"
 #include "check.hpp"
+#include "labels.hpp"
 #include "small_graphs.hpp"
 #include "support/devices.hpp"
 #include "support/scale.hpp"
@@ -162,6 +165,45 @@ TEST_P(bfs_on, one_member_is_enough) {
   o.members = 1;
   o.tuning = tiny();
   EXPECT_EQ(wrong(where(), hubs(800, 3, false), o, {0, 5}), "");
+}
+
+// A leader waits a moment for the next search: some come in that time, some after it.
+TEST_P(bfs_on, searches_follow_each_other_at_any_pace) {
+  std::mt19937 random(7);
+  for (const graph& g : {chain(60), hubs(600, 4, false), hubs(300, 4, true)}) {
+    const device_graph on(where(), g);
+    bfs search(on, {});
+    for (std::uint64_t i = 0; i < scaled(80, 12); ++i) {
+      const vertex s = static_cast<vertex>(random() % g.vertices());
+      search.run(s);
+      ASSERT_EQ(wrong_bfs(g, s, search.distances(), search.parents()), "") << i << " from " << s;
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 3 * 150));
+    }
+  }
+}
+
+// Each search's distances are all less than those of the ones before, until labels are reset.
+TEST(label_bases, go_down_and_begin_again) {
+  for (const vertex n : {vertex{1}, vertex{1000}, vertex{1} << 30, ~vertex{0} - 1, ~vertex{0}}) {
+    label_bases bases(n);
+    unsigned fresh = 0;
+    std::uint64_t before = 0;
+    for (unsigned i = 0; i < 12; ++i) {
+      const auto b = bases.next();
+      EXPECT_EQ(bases.base(), b.base);
+      EXPECT_LT(std::uint64_t{b.base} + n - 1, unreached);
+      if (b.fresh != 0)
+        ++fresh;
+      else
+        EXPECT_LT(std::uint64_t{b.base} + n, before) << n << " vertices, search " << i;
+      before = b.base;
+      if (i != 7) bases.ended();
+      if (i == 0 || i == 8) {
+        EXPECT_NE(b.fresh, 0u);  // the first one, and the one after a search that did not end
+      }
+    }
+    EXPECT_EQ(fresh, n <= 1000 ? 2u : n == vertex{1} << 30 ? 5u : 12u);
+  }
 }
 
 // What searches are compared with is right as well.

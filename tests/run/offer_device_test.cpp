@@ -1,6 +1,9 @@
 // What a long task started begins before its end when it offers it; it sees that others wait.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <thread>
+#include <vector>
 
 #include "run/tasks.hpp"
 #include "support/scale.hpp"
@@ -103,6 +106,60 @@ TEST_P(offer, a_block_task_from_the_host_runs_beside_a_long_warp_task) {
     waits.wait();
     sets.wait();
     ASSERT_FALSE(waits.failed()) << i;
+  }
+}
+
+/// A block task that waits for a word of the host's, and says that it has begun.
+struct keeps_a_block {
+  static constexpr grosr::width width = grosr::width::block;
+  std::uint32_t* begun;
+  const std::uint32_t* gate;
+  GROSR_DEVICE void operator()(auto& context) const {
+    if (context.rank() != 0) return;
+    using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+    word(*begun).fetch_add(1, simt::relaxed);
+    simt::wait_until(
+        [&] {
+          return word(const_cast<std::uint32_t&>(*gate)).load(simt::acquire) != 0 ||
+                 context.aborted();
+        },
+        simt::forever, nullptr, "the gate");
+  }
+};
+
+// All other blocks are busy, so that nobody else looks at ports.
+TEST_P(offer, one_idle_block_finds_lines_of_every_port) {
+  runtime_options o;
+  o.memory_limit = std::size_t{16} << 20;
+  o.sms = 2;
+  o.watchdog = std::chrono::milliseconds(0);
+  runtime<keeps_a_block, short_one<width::lane>, short_one<width::block>> rt(where(), o);
+  auto& words = keep<std::uint32_t>(2, simt::space::pinned);
+  auto& count = keep<std::uint32_t>(1);
+  const std::uint32_t others = rt.stats().workers / run::warps_per_block - 1;
+  std::vector<ticket> kept;
+  for (std::uint32_t i = 0; i < others; ++i)
+    kept.push_back(rt.submit(keeps_a_block{&words.data()[0], &words.data()[1]}));
+  const std::atomic_ref<std::uint32_t> begun(words[0]), gate(words[1]);
+  while (begun.load() != others) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto n = static_cast<std::uint32_t>(scaled(400, 40));
+  std::atomic<bool> late{false};
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint32_t i = 0; i < n && !late; ++i) {
+        const auto level = static_cast<priority>((t + i) % priority_levels);
+        const ticket one = i % 3 == 0 ? rt.submit(short_one<width::block>{count.data()}, level)
+                                      : rt.submit(short_one<width::lane>{count.data()}, level);
+        if (!one.wait_for(std::chrono::seconds(20))) late = true;
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_FALSE(late);
+  gate.store(1);
+  for (const ticket& t : kept) t.wait();
+  if (!late) {
+    EXPECT_EQ(contents(count)[0], 4 * n);
   }
 }
 
