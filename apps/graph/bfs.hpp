@@ -40,6 +40,7 @@ struct search_step {
   std::uint32_t members;  ///< besides the leader: called for a step; there at the end of a wave
 };
 
+/// Not thread-safe.
 class bfs {
  public:
   /// Takes device memory: see bytes(). The graph must live as long. Throws grosr::error.

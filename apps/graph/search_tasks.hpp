@@ -49,7 +49,8 @@ class search_tasks {
     throw_if_failed(t);
   }
 
-  /// The same for an order, which a leader that still waits for one carries out (orders.hpp).
+  /// The same for an order, which a leader that still waits for one carries out (orders.hpp). By
+  /// one thread at a time.
   template <class Order>
   void order(const Order& what, const pulse& between) {
     order_box& box = *box_.data();
@@ -61,7 +62,7 @@ class search_tasks {
     };
     using clock = std::chrono::steady_clock;
     const auto began = clock::now();
-    auto called = began;
+    auto called = began, looked = began;
     for (unsigned turn = 1; !served(); ++turn) {
       if (leader_.done()) {
         if (served()) break;
@@ -69,8 +70,11 @@ class search_tasks {
         leader_ = tasks_.submit(typename Job::leader{job_.data(), &box, number, what});
       }
       if (turn % 64 != 0) continue;
-      leader_.wait_for(std::chrono::nanoseconds(0));  // throws if the device is lost
       const auto now = clock::now();
+      if (now - looked > time_to_look) {
+        leader_.wait_for(std::chrono::nanoseconds(0));  // throws if the device is lost
+        looked = now;
+      }
       if (now - called > time_between) {
         call(between);
         called = now;
@@ -82,7 +86,7 @@ class search_tasks {
   }
 
  private:
-  static constexpr std::chrono::milliseconds time_between{50}, time_to_spin{2};
+  static constexpr std::chrono::milliseconds time_between{50}, time_to_spin{2}, time_to_look{1};
 
   void call(const pulse& between) {
     if (!between) return;

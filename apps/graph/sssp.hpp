@@ -11,6 +11,7 @@ struct sssp_options {
   float delta = 0;
 };
 
+/// Not thread-safe.
 class sssp {
  public:
   /// As bfs. Edges of a graph without weights are 1 long.

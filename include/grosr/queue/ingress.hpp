@@ -63,8 +63,11 @@ class ingress_ref {
   GROSR_DEVICE bool waiting() const { return waiting_in(word().load(simt::relaxed)) != 0; }
 
   /// Whether nobody polls, and nobody did for `stale_ns`. Any lane.
-  GROSR_DEVICE bool overdue(std::uint32_t stale_ns) const {
-    return free_since(word().load(simt::relaxed), stale_ns);
+  GROSR_DEVICE bool overdue(std::uint32_t stale_ns) const { return overdue(glance(), stale_ns); }
+  /// The same in two parts: other loads can be under way between them.
+  GROSR_DEVICE std::uint64_t glance() const { return word().load(simt::relaxed); }
+  GROSR_DEVICE static bool overdue(std::uint64_t glance, std::uint32_t stale_ns) {
+    return free_since(glance, stale_ns);
   }
 
   /// One lane tries to become the poller: succeeds when nobody is, and the last poll is at least

@@ -86,8 +86,8 @@ struct block_local {
   warp_local<Types> warps[warps_per_block];
   deque_local deques;          ///< of the block as a worker
   std::uint32_t scout;         ///< 1 + the idle warp that looks out for the others; 0: none
-  std::uint32_t polls;         ///< the scout polls a port, or has just had a line from it
-  std::uint32_t port;          ///< that the block's last line came from
+  std::uint32_t polls;         ///< a warp polls a port, or has just had a line from it
+  std::uint32_t port;          ///< for the next scout: that the last line came from; or in turn
   std::uint32_t wake;          ///< changes when idle warps should look for work
   std::uint32_t meeting;       ///< 0: none; else asked for
   std::uint32_t arrived;       ///< warps at the meeting

@@ -128,13 +128,13 @@ class poller : public worker<Tasks...> {
     return true;
   }
 
-  /// Whole warp: no longer the block's scout, if it was.
+  /// Whole warp: it does not poll, and is no longer the block's scout, if it was.
   GROSR_DEVICE void end_of_scouting() {
-    if (!leads() || !scout_) return;
-    scout_ = false;
+    if (!leads()) return;
     using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    word(b_.polls).store(0, simt::relaxed);
-    word(b_.scout).store(0, simt::relaxed);
+    if (polls_) word(b_.polls).store(0, simt::relaxed);
+    if (scout_) word(b_.scout).store(0, simt::relaxed);
+    polls_ = scout_ = false;
   }
 
   // ---- taking lines in ----
@@ -164,7 +164,7 @@ class poller : public worker<Tasks...> {
           hint_bit(port / v_.ports_per_level, false), simt::acq_rel);
     }
     if (!first) return lines::shared;
-    if (leads())
+    if (leads() && !roams())
       simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.port).store(port, simt::relaxed);
     shared_lines_ = n > 1;
     line_ = {k.mine};
@@ -190,8 +190,8 @@ class poller : public worker<Tasks...> {
     queue::poll_role mine{};
     const std::uint32_t some = take_begun(which, mine);
     if (some == 0) return false;
-    const unsigned first = simt::lowest_bit(some);
-    share_begun(some & (some - 1), mine);
+    const unsigned first = simt::highest_bit(some);  // the most urgent
+    share_begun(some & ~(1u << first), mine);
     if (leads()) {
       v_.ports[w_.port].give_role(role);
       w_.port = first;
@@ -290,6 +290,7 @@ class poller : public worker<Tasks...> {
   GROSR_DEVICE led lead() {
     if (leads()) {
       begin_scan_wait();
+      polls_ = true;
       simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.polls).store(1, simt::relaxed);
     }
     simt::sync_warp();
@@ -301,12 +302,16 @@ class poller : public worker<Tasks...> {
       // task another one is likely.
       const unsigned port = w_.port;
       auto k = v_.ports[port].peek(role, active_ && turn != 0 ? 1 : queue::poll_window);
+      const unsigned lane = simt::lane_id();
+      const bool other = lane < ports() && lane != port;
+      const std::uint64_t glance = other ? v_.ports[lane].glance() : 0;
       std::uint64_t now = 0, board = 0;
       if (leads()) {
         now = look();
         if (active_ || port == 0) board = base::board().load(simt::relaxed);
       }
-      const std::uint32_t late = overdue(all_ports() & ~(1u << port));
+      const std::uint32_t late = simt::ballot(
+          simt::full_mask, other && queue::ingress_ref::overdue(glance, base::poll_stale_ns));
       lines there = accept(port, role, k, true, true);
       verdict = led::line;
       if (there == lines::mine) break;
@@ -415,7 +420,9 @@ class poller : public worker<Tasks...> {
     return simt::any(simt::full_mask, busy);
   }
 
-  bool scout_ = false;       // the leader's: it looks out for the block
+  // The leader's:
+  bool scout_ = false;       // it looks out for the block
+  bool polls_ = false;       // it polls, or has just had a line
   queue::held_line line_{};  // the line that this worker took and has not opened yet
   bool has_line_ = false;
   bool back_ = false;          // nobody polled w_.port since this worker did, perhaps

@@ -229,7 +229,6 @@ class scheduler : public meeter<Tasks...> {
   enum class watched : std::uint32_t { nothing, work, role };
   GROSR_DEVICE watched watch() {
     using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    if (leads() && base::roams()) w_.port = (w_.port + v_.blocks) % ports();
     std::uint32_t self = simt::warp_id() + 1, wake = 0;
     if (leads()) base::begin_scan_wait();
     watched verdict = watched::nothing;
@@ -242,7 +241,11 @@ class scheduler : public meeter<Tasks...> {
           scout_ = shared_word(b_.scout).load(simt::relaxed) == 0 &&
                    shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
           // Where the last line came from, the next one is likely.
-          if (scout_ && !base::roams()) w_.port = shared_word(b_.port).load(simt::relaxed);
+          if (scout_) {
+            w_.port = shared_word(b_.port).load(simt::relaxed);
+            if (base::roams())
+              shared_word(b_.port).store((w_.port + v_.blocks) % ports(), simt::relaxed);
+          }
         }
         if (scout_) {
           std::uint64_t now = look();
@@ -263,7 +266,7 @@ class scheduler : public meeter<Tasks...> {
             std::uint32_t found = base::scan_hints();
             if (verdict == watched::nothing && base::finds_overdue()) verdict = watched::work;
             if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
-            if (verdict == watched::work)  // next time
+            if (verdict == watched::work && !base::roams())  // next time
               shared_word(b_.port).store(w_.port = (w_.port + 1) % ports(), simt::relaxed);
           }
         } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
