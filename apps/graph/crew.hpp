@@ -277,15 +277,16 @@ class crew {
     const std::uint64_t began = simt::clock_ns();
     for (unsigned turn = 0;; ++turn) {
       if (is_chunk(cursor().load(simt::relaxed))) return likely_ = true;
-      if ((turn & 63) == 63 && (simt::clock_ns() - began > crew_patience_ns ||
+      if ((turn & 63) == 63 && (simt::clock_ns() - began > crew_patience_ns() ||
                                 context.yield_to_higher() || context.aborted()))
         return false;
-      simt::pause(turn < 2 ? turn : 2, "a step of the crew");
+      simt::pause(turn < 2 ? turn : turn < naps_after ? 2 : 6, "a step of the crew");
     }
   }
 
-  static constexpr std::int32_t at_once = 2;  // members that a warp spawns
-  static constexpr std::uint32_t few = 2;     // chunks that are not worth telling others
+  static constexpr unsigned naps_after = 512;  // looks, some 0.5 ms
+  static constexpr std::int32_t at_once = 2;   // members that a warp spawns
+  static constexpr std::uint32_t few = 2;      // chunks that are not worth telling others
   Job* job_;
   crew_state& s_;
   std::uint32_t most_;

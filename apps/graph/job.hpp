@@ -167,7 +167,7 @@ class lead {
     for (unsigned turn = 0;; ++turn) {
       order = simt::bus_load(&box.order);  // O2: the number comes with the order
       if (order.w[3] == number) return true;
-      if ((turn & 15) == 15 && (simt::clock_ns() - began > crew_patience_ns ||
+      if ((turn & 15) == 15 && (simt::clock_ns() - began > crew_patience_ns() ||
                                 context_.yield_to_higher() || context_.aborted()))
         return false;
       simt::pause_if_host(turn, "another search");

@@ -20,8 +20,15 @@ struct order_box {
   alignas(128) std::uint32_t served;
 };
 
-/// How long leaders wait for an order, and members for a step.
-inline constexpr std::uint64_t crew_patience_ns = 200'000;
+/// How long leaders wait for an order, and members for a step: less than the runtime stays on the
+/// GPU without work; on the host, where others need the processors, a moment.
+GROSR_DEVICE constexpr std::uint64_t crew_patience_ns() {
+#if GROSR_ON_GPU
+  return 10'000'000;
+#else
+  return 200'000;
+#endif
+}
 
 template <class Order>
 simt::bus_word pack_order(const Order& order, std::uint32_t number) {
