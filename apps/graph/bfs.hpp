@@ -40,7 +40,8 @@ struct search_step {
   std::uint32_t members;  ///< besides the leader: called for a step; there at the end of a wave
 };
 
-/// Not thread-safe.
+/// Not thread-safe. Between searches a block waits for the next one, on GPUs for 10 ms; so long the
+/// destructor may take.
 class bfs {
  public:
   /// Takes device memory: see bytes(). The graph must live as long. Throws grosr::error.

@@ -11,7 +11,7 @@ struct sssp_options {
   float delta = 0;
 };
 
-/// Not thread-safe.
+/// Not thread-safe. Waits between searches as bfs does.
 class sssp {
  public:
   /// As bfs. Edges of a graph without weights are 1 long.
