@@ -141,7 +141,9 @@ TEST_P(offer, one_idle_block_finds_lines_of_every_port) {
   for (std::uint32_t i = 0; i < others; ++i)
     kept.push_back(rt.submit(keeps_a_block{&words.data()[0], &words.data()[1]}));
   const std::atomic_ref<std::uint32_t> begun(words[0]), gate(words[1]);
-  while (begun.load() != others) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (unsigned i = 0; i < 20'000 && begun.load() != others; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(begun.load(), others);
   const auto n = static_cast<std::uint32_t>(scaled(400, 40));
   std::atomic<bool> late{false};
   std::vector<std::thread> threads;
