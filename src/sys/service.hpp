@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "grosr/simt/bell.hpp"
-#include "grosr/sys/layout.hpp"
+#include "grosr/sys/detail/layout.hpp"
 #include "grosr/sys/options.hpp"
 #include "sys/at_exit.hpp"
 #include "sys/descriptors.hpp"

@@ -1,7 +1,7 @@
 // Every size fits its class and not the one below; classes are few, and waste little.
 #include <gtest/gtest.h>
 
-#include "grosr/alloc/size_class.hpp"
+#include "grosr/alloc/detail/size_class.hpp"
 
 namespace grosr::alloc {
 namespace {

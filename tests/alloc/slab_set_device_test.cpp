@@ -1,6 +1,6 @@
 // What is in a slab_set is taken exactly once, however many insert and take at the same time, and a
 // set that is left alone with something in it is never found empty.
-#include "grosr/alloc/slab_set.hpp"
+#include "grosr/alloc/detail/slab_set.hpp"
 
 #include "alloc/blocks.hpp"
 #include "support/devices.hpp"

@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "grosr/alloc/crew.hpp"
+#include "grosr/alloc/detail/crew.hpp"
 #include "grosr/simt/shared.hpp"
 
 namespace grosr {

@@ -1,7 +1,7 @@
 // Calls without a wrapper: any Linux call by its number, handlers of the program, nothing at all.
 #pragma once
 
-#include "grosr/sys/wrap.hpp"
+#include "grosr/sys/detail/wrap.hpp"
 
 namespace grosr::sys {
 

@@ -1,7 +1,7 @@
 // Who makes a call: a lane, some lanes of a warp, a block or a grid, waiting for it or not.
 #pragma once
 
-#include "grosr/sys/layout.hpp"
+#include "grosr/sys/detail/layout.hpp"
 
 namespace grosr::sys {
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "grosr/sys/wrap.hpp"
+#include "grosr/sys/detail/wrap.hpp"
 
 namespace grosr::sys {
 

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "grosr/sys/wrap.hpp"
+#include "grosr/sys/detail/wrap.hpp"
 
 namespace grosr::sys {
 

@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "grosr/sys/wrap.hpp"
+#include "grosr/sys/detail/wrap.hpp"
 
 namespace grosr::sys {
 

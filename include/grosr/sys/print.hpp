@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "grosr/sys/wrap.hpp"
+#include "grosr/sys/detail/wrap.hpp"
 
 namespace grosr::sys {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "grosr/simt/wait.hpp"
-#include "grosr/sys/layout.hpp"
+#include "grosr/sys/detail/layout.hpp"
 
 namespace grosr::sys {
 

@@ -4,7 +4,7 @@
 #include <sys/uio.h>
 
 #include "grosr/simt/lanes.hpp"
-#include "grosr/sys/layout.hpp"
+#include "grosr/sys/detail/layout.hpp"
 
 namespace grosr::sys {
 

@@ -8,7 +8,7 @@
 // the bit back.
 #pragma once
 
-#include "grosr/sys/issue.hpp"
+#include "grosr/sys/detail/issue.hpp"
 
 namespace grosr::sys {
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "grosr/sys/copy.hpp"
-#include "grosr/sys/issue.hpp"
+#include "grosr/sys/detail/copy.hpp"
+#include "grosr/sys/detail/issue.hpp"
 
 namespace grosr::sys {
 

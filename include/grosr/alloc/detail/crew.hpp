@@ -6,8 +6,8 @@
 // the stack of every caller for good, and loads from there before the atomics that need them.
 #pragma once
 
-#include "grosr/alloc/place.hpp"
-#include "grosr/alloc/runs.hpp"
+#include "grosr/alloc/detail/place.hpp"
+#include "grosr/alloc/detail/runs.hpp"
 
 namespace grosr::alloc {
 

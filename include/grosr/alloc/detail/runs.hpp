@@ -1,8 +1,8 @@
 // Blocks of more than a slab: runs of whole slabs.
 #pragma once
 
-#include "grosr/alloc/place.hpp"
-#include "grosr/alloc/supply.hpp"
+#include "grosr/alloc/detail/place.hpp"
+#include "grosr/alloc/detail/supply.hpp"
 
 namespace grosr::alloc {
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "grosr/alloc/checked.hpp"
-#include "grosr/alloc/size_class.hpp"
-#include "grosr/alloc/slab_set.hpp"
+#include "grosr/alloc/detail/checked.hpp"
+#include "grosr/alloc/detail/size_class.hpp"
+#include "grosr/alloc/detail/slab_set.hpp"
 #include "grosr/simt/atomic.hpp"
 
 namespace grosr::alloc {

@@ -1,7 +1,7 @@
 // Where slots come from: the desk of an SM, and how it gets its next slab.
 #pragma once
 
-#include "grosr/alloc/slab.hpp"
+#include "grosr/alloc/detail/slab.hpp"
 
 namespace grosr::alloc {
 

@@ -4,8 +4,8 @@
 
 #include "grosr/simt/shared.hpp"
 #include "grosr/sys/caller.hpp"
-#include "grosr/sys/detach.hpp"
-#include "grosr/sys/operation.hpp"
+#include "grosr/sys/detail/detach.hpp"
+#include "grosr/sys/detail/operation.hpp"
 
 namespace grosr::sys {
 

@@ -1,7 +1,7 @@
 // One slab: promising slots, finding them, giving them back; its birth and death.
 #pragma once
 
-#include "grosr/alloc/layout.hpp"
+#include "grosr/alloc/detail/layout.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <sys/syscall.h>
 
-#include "grosr/sys/invoke.hpp"
+#include "grosr/sys/detail/invoke.hpp"
 
 namespace grosr::sys::detail {
 

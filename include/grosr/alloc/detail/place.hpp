@@ -1,7 +1,7 @@
 // Where a pointer lies: in which block, and in a checked heap whether that may be freed.
 #pragma once
 
-#include "grosr/alloc/layout.hpp"
+#include "grosr/alloc/detail/layout.hpp"
 
 namespace grosr::alloc {
 
