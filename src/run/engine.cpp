@@ -1,6 +1,6 @@
 // Memory, life cycle and statistics of an engine. Submission is in submit.cpp, residency and the
 // monitor in residency.cpp.
-#include "grosr/run/engine.hpp"
+#include "grosr/run/detail/engine.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "grosr/alloc/heap.hpp"
-#include "grosr/run/local.hpp"
+#include "grosr/run/detail/local.hpp"
 #include "run/trace.hpp"
 
 namespace grosr::run {
@@ -132,8 +132,8 @@ void engine::allocate() {
   }
   const bool joins = view_.frame_stride != 0;
   view_.workers = workers;
-  view_.channels = program_.channels;
-  view_.channel_count = program_.channel_count;
+  view_.collected = program_.collected.items;
+  view_.collected_count = program_.collected.count;
   view_.blocks = blocks_;
   view_.ports_per_level = options_.ports_per_level;
   view_.warp_bitmap_words = (workers + 31) / 32;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "grosr/run/engine.hpp"
+#include "grosr/run/detail/engine.hpp"
 
 namespace grosr::run {
 namespace {

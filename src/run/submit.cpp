@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "grosr/run/engine.hpp"
+#include "grosr/run/detail/engine.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "grosr/alloc/heap_ref.hpp"
-#include "grosr/run/frame.hpp"
+#include "grosr/run/detail/frame.hpp"
 #include "grosr/run/task.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"

@@ -25,8 +25,8 @@
 #pragma once
 
 #include "grosr/run/context.hpp"
-#include "grosr/run/frame.hpp"
-#include "grosr/run/spawn.hpp"
+#include "grosr/run/detail/frame.hpp"
+#include "grosr/run/detail/spawn.hpp"
 
 namespace grosr {
 

@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
-#include "grosr/run/engine.hpp"
+#include "grosr/run/detail/engine.hpp"
 #include "grosr/run/options.hpp"
-#include "grosr/run/resident.hpp"
+#include "grosr/run/detail/resident.hpp"
 
 namespace grosr {
 
@@ -116,11 +116,9 @@ class runtime {
   explicit runtime(device d = device::best(), const runtime_options& options = {})
       : engine_(std::make_unique<run::engine>(d, options, make_program(d, options))) {}
 
-  /// For a graph: the same, whose workers see to these channels.
-  runtime(device d, const runtime_options& options, queue::channel_state* channels,
-          std::uint32_t channel_count)
-      : engine_(std::make_unique<run::engine>(
-            d, options, with_channels(make_program(d, options), channels, channel_count))) {}
+  /// For a graph: the same, whose task types have a collector (run/task.hpp) for `c`.
+  runtime(device d, const runtime_options& options, run::collection c)
+      : engine_(std::make_unique<run::engine>(d, options, with(make_program(d, options), c))) {}
 
   /// Finishes what was accepted, as stop() without a deadline, but does not throw: call stop() to
   /// learn of errors.
@@ -245,10 +243,8 @@ class runtime {
     return p;
   }
 
-  static run::program with_channels(run::program p, queue::channel_state* channels,
-                                    std::uint32_t count) {
-    p.channels = channels;
-    p.channel_count = count;
+  static run::program with(run::program p, run::collection c) {
+    p.collected = c;
     return p;
   }
 

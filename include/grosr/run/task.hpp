@@ -24,6 +24,14 @@ inline constexpr unsigned max_task_types = 16;
 inline constexpr unsigned warps_per_block = 4;
 inline constexpr unsigned block_threads = warps_per_block * simt::warp_size;
 
+/// Block-shared bytes of a warp that lines are staged in between tasks. A function of a graph may
+/// use them while it runs.
+inline constexpr std::uint32_t stage_bytes = 2048;
+
+/// For static_assert in a branch that is not taken.
+template <class>
+inline constexpr bool always_false = false;
+
 template <class T>
 constexpr width width_of() {
   if constexpr (requires { requires std::is_same_v<decltype(T::width), const width>; })
@@ -131,6 +139,30 @@ struct type_list {
     (void)((std::is_same_v<T, Tasks> ? false : (++i, true)) && ...);
     return i;
   }
+};
+
+/// What tasks collect somewhere until others take it, in the form in which a kernel gets it: flow/
+/// knows what lies there. Device memory.
+struct collection {
+  void* items = nullptr;
+  std::uint32_t count = 0;
+};
+
+/// The collector of a runtime: what the first task type names that has one, as `template <class
+/// Spawner> using collector = ...`; else void. Workers ask it before they rest, so that what was
+/// collected counts as work:
+///   static bool collect(shared*, bool all)   whole warp: has something taken; true if there was any
+///   static bool overdue(shared*)             one lane: whether something has waited for too long
+template <class Spawner, class... Tasks>
+struct collector_of {
+  using type = void;
+};
+template <class Spawner, class T, class... Rest>
+struct collector_of<Spawner, T, Rest...> : collector_of<Spawner, Rest...> {};
+template <class Spawner, class T, class... Rest>
+  requires requires { typename T::template collector<Spawner>; }
+struct collector_of<Spawner, T, Rest...> {
+  using type = typename T::template collector<Spawner>;
 };
 
 /// A type's name as the compiler spells it.

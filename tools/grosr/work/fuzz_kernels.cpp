@@ -457,7 +457,7 @@ struct place_counter {
             simt::popcount(simt::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(words[i]))
                                .load(simt::acquire));
     };
-    // Words of slots, then detached ones, then chunks: see sys/layout.hpp. Only the first block
+    // Words of slots, then detached ones, then chunks: see sys/detail/layout.hpp. Only the first block
     // looks, after it has reclaimed.
     look(v.detached - v.slots.words(), v.slots.words());
     const std::uint32_t* chunks = v.detached + v.slots.words();

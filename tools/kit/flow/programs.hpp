@@ -7,8 +7,8 @@
 #include <string>
 
 #include "flow/reserve_by.hpp"
-#include "grosr/run/graph_plan.hpp"
-#include "grosr/run/router.hpp"
+#include "grosr/flow/detail/graph_plan.hpp"
+#include "grosr/flow/router.hpp"
 
 namespace grosr::flow {
 

@@ -1,5 +1,5 @@
 #include "flow/programs.hpp"
-#include "grosr/run/graph.hpp"
+#include "grosr/flow/graph.hpp"
 #include "recursion/queens_tasks.hpp"
 
 namespace grosr::flow {

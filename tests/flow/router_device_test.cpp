@@ -1,6 +1,6 @@
 // Routers and functions that take lots: every element reaches its target once, however it is
 // collected, and a lot holds what was pushed, and nothing else.
-#include "grosr/run/graph.hpp"
+#include "grosr/flow/graph.hpp"
 
 #include <numeric>
 

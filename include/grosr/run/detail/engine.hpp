@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "grosr/queue/ingress.hpp"
-#include "grosr/run/frame_stack.hpp"
-#include "grosr/run/layout.hpp"
+#include "grosr/run/detail/frame_stack.hpp"
+#include "grosr/run/detail/layout.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
@@ -50,8 +50,7 @@ struct program {
   std::vector<task_type> types;
   simt::kernel_fit fit;
   std::function<void(simt::stream&, simt::shape, const view&)> launch;
-  queue::channel_state* channels = nullptr;  ///< of a graph, device memory
-  std::uint32_t channel_count = 0;
+  run::collection collected;  ///< of a graph
   std::function<void(simt::stream&)> trap;  ///< ends every kernel of the context; null on the host
 };
 

@@ -2,8 +2,8 @@
 // docs/scheduler.md, "Find work". Whom it steals from is in victim.hpp.
 #pragma once
 
-#include "grosr/run/poll.hpp"
-#include "grosr/run/victim.hpp"
+#include "grosr/run/detail/poll.hpp"
+#include "grosr/run/detail/victim.hpp"
 
 namespace grosr::run {
 

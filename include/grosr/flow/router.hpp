@@ -2,7 +2,7 @@
 // warp (direct), or of some thousand elements that a block sorts first (indirect).
 #pragma once
 
-#include "grosr/run/serve.hpp"
+#include "grosr/flow/detail/serve.hpp"
 
 namespace grosr {
 
@@ -22,14 +22,14 @@ struct router_options {
   std::string name = "router";        ///< of that, in reports
 };
 
-namespace run {
+namespace flow {
 /// Lies in rows, whatever T says.
 template <class T>
 struct routed {
   T value;
   std::uint32_t target;
 };
-}  // namespace run
+}  // namespace flow
 
 /// Sends elements to channels by their number: a member of a function, 24 bytes. Any lanes may
 /// push.
@@ -37,18 +37,18 @@ template <class T>
 class router {
  public:
   router() = default;
-  router(const channel<T>* targets, std::uint32_t count, channel<run::routed<T>> via)
+  router(const channel<T>* targets, std::uint32_t count, channel<flow::routed<T>> via)
       : targets_(targets), via_(via), count_(count) {}
 
   /// Hands an element over to channel `target`, 0 to size() - 1; for another one, wait() throws.
   /// What finds no room in the router's own channel goes to its target at once.
   template <class Context>
   GROSR_DEVICE void push(Context& context, std::uint32_t target, const T& value) const {
-    using at = run::channels<typename Context::spawner_type>;
+    using at = flow::channels<typename Context::spawner_type>;
     if (target >= count_) return at::count_foreign(context, 1);
     if (via_.ref().address() != nullptr) {
       if (!at::owns(context, via_.ref().address(), 1)) return;
-      if (via_.try_push(context, run::routed<T>{value, target})) return;
+      if (via_.try_push(context, flow::routed<T>{value, target})) return;
     }
     targets_[target].push(context, value);
   }
@@ -60,7 +60,7 @@ class router {
 
  private:
   const channel<T>* targets_ = nullptr;
-  channel<run::routed<T>> via_;
+  channel<flow::routed<T>> via_;
   std::uint32_t count_ = 0;
 };
 
@@ -69,10 +69,10 @@ class router {
 template <class T>
 struct route {
   static_assert(
-      sizeof(run::routed<T>) + (alignof(T) == 16 ? 16 : 8) <= run::max_task_bytes,
+      sizeof(flow::routed<T>) + (alignof(T) == 16 ? 16 : 8) <= run::max_task_bytes,
       "grosr: an element that goes through an indirect router has at most 52 bytes, 48 if "
       "it is aligned to 8, 32 if to 16: put larger data behind a pointer");
-  using element = run::routed<T>;
+  using element = flow::routed<T>;
   static constexpr grosr::width width = grosr::width::block;
   static constexpr std::uint32_t lot = 1024;
   const channel<T>* targets;
@@ -81,9 +81,9 @@ struct route {
   /// A counting sort that moves nothing but to where it goes: numbers within a target, a place for
   /// each number, elements, entries.
   GROSR_DEVICE void operator()(const grosr::lot<element>& some, auto& context) const {
-    using at = run::channels<typename std::remove_cvref_t<decltype(context)>::spawner_type>;
+    using at = flow::channels<typename std::remove_cvref_t<decltype(context)>::spawner_type>;
     constexpr std::uint32_t per_thread = lot / run::block_threads, none = ~0u;
-    const run::scratch& s = some.scratch();
+    const flow::scratch& s = some.scratch();
     std::uint32_t* counts = s.own<std::uint32_t>(0);  // of elements, by target
     std::uint64_t* tickets = s.own<std::uint64_t>(1);
     std::uint64_t* entries = s.own<std::uint64_t>(2);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "grosr/run/frames.hpp"
+#include "grosr/run/detail/frames.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 
@@ -21,9 +21,6 @@ namespace grosr::run {
 struct alignas(16) piece {
   std::uint32_t w[4];
 };
-
-template <class T>
-inline constexpr bool always_false = false;
 
 /// A few pointers into block-shared memory: cheap to make and to copy.
 template <class... Tasks>

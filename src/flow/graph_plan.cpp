@@ -1,10 +1,10 @@
 // Channels and functions of graphs, and what is told of them.
-#include "grosr/run/graph_plan.hpp"
+#include "grosr/flow/detail/graph_plan.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace grosr::run {
+namespace grosr::flow {
 
 graph_plan::graph_plan(device d) : device_(d), states_(d, simt::space::device, most_channels) {}
 
@@ -221,4 +221,4 @@ error graph_plan::still_runs(const std::vector<channel_stats>& before,
           (pushers.empty() ? "the host" : pushers) + ". Do its elements lead to more and more?");
 }
 
-}  // namespace grosr::run
+}  // namespace grosr::flow

@@ -1,7 +1,7 @@
 // Meetings: how a block's warps come together to run block tasks, or to leave.
 #pragma once
 
-#include "grosr/run/find.hpp"
+#include "grosr/run/detail/find.hpp"
 #include "grosr/simt/launch.hpp"
 
 namespace grosr::run {

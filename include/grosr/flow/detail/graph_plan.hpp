@@ -36,7 +36,7 @@ struct channel_stats {
   std::size_t bytes = 0;  ///< device memory
 };
 
-namespace run {
+namespace flow {
 
 /// Channels and functions of a graph, and their device memory. Built by one thread.
 class graph_plan {
@@ -112,5 +112,5 @@ class graph_plan {
   std::uint64_t lost_told_ = 0, foreign_told_ = 0;
 };
 
-}  // namespace run
+}  // namespace flow
 }  // namespace grosr

@@ -2,7 +2,7 @@
 // its open batches, its stock of free pool batches.
 #pragma once
 
-#include "grosr/run/layout.hpp"
+#include "grosr/run/detail/layout.hpp"
 #include "grosr/simt/shared.hpp"
 
 namespace grosr::run {
@@ -11,9 +11,6 @@ inline constexpr std::uint32_t no_batch = 0xffffffffu;
 
 /// Free frames that a worker keeps at hand, at most.
 inline constexpr std::uint32_t frame_capacity = 288;
-
-/// Bytes of a slot that a warp fetches across the bus at once: 128 records of 16 bytes, 32 of 64.
-inline constexpr std::uint32_t stage_bytes = 2048;
 
 /// A batch that is being filled by spawns. Lanes take places in it by adding to `count`; who gets
 /// one that it does not have sees to the next batch.

@@ -1,6 +1,6 @@
 // Flow graphs: what is pushed is served once, whatever the shape of the graph, the width of its
 // functions and the size of its channels; and then wait() returns.
-#include "grosr/run/graph.hpp"
+#include "grosr/flow/graph.hpp"
 
 #include <atomic>
 #include <numeric>

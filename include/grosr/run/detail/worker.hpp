@@ -3,7 +3,7 @@
 // in find.hpp, taking what tasks spawn in spawn.hpp.
 #pragma once
 
-#include "grosr/run/runner.hpp"
+#include "grosr/run/detail/runner.hpp"
 
 namespace grosr::run {
 

@@ -6,7 +6,7 @@
 
 namespace grosr {
 
-namespace run {
+namespace flow {
 template <class Spawner>
 struct channels;
 }
@@ -38,7 +38,7 @@ class reservation {
     if (count_ == 0) return;
     const std::uint32_t mask =
         simt::active_mask_by(reinterpret_cast<std::uint64_t>(channel_.address()), false);
-    run::channels<typename Context::spawner_type>::ready(context, channel_.address(),
+    flow::channels<typename Context::spawner_type>::ready(context, channel_.address(),
                                                          channel_.enq(mask, first_, count_));
     *this = {};
   }
@@ -89,7 +89,7 @@ class channel {
 
  private:
   template <class Context>
-  using at = run::channels<typename Context::spawner_type>;
+  using at = flow::channels<typename Context::spawner_type>;
 
   template <class Context>
   GROSR_DEVICE bool owned(Context& context, std::uint32_t n) const {

@@ -29,9 +29,9 @@
 #include <vector>
 
 #include "grosr/queue/egress.hpp"
-#include "grosr/run/graph_plan.hpp"
-#include "grosr/run/host_side.hpp"
-#include "grosr/run/router.hpp"
+#include "grosr/flow/detail/graph_plan.hpp"
+#include "grosr/flow/detail/host_side.hpp"
+#include "grosr/flow/router.hpp"
 #include "grosr/run/runtime.hpp"
 
 namespace grosr {
@@ -62,12 +62,12 @@ struct on_host {
   }
 };
 
-namespace run {
+namespace flow {
 template <class T>
 inline constexpr bool is_on_host = false;
 template <class T>
 inline constexpr bool is_on_host<on_host<T>> = true;
-}  // namespace run
+}  // namespace flow
 
 /// A graph of the functions named, on one device. It is built first: channel(), router() and
 /// connect(); then it runs, from the first push() or execute() on, resident, until it is destroyed.
@@ -75,7 +75,7 @@ inline constexpr bool is_on_host<on_host<T>> = true;
 template <class... Nodes>
 class graph {
  public:
-  using runtime_type = runtime<run::serve<Nodes>..., run::serve_one<Nodes>...>;
+  using runtime_type = runtime<flow::serve<Nodes>..., flow::serve_one<Nodes>...>;
 
   /// Throws error(out_of_memory, device_lost).
   explicit graph(device d = device::best(), const graph_options& options = {})
@@ -114,10 +114,10 @@ class graph {
   void connect(grosr::channel<typename Node::element> input, const Node& function) {
     static_assert((std::is_same_v<Node, Nodes> || ...),
                   "grosr: this function is not among the graph's: add it to graph<...>");
-    run::node_state<Node> state{function, input.ref()};
+    flow::node_state<Node> state{function, input.ref()};
     plan_.connect(input.state(),
-                  {&state, sizeof state, sizeof function, kind_of<Node>(), run::most_lot<Node>(),
-                   run::usual_lot<Node>(), std::string(run::type_name<Node>())});
+                  {&state, sizeof state, sizeof function, kind_of<Node>(), flow::most_lot<Node>(),
+                   flow::usual_lot<Node>(), std::string(run::type_name<Node>())});
   }
 
   /// A router to these channels, in this order, 64 at most. An indirect one has a channel of its
@@ -136,11 +136,11 @@ class graph {
     for (const grosr::channel<T>& t : targets) states.push_back(t.state());
     plan_.check_router(states);  // before it has a channel
     const auto count = static_cast<std::uint32_t>(states.size());
-    grosr::channel<run::routed<T>> via;
+    grosr::channel<flow::routed<T>> via;
     if constexpr (can) {
       if (o.aggregation == aggregation::indirect ||
           (o.aggregation == aggregation::by_count && count > direct_targets))
-        via = channel<run::routed<T>>({.capacity = o.capacity, .name = o.name});
+        via = channel<flow::routed<T>>({.capacity = o.capacity, .name = o.name});
     }
     const auto* list = static_cast<const grosr::channel<T>*>(plan_.add_router(states, via.state()));
     if constexpr (can)
@@ -160,14 +160,14 @@ class graph {
         "grosr: a function on the host serves this channel: add on_host<T> to graph<...>");
     if (!function)
       throw error(errc::misuse, "graph: an empty function was connected; give it one to call");
-    if (!host_) host_ = std::make_unique<run::host_side>(plan_.where(), options_.host_records);
-    const std::uint32_t number = host_->add([f = std::move(function)](const run::host_batch& b) {
+    if (!host_) host_ = std::make_unique<flow::host_side>(plan_.where(), options_.host_records);
+    const std::uint32_t number = host_->add([f = std::move(function)](const flow::host_batch& b) {
       std::vector<T> values(b.size());
       for (std::size_t i = 0; i < b.size(); ++i)
         __builtin_memcpy(static_cast<void*>(&values[i]), b[i].word, sizeof(T));
       f(std::span<const T>(values));
     });
-    run::node_state<on_host<T>> state{{host_->records(), number}, input.ref()};
+    flow::node_state<on_host<T>> state{{host_->records(), number}, input.ref()};
     plan_.connect(input.state(),
                   {&state, sizeof state, 0, kind_of<on_host<T>>(), simt::warp_size, simt::warp_size,
                    "host function " + std::to_string(number + 1), true});
@@ -195,8 +195,8 @@ class graph {
     if (started_) return;
     plan_.close();
     if (host_) host_->start();
-    runtime_ = std::make_unique<runtime_type>(plan_.where(), options_.runtime, plan_.states(),
-                                              plan_.channels());
+    runtime_ = std::make_unique<runtime_type>(
+        plan_.where(), options_.runtime, run::collection{plan_.states(), plan_.channels()});
     started_ = true;
   }
 
@@ -263,15 +263,15 @@ class graph {
         "grosr: a function of a graph says what it serves: using element = T;");
     static_assert(std::is_trivially_copyable_v<Node>,
                   "grosr: a function of a graph must be trivially copyable");
-    static_assert(sizeof(run::serve_one<Node>) <= run::max_task_bytes,
+    static_assert(sizeof(flow::serve_one<Node>) <= run::max_task_bytes,
                   "grosr: an element of a graph has at most 56 bytes, 48 if it is aligned to 16: "
                   "put larger data behind a pointer");
-    constexpr std::uint32_t lot = run::lot_of<Node>(),
+    constexpr std::uint32_t lot = flow::lot_of<Node>(),
                             threads = run::width_of<Node>() == width::block ? run::block_threads
                                                                             : simt::warp_size;
     static_assert(lot == 0 || run::width_of<Node>() != width::lane,
                   "grosr: a function that takes lots is of a warp or a block: a width says so");
-    static_assert((lot & (lot - 1)) == 0 && lot <= threads * run::scratch::places,
+    static_assert((lot & (lot - 1)) == 0 && lot <= threads * flow::scratch::places,
                   "grosr: a function takes lots of a power of two, up to 256 elements for a warp "
                   "and 1024 for a block");
     return true;
@@ -279,19 +279,19 @@ class graph {
 
   template <class Node>
   static constexpr std::uint32_t kind_of() {
-    return runtime_type::types::template index_of<run::serve<Node>>();
+    return runtime_type::types::template index_of<flow::serve<Node>>();
   }
 
   template <class Node, class T>
   bool push_to(std::uint32_t kind, grosr::channel<T> to, std::span<const T> values) {
     if constexpr (std::is_same_v<typename Node::element, T>) {
       if (kind != kind_of<Node>()) return false;
-      const auto* self = static_cast<const run::node_state<Node>*>(plan_.server(to.state()));
-      std::vector<run::serve_one<Node>> tasks;
+      const auto* self = static_cast<const flow::node_state<Node>*>(plan_.server(to.state()));
+      std::vector<flow::serve_one<Node>> tasks;
       tasks.reserve(values.size());
       for (const T& v : values) tasks.push_back({self, v});
       if (host_ && host_->inside())
-        submit_from_inside(std::span<const run::serve_one<Node>>(tasks));
+        submit_from_inside(std::span<const flow::serve_one<Node>>(tasks));
       else
         runtime_->submit(tasks);
       return true;
@@ -334,8 +334,8 @@ class graph {
   }
 
   graph_options options_;
-  run::graph_plan plan_;
-  std::unique_ptr<run::host_side> host_;
+  flow::graph_plan plan_;
+  std::unique_ptr<flow::host_side> host_;
   std::mutex start_lock_;
   std::unique_ptr<runtime_type> runtime_;  // goes before what its kernel uses
   std::atomic<bool> started_{false};

@@ -12,7 +12,7 @@
 #include "grosr/queue/egress.hpp"
 #include "grosr/run/options.hpp"
 
-namespace grosr::run {
+namespace grosr::flow {
 
 /// Elements for one function of the host.
 using host_batch = std::vector<queue::record>;
@@ -32,7 +32,7 @@ class host_side {
   std::uint64_t served();
   /// After the device came to rest: waits until what it sent has been served; `now` is served()
   /// then. False when the deadline passed first. Throws what a function threw. Any thread.
-  bool settle(deadline until, std::uint64_t& now);
+  bool settle(run::deadline until, std::uint64_t& now);
 
   /// Whether a function of the host calls this. It may have to drain() while it waits for the
   /// device, which may wait for it.
@@ -56,4 +56,4 @@ class host_side {
   std::thread thread_;
 };
 
-}  // namespace grosr::run
+}  // namespace grosr::flow

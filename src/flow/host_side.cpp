@@ -1,9 +1,9 @@
 // The thread that runs a graph's functions of the host.
-#include "grosr/run/host_side.hpp"
+#include "grosr/flow/detail/host_side.hpp"
 
 #include <utility>
 
-namespace grosr::run {
+namespace grosr::flow {
 namespace {
 
 using namespace std::chrono_literals;
@@ -90,7 +90,7 @@ std::uint64_t host_side::served() {
   return served_;
 }
 
-bool host_side::settle(deadline until, std::uint64_t& now) {
+bool host_side::settle(run::deadline until, std::uint64_t& now) {
   std::unique_lock lock(lock_);
   const std::uint64_t mine = ++asked_;
   wake_.notify_all();
@@ -104,4 +104,4 @@ bool host_side::settle(deadline until, std::uint64_t& now) {
   return true;
 }
 
-}  // namespace grosr::run
+}  // namespace grosr::flow

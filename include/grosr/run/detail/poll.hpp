@@ -2,7 +2,7 @@
 // docs/scheduler.md, "A port", "Waiting" and "Park and resume".
 #pragma once
 
-#include "grosr/run/worker.hpp"
+#include "grosr/run/detail/worker.hpp"
 
 namespace grosr::run {
 

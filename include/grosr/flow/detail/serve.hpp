@@ -2,11 +2,11 @@
 // they made a lot full, and what workers do with lots that are not.
 #pragma once
 
-#include "grosr/run/channel.hpp"
-#include "grosr/run/lot.hpp"
-#include "grosr/run/spawn.hpp"
+#include "grosr/flow/channel.hpp"
+#include "grosr/flow/lot.hpp"
+#include "grosr/run/context.hpp"
 
-namespace grosr::run {
+namespace grosr::flow {
 
 /// A function of a graph, and what it serves. Device memory.
 template <class Node>
@@ -19,10 +19,10 @@ struct node_state {
 template <class Node, class Input, class Context>
 GROSR_DEVICE int call_node(const Node& f, const Input& in, Context& c) {
   if constexpr (!requires { f(in, c); }) {
-    static_assert(lot_of<Node>() != 0 || always_false<Node>,
+    static_assert(lot_of<Node>() != 0 || run::always_false<Node>,
                   "grosr: a function of a graph needs GROSR_DEVICE void (or int) "
                   "operator()(const element&, auto& context) const");
-    static_assert(lot_of<Node>() == 0 || always_false<Node>,
+    static_assert(lot_of<Node>() == 0 || run::always_false<Node>,
                   "grosr: a function that takes lots needs GROSR_DEVICE void (or int) "
                   "operator()(const grosr::lot<element>&, auto& context) const");
     return 0;
@@ -41,14 +41,14 @@ GROSR_DEVICE inline scratch scratch_of(auto& context) {
   auto& warps = context.spawner().memory().warps;
   constexpr auto apart = static_cast<std::uint32_t>(sizeof(warps[0]));
   if (context.size() == simt::warp_size) return {warps[simt::warp_id()].stage, apart, 1};
-  return {warps[0].stage, apart, warps_per_block};
+  return {warps[0].stage, apart, run::warps_per_block};
 }
 
 /// The task that serves one element: of the host, or one that found no room.
 template <class Node>
 struct serve_one {
   using node = Node;
-  static constexpr grosr::width width = width_of<Node>();
+  static constexpr grosr::width width = run::width_of<Node>();
   const node_state<Node>* self;
   typename Node::element value;
 
@@ -68,11 +68,14 @@ struct serve {
   using node = Node;
   using element = typename Node::element;
   static constexpr grosr::width width =
-      width_of<Node>() == grosr::width::block ? grosr::width::block : grosr::width::warp;
+      run::width_of<Node>() == grosr::width::block ? grosr::width::block : grosr::width::warp;
+  /// What this function's workers ask before they rest.
+  template <class Spawner>
+  using collector = channels<Spawner>;
   const node_state<Node>* self;
 
   GROSR_DEVICE void operator()(auto& context) const {
-    if constexpr (width_of<Node>() == grosr::width::lane)
+    if constexpr (run::width_of<Node>() == grosr::width::lane)
       by_lanes(context);
     else if constexpr (lot_of<Node>() != 0)
       as_lot(context);
@@ -225,15 +228,15 @@ struct channels {
   /// others.
   template <class Context>
   GROSR_DEVICE static bool owns(Context& c, const queue::channel_state* s, std::uint32_t n) {
-    const view& v = c.spawner().get_view();
-    if (s >= v.channels && s < v.channels + v.channel_count) return true;
+    const auto& v = c.spawner().get_view();
+    if (s >= states(v) && s < states(v) + v.collected_count) return true;
     count_foreign(c, n);
     return false;
   }
   template <class Context>
   GROSR_DEVICE static void count_foreign(Context& c, std::uint32_t n) {
-    const view& v = c.spawner().get_view();
-    simt::atomic_ref<std::uint64_t>(v.channels->foreign).fetch_add(n, simt::relaxed);
+    const auto& v = c.spawner().get_view();
+    simt::atomic_ref<std::uint64_t>(states(v)->foreign).fetch_add(n, simt::relaxed);
   }
 
   /// One element, for which there was no room in its channel.
@@ -255,15 +258,15 @@ struct channels {
   /// at once, else if it waits for too long. Whether there was some.
   GROSR_DEVICE GROSR_NOINLINE static bool collect(shared* block, bool all) {
     Spawner self(simt::in_block_shared(block));
-    const view& v = self.get_view();
+    const auto& v = self.get_view();
     constexpr auto level = static_cast<std::uint32_t>(priority::normal);
     bool found = false;
     GROSR_NO_UNROLL
-    for (std::uint32_t i = 0; i < v.channel_count; i += simt::warp_size) {
+    for (std::uint32_t i = 0; i < v.collected_count; i += simt::warp_size) {
       const std::uint32_t k = i + simt::lane_id();
       bool wants = false;
-      if (k < v.channel_count) {
-        const queue::channel_base channel(v.channels + k);
+      if (k < v.collected_count) {
+        const queue::channel_base channel(states(v) + k);
         const std::uint32_t owed = channel.take_owed();
         if (owed != 0) send(block, &channel.state(), owed, level);
         wants = owed != 0 || (channel.collected() != 0 && (all || channel.overdue()));
@@ -272,7 +275,7 @@ struct channels {
       found = found || some != 0;
       GROSR_NO_UNROLL
       for (; some != 0; some &= some - 1) {
-        const queue::channel_base channel(v.channels + i + simt::lowest_bit(some));
+        const queue::channel_base channel(states(v) + i + simt::lowest_bit(some));
         if (channel.pad(simt::full_mask) && simt::lane_id() == 0)
           send(block, &channel.state(), 1, level);
         simt::sync_warp();
@@ -283,20 +286,25 @@ struct channels {
 
   /// One lane: whether collect(false) would find some.
   GROSR_DEVICE GROSR_NOINLINE static bool overdue(shared* block) {
-    const view& v = simt::in_block_shared(block).get_view();
+    const auto& v = simt::in_block_shared(block).get_view();
     bool some = false;
     GROSR_NO_UNROLL
-    for (std::uint32_t k = 0; k < v.channel_count && !some; ++k) {
-      const queue::channel_base channel(v.channels + k);
+    for (std::uint32_t k = 0; k < v.collected_count && !some; ++k) {
+      const queue::channel_base channel(states(v) + k);
       some = channel.collected() != 0 && channel.overdue() && channel.may_pad();
     }
     return some;
   }
 
  private:
+  /// The channels that a kernel's view leads to.
+  GROSR_DEVICE static queue::channel_state* states(const auto& view) {
+    return static_cast<queue::channel_state*>(view.collected);
+  }
+
   template <class Context, class T, class... Records>
   GROSR_DEVICE static bool push_alone_typed(Context& c, queue::channel_ref<T> channel,
-                                            const T& value, type_list<Records...>) {
+                                            const T& value, run::type_list<Records...>) {
     return (push_alone_to<Records>(c, channel, value) || ...);
   }
   template <class Record, class Context, class T>
@@ -315,7 +323,7 @@ struct channels {
 
   template <class... Records>
   GROSR_DEVICE static void send_typed(shared* block, queue::channel_state* s, std::uint32_t lots,
-                                      std::uint32_t level, type_list<Records...>) {
+                                      std::uint32_t level, run::type_list<Records...>) {
     (send_to<Records>(block, s, lots, level), ...);
   }
   template <class Record>
@@ -332,4 +340,4 @@ struct channels {
   }
 };
 
-}  // namespace grosr::run
+}  // namespace grosr::flow

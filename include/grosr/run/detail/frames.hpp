@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "grosr/run/frame_stack.hpp"
+#include "grosr/run/detail/frame_stack.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 

@@ -5,11 +5,10 @@
 #include <cstdint>
 
 #include "grosr/alloc/heap_ref.hpp"
-#include "grosr/queue/channel.hpp"
 #include "grosr/queue/deque.hpp"
 #include "grosr/queue/ingress.hpp"
 #include "grosr/queue/ring.hpp"
-#include "grosr/run/root.hpp"
+#include "grosr/run/detail/root.hpp"
 #include "grosr/run/task.hpp"
 
 namespace grosr::run {
@@ -208,7 +207,7 @@ struct view {
   unsigned char* frames;  ///< the first ones, one a worker, are for what found no room
   queue::ring_ref<std::uint32_t> free_frames;  ///< groups of them: frame_stack.hpp
   root* roots;                                 ///< pinned: what the host waits for
-  queue::channel_state* channels;              ///< of a graph
+  void* collected;                             ///< see collection; collected_count of them
   // Reports.
   worker_stats* stats;
   worker_save* saves;
@@ -225,7 +224,7 @@ struct view {
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
   std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches,
       inline_depth, frame_stride, frame_margin, frame_keep;
-  std::uint32_t epoch, idle_us, trace_capacity, memory_wait_us, channel_count;
+  std::uint32_t epoch, idle_us, trace_capacity, memory_wait_us, collected_count;
 
   GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }
   GROSR_DEVICE queue::deque_ref deque(std::uint32_t level, std::uint32_t worker) const {

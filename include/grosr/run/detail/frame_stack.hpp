@@ -2,8 +2,8 @@
 // that all share. A group is named by its first frame, in which the names of the others lie.
 #pragma once
 
-#include "grosr/run/frame.hpp"
-#include "grosr/run/local.hpp"
+#include "grosr/run/detail/frame.hpp"
+#include "grosr/run/detail/local.hpp"
 
 namespace grosr::run {
 

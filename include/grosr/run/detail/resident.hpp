@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "grosr/run/meet.hpp"
+#include "grosr/run/detail/meet.hpp"
 
 namespace grosr::run {
 

@@ -10,7 +10,7 @@
 
 #include <cerrno>
 
-#include "grosr/run/layout.hpp"
+#include "grosr/run/detail/layout.hpp"
 
 namespace grosr::run {
 

@@ -2,16 +2,17 @@
 #pragma once
 
 #include "grosr/queue/channel.hpp"
-#include "grosr/run/local.hpp"
+#include "grosr/run/task.hpp"
+#include "grosr/simt/lanes.hpp"
 
 namespace grosr {
 
-namespace run {
+namespace flow {
 
 /// Block-shared memory of the warps of a task, while it runs: what they stage lines in otherwise.
 /// The first half of each holds places of a lot, the second half is a function's own.
 struct scratch {
-  static constexpr std::uint32_t places = stage_bytes / 2 / 4 / simt::warp_size;  ///< by thread
+  static constexpr std::uint32_t places = run::stage_bytes / 2 / 4 / simt::warp_size;  ///< by thread
   unsigned char* first;
   std::uint32_t apart, warps;
 
@@ -24,19 +25,19 @@ struct scratch {
   /// 1 KiB for the function, by warp.
   template <class T>
   GROSR_DEVICE T* own(std::uint32_t warp) const {
-    return reinterpret_cast<T*>(first + warp * apart + stage_bytes / 2);
+    return reinterpret_cast<T*>(first + warp * apart + run::stage_bytes / 2);
   }
 };
 
-}  // namespace run
+}  // namespace flow
 
 /// Elements, in no order. Any thread of the task may read any of them, until the function returns.
 template <class T>
 class lot {
  public:
   /// One that the channel does not hold.
-  GROSR_DEVICE lot(const T* one, const run::scratch& s) : scratch_(s), one_(one), size_(1) {}
-  GROSR_DEVICE lot(queue::channel_ref<T> channel, const run::scratch& s, std::uint32_t size)
+  GROSR_DEVICE lot(const T* one, const flow::scratch& s) : scratch_(s), one_(one), size_(1) {}
+  GROSR_DEVICE lot(queue::channel_ref<T> channel, const flow::scratch& s, std::uint32_t size)
       : channel_(channel), scratch_(s), size_(size) {}
 
   /// How many, from 1 on.
@@ -46,16 +47,16 @@ class lot {
     return one_ != nullptr ? *one_ : channel_.load(scratch_.place(i));
   }
 
-  GROSR_DEVICE const run::scratch& scratch() const { return scratch_; }
+  GROSR_DEVICE const flow::scratch& scratch() const { return scratch_; }
 
  private:
   queue::channel_ref<T> channel_;
-  run::scratch scratch_;
+  flow::scratch scratch_;
   const T* one_ = nullptr;
   std::uint32_t size_;
 };
 
-namespace run {
+namespace flow {
 
 /// The most elements that a function takes at a time: what it says, `static constexpr std::uint32_t
 /// lot`; 0 for one that takes single ones.
@@ -74,8 +75,8 @@ constexpr std::uint32_t most_lot() {
 }
 template <class Node>
 constexpr std::uint32_t usual_lot() {
-  return lot_of<Node>() != 0 || width_of<Node>() == width::lane ? most_lot<Node>() : 1;
+  return lot_of<Node>() != 0 || run::width_of<Node>() == width::lane ? most_lot<Node>() : 1;
 }
 
-}  // namespace run
+}  // namespace flow
 }  // namespace grosr

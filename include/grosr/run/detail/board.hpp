@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "grosr/run/serve.hpp"
+#include "grosr/run/detail/spawn.hpp"
 
 namespace grosr::run {
 
@@ -49,30 +49,33 @@ class member : public spawner<Tasks...> {
     return told_;
   }
 
-  // ---- channels: what is collected in lots that are not full is work that nobody holds. So who
-  // pushed looks before it rests ----
+  // ---- what tasks collect for others (task.hpp, collector_of) is work that no worker holds. A
+  // worker that collected some looks before it rests ----
 
-  /// Whole warp: serves lots that are not full, with `all` if it pushed since it last found none,
-  /// else those that wait for too long. True: it may have work, and does not rest.
+  using collector = typename collector_of<spawner<Tasks...>, Tasks...>::type;
+  static constexpr bool has_collector = !std::is_void_v<collector>;
+
+  /// Whole warp: has collected things taken, with `all` if it collected some since it last found
+  /// none, else those that wait for too long. True: it may have work, and does not rest.
   GROSR_DEVICE bool collects(bool all) {
-    if constexpr ((is_serve<Tasks> || ...)) {
+    if constexpr (has_collector) {
       std::uint32_t look = 0;
       if (leads()) look = all ? std::exchange(base::w_.pushed, 0) : finds_overdue() ? 1 : 0;
       if (simt::shuffle(simt::full_mask, look, 0) == 0) return false;
       activate();
-      const bool some = channels<spawner<Tasks...>>::collect(&base::memory(), all);
+      const bool some = collector::collect(&base::memory(), all);
       if (some && leads()) base::w_.pushed = 1;  // there may be more than it could
       base::flush(true);
-      if (some) simt::pause(0, "consumers of a channel");
+      if (some) simt::pause(0, "those who take what was collected");
       return some;
     }
     return false;
   }
 
-  /// One lane: whether elements wait for too long. This worker looks for them then before it rests.
+  /// One lane: whether something waits for too long. This worker has it taken then before it rests.
   GROSR_DEVICE bool finds_overdue() {
-    if constexpr ((is_serve<Tasks> || ...))
-      if (channels<spawner<Tasks...>>::overdue(&base::memory())) {
+    if constexpr (has_collector)
+      if (collector::overdue(&base::memory())) {
         base::w_.pushed = 1;
         return true;
       }
