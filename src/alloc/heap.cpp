@@ -8,7 +8,6 @@
 
 #include "alloc/memory.hpp"
 #include "grosr/simt/launch.hpp"
-#include "simt/backend.hpp"
 
 namespace grosr {
 namespace {

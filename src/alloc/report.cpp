@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "grosr/alloc/heap.hpp"
-#include "simt/backend.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr {
 double heap_report::internal_fragmentation() const {

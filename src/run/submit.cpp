@@ -3,10 +3,7 @@
 #include <cstring>
 
 #include "grosr/run/detail/engine.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "grosr/simt/relax.hpp"
 
 namespace grosr::run {
 namespace {
@@ -14,14 +11,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t near_slabs = 160, near_slots = 1024, near_tries = 16;
-
-void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
 
 bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
@@ -59,7 +48,7 @@ bool engine::wait_for(Ready&& condition, deadline until) {
   for (unsigned turn = 1;; ++turn) {
     if (ready()) return true;
     if (turn % 64 != 0) {
-      relax();
+      simt::relax();
       continue;
     }
     throw_if_ended();

@@ -1,4 +1,4 @@
-#include "simt/affinity.hpp"
+#include "grosr/simt/affinity.hpp"
 
 #include <sched.h>
 

@@ -60,6 +60,4 @@ std::unique_ptr<stream_backend> make_stream();
 void wait_for_kernels() noexcept;
 }  // namespace host_backend
 
-std::string in_units(std::size_t bytes);  ///< "1.50 GiB"
-
 }  // namespace grosr::simt

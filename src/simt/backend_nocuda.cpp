@@ -29,8 +29,6 @@ std::unique_ptr<bell_backend> make_bell(device, std::uint32_t*, std::uint32_t*,
 void wait_for_kernels(device) noexcept {}
 }  // namespace cuda_backend
 
-namespace detail {
 void check_launch(int, const std::string&) { absent(); }
-}  // namespace detail
 
 }  // namespace grosr::simt

@@ -91,10 +91,10 @@ gpu& gpu::at(int index) {
 
 }  // namespace grosr::simt::cuda_backend
 
-namespace grosr::simt::detail {
+namespace grosr::simt {
 
 void check_launch(int cuda_error, const std::string& asked) {
   cuda_backend::check(static_cast<cudaError_t>(cuda_error), asked);
 }
 
-}  // namespace grosr::simt::detail
+}  // namespace grosr::simt

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "grosr/simt/error.hpp"
+#include "grosr/simt/relax.hpp"
 #include "simt/host_cpus.hpp"
 #include "simt/host_schedule.hpp"
 

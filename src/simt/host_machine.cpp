@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "grosr/simt/error.hpp"
+#include "grosr/simt/relax.hpp"
 #include "simt/host_cpus.hpp"
 #include "simt/host_schedule.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "simt/affinity.hpp"
+#include "grosr/simt/affinity.hpp"
 #include "sys/service.hpp"
 #include "sys/waiting_call.hpp"
 

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "grosr/simt/launch.hpp"
-#include "simt/host_cpus.hpp"
+#include "grosr/simt/relax.hpp"
 #include "sys/service.hpp"
 
 namespace grosr::sys {
@@ -49,7 +49,7 @@ void service::run(service_thread& t) {
       idle_since = 0;
       continue;
     }
-    simt::host::relax();
+    simt::relax();
     if (turn % 64 != 0) continue;
     const std::uint64_t now = now_ns();
     if (idle_since == 0) idle_since = now;
@@ -59,7 +59,7 @@ void service::run(service_thread& t) {
     }
   }
   // No kernel runs any more; what the last ones wrote and did not wait for is taken.
-  while (serve(t) != 0 || something_waits()) simt::host::relax();
+  while (serve(t) != 0 || something_waits()) simt::relax();
 }
 
 /// Looks once at the thread's own shards (every `threads`-th) and those whose thread rests; now and
@@ -144,7 +144,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
     if (now >= until || stopping_.load(std::memory_order_relaxed) ||
         window_ns_.load(std::memory_order_relaxed) != window)
       break;
-    simt::host::relax();
+    simt::relax();
   }
   if (popped != 0) s.ring.give_credit();
   const bool more = !left && s.ring.ready();

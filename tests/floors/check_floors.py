@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the floors rule: code includes only from lower floors, and only simt/ touches raw CUDA.
+"""Checks the floors rule: code includes only from lower floors, no room's detail/ or private headers are
+included by another, programs keep apart, and only simt/ touches raw CUDA.
 
     check_floors.py [ROOT]       check the repository at ROOT (default: the one this file is in)
     check_floors.py --self-test  check that bad trees are reported and a good one is not
@@ -16,17 +17,29 @@ FLOORS = {
     "simt": 0,
     "queue": 1, "alloc": 1,
     "run": 2, "sys": 2,
-    "flow": 3, "place": 3, "net": 3,
-    "apps": 4, "bench": 4, "tools": 4, "examples": 4, "python": 4,
+    "flow": 3, "place": 3, "net": 3, "await": 3,
+    "graph": 4,
+    "kit": 5, "bench": 5, "examples": 5, "apps": 5, "tools": 5, "python": 5,
 }
-PROGRAMS = [room for room, floor in FLOORS.items() if floor == 4]
+PROGRAMS = [room for room, floor in FLOORS.items() if floor == 5]
+# Programs on the top floor: what else of it each may include.
+NEIGHBOURS = {
+    "kit": [],
+    "bench": ["kit", "examples", "apps"],
+    "examples": ["kit", "bench"],
+    "apps": ["kit", "bench", "examples"],
+    "tools": ["kit", "bench", "examples"],
+    "python": ["kit"],
+}
+# Folders that programs include by names below them.
+ROOTS = ["src", "kit", "bench", "examples", "tools", "tools/grosr", "apps/common"]
 EVERYWHERE = {"version.hpp"}  # headers in include/grosr/ itself that any room may include
-SUFFIXES = {".hpp", ".cpp", ".h", ".cc", ".cu", ".cuh", ".inc", ".ipp"}
+SUFFIXES = {".hpp", ".inl", ".cpp", ".h", ".cc", ".cu", ".cuh", ".inc", ".ipp"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # (pattern, only in public headers?, what to use instead)
 FORBIDDEN = [
-    (re.compile(r"\b__CUDA_ARCH__\b"), False, "a function of simt/ that differs by backend"),
+    (re.compile(r"\b(__CUDA_ARCH__|GROSR_ON_GPU)\b"), False, "a function of simt/ that differs by backend"),
     (re.compile(r"\b(threadIdx|blockIdx|blockDim|gridDim)\b"), False, "lane_id() and its kin from simt/"),
     (re.compile(r"\b__shared__\b"), False, "block_shared<T>() from simt/"),
     (re.compile(r"\b__sync(threads|warp)\w*"), False, "sync_block() or sync_warp(mask) from simt/"),
@@ -69,7 +82,8 @@ def room_of_include(root, file, target):
             return None
         return room_of(Path("include") / target)
     near = (root / file).parent / target
-    for candidate in (near, root / "src" / target, root / target):
+    own = [root / Path(*file.parts[:2]) / target] if file.parts[0] == "apps" else []
+    for candidate in (near, *own, *(root / r / target for r in ROOTS), root / target):
         if candidate.is_file():
             resolved = candidate.resolve()
             if resolved.is_relative_to(root):
@@ -78,17 +92,29 @@ def room_of_include(root, file, target):
     return None
 
 
-def why_not(room, other):
-    """Why `room` may not include from `other`, or None if it may."""
+def is_private(target):
+    """Whether an included name is for its own room alone: in detail/, or a header of src/."""
+    parts = target.split("/")
+    return "detail" in parts if parts[0] == "grosr" else parts[0] in FLOORS and FLOORS[parts[0]] < 5
+
+
+def why_not(room, other, target):
+    """Why `room` may not include `target` from `other`, or None if it may."""
     if other not in FLOORS and other != "":
         return f"includes from '{other}', which is no room; rooms are {', '.join(FLOORS)}"
     if room == other or room not in FLOORS:
         return None  # its own room, or the top of include/grosr, which may show the whole house
+    if other in FLOORS and FLOORS[other] < 5 and is_private(target):
+        return f"{room} includes what is {other}'s own; use a public header of {other}, or make one"
     if other == "":
-        return None if FLOORS[room] == 4 else "includes the whole house; include the headers of single rooms"
+        return None if FLOORS[room] == 5 else "includes the whole house; include the headers of single rooms"
     if FLOORS[other] > FLOORS[room]:
         return (f"{room} (floor {FLOORS[room]}) includes from {other} (floor {FLOORS[other]}), which is above; "
                 f"move what is shared down, or pass it in")
+    if FLOORS[room] == 5 and FLOORS[other] == 5:
+        return None if other in NEIGHBOURS[room] else (
+            f"{room} includes from {other}; of other programs it may include {', '.join(NEIGHBOURS[room]) or 'none'}: "
+            f"move what is shared there")
     if FLOORS[other] == FLOORS[room]:
         return (f"{room} includes from {other}, its neighbour on floor {FLOORS[room]}; "
                 f"move what is shared to a lower floor")
@@ -110,7 +136,7 @@ def check(root):
         for number, line in enumerate(without_comments(text, keep_strings=True).split("\n"), 1):
             match = INCLUDE.match(line)
             other = room_of_include(root, file, match.group(1)) if match else None
-            reason = why_not(room, other) if other is not None and room is not None else None
+            reason = why_not(room, other, match.group(1)) if other is not None and room is not None else None
             if reason:
                 findings.append(f"{file}:{number}: {reason}")
         if room == "simt":
@@ -131,7 +157,16 @@ GOOD_TREE = {
     "include/grosr/version.hpp": "\n",
     "include/grosr/grosr.hpp": "#include <grosr/run/runtime.hpp>\n",
     "src/run/runtime.cpp": "#include <grosr/run/runtime.hpp>\nstd::atomic_ref<int> host_only(i);\n",
-    "tools/grosr/main.cpp": "#include <grosr/grosr.hpp>\n#include <grosr/run/runtime.hpp>\n",
+    "include/grosr/run/detail/loop.hpp": '#include "grosr/simt/lanes.hpp"\n',
+    "include/grosr/run/detail/loop.inl": '#include "grosr/run/detail/loop.hpp"\n',
+    "src/run/private.hpp": '#include "grosr/run/detail/loop.hpp"\n',
+    "include/grosr/graph/bfs.hpp": "#include <grosr/run/runtime.hpp>\n",
+    "tools/grosr/main.cpp": '#include <grosr/grosr.hpp>\n#include <grosr/run/runtime.hpp>\n#include "cli/text.hpp"\n',
+    "kit/cli/text.hpp": "#include <string>\n",
+    "bench/measure/row.hpp": '#include "cli/text.hpp"\n',
+    "apps/common/net/socket.hpp": '#include "measure/row.hpp"\n',
+    "apps/words/words.hpp": '#include "net/socket.hpp"\n#include "detail/mine.hpp"\n',
+    "apps/words/detail/mine.hpp": "\n",
 }
 # (file, text, what the one finding must say)
 BAD_FILES = [
@@ -150,6 +185,16 @@ BAD_FILES = [
     ("bench/sync.cpp", "void f() { __syncthreads(); }\n", "'__syncthreads' outside simt/"),
     ("examples/add.cpp", "void f(int* p) { atomicAdd(p, 1); }\n", "'atomicAdd' outside simt/"),
     ("include/grosr/run/cas.hpp", "int i = atomicCAS_system(p, 0, 1);\n", "'atomicCAS_system' outside simt/"),
+    ("include/grosr/flow/insides.hpp", '#include "grosr/run/detail/loop.hpp"\n', "flow includes what is run's own"),
+    ("tools/grosr/insides.cpp", "#include <grosr/run/detail/loop.hpp>\n", "tools includes what is run's own"),
+    ("src/flow/insides.cpp", '#include "run/private.hpp"\n', "flow includes what is run's own"),
+    ("include/grosr/net/beside.hpp", '#include "grosr/flow/graph.hpp"\n', "its neighbour on floor 3"),
+    ("include/grosr/flow/above.hpp", "#include <grosr/graph/bfs.hpp>\n", "flow (floor 3) includes from graph (floor 4)"),
+    ("apps/words/main.cpp", '#include "grosr/main.hpp"\n#include "../../tools/grosr/main.cpp"\n', "apps includes from tools"),
+    ("tools/grosr/apps.cpp", '#include "../../apps/words/words.hpp"\n', "tools includes from apps"),
+    ("tools/grosr/net.cpp", '#include "net/socket.hpp"\n', "tools includes from apps"),
+    ("kit/cli/up.cpp", '#include "measure/row.hpp"\n', "kit includes from bench"),
+    ("include/grosr/run/on_gpu.hpp", "#if GROSR_ON_GPU\n#endif\n", "'GROSR_ON_GPU' outside simt/"),
     ("include/grosr/run/ref.hpp", "std::atomic_ref<int> a(i);\n", "'std::atomic_ref' outside simt/"),
     ("include/grosr/run/cuda_ref.hpp", "cuda::atomic_ref<int> a(i);\n", "'cuda::atomic_ref' outside simt/"),
 ]

@@ -39,7 +39,7 @@ class reservation {
     const std::uint32_t mask =
         simt::active_mask_by(reinterpret_cast<std::uint64_t>(channel_.address()), false);
     flow::channels<typename Context::spawner_type>::ready(context, channel_.address(),
-                                                         channel_.enq(mask, first_, count_));
+                                                          channel_.enq(mask, first_, count_));
     *this = {};
   }
 

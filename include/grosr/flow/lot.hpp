@@ -12,7 +12,8 @@ namespace flow {
 /// Block-shared memory of the warps of a task, while it runs: what they stage lines in otherwise.
 /// The first half of each holds places of a lot, the second half is a function's own.
 struct scratch {
-  static constexpr std::uint32_t places = run::stage_bytes / 2 / 4 / simt::warp_size;  ///< by thread
+  static constexpr std::uint32_t places =
+      run::stage_bytes / 2 / 4 / simt::warp_size;  ///< by thread
   unsigned char* first;
   std::uint32_t apart, warps;
 

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "grosr/run/detail/engine.hpp"
-#include "grosr/run/options.hpp"
 #include "grosr/run/detail/resident.hpp"
+#include "grosr/run/options.hpp"
 
 namespace grosr {
 

@@ -151,8 +151,9 @@ struct collection {
 /// The collector of a runtime: what the first task type names that has one, as `template <class
 /// Spawner> using collector = ...`; else void. Workers ask it before they rest, so that what was
 /// collected counts as work:
-///   static bool collect(shared*, bool all)   whole warp: has something taken; true if there was any
-///   static bool overdue(shared*)             one lane: whether something has waited for too long
+///   static bool collect(shared*, bool all)   whole warp: has something taken; true if there was
+///   any static bool overdue(shared*)             one lane: whether something has waited for too
+///   long
 template <class Spawner, class... Tasks>
 struct collector_of {
   using type = void;
@@ -160,7 +161,7 @@ struct collector_of {
 template <class Spawner, class T, class... Rest>
 struct collector_of<Spawner, T, Rest...> : collector_of<Spawner, Rest...> {};
 template <class Spawner, class T, class... Rest>
-  requires requires { typename T::template collector<Spawner>; }
+requires requires { typename T::template collector<Spawner>; }
 struct collector_of<Spawner, T, Rest...> {
   using type = typename T::template collector<Spawner>;
 };

@@ -29,6 +29,9 @@
 
 namespace grosr::simt {
 
+/// True in code that runs on a GPU.
+GROSR_DEVICE constexpr bool on_gpu() { return GROSR_ON_GPU != 0; }
+
 /// Lanes in a warp, on every backend.
 inline constexpr unsigned warp_size = 32;
 

@@ -1,6 +1,7 @@
 // The one exception type of GROSR's host functions.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <system_error>
 
@@ -37,6 +38,11 @@ class error : public std::system_error {
  private:
   std::string text_;
 };
+
+namespace simt {
+/// A size as texts give it: "1.50 GiB".
+std::string in_units(std::size_t bytes);
+}  // namespace simt
 
 }  // namespace grosr
 

@@ -54,13 +54,8 @@ class stream {
 /// until none runs. Never throws: a device that was lost runs nothing.
 void wait_for_kernels(device d) noexcept;
 
-namespace detail {
-/// Throws error(invalid_option) unless there is a block, and threads are a multiple of 32 to 1024.
-void check_shape(const device& d, unsigned blocks, unsigned threads);
-
 /// Throws error(device_lost...) if the last CUDA call or launch failed; `asked` begins the text.
 void check_launch(int cuda_error, const std::string& asked);
-[[noreturn]] void throw_not_built(const device& d);
 
 #if defined(__CUDACC__)
 /// Makes a GPU the calling thread's current one for a scope.
@@ -81,7 +76,15 @@ class on_device {
   int before_ = 0;
   bool changed_ = false;
 };
+#endif
 
+namespace detail {
+/// Throws error(invalid_option) unless there is a block, and threads are a multiple of 32 to 1024.
+void check_shape(const device& d, unsigned blocks, unsigned threads);
+
+[[noreturn]] void throw_not_built(const device& d);
+
+#if defined(__CUDACC__)
 template <class Kernel, unsigned MaxThreads, unsigned MinBlocks>
 __global__ void __launch_bounds__(MaxThreads, MinBlocks) entry(const __grid_constant__ Kernel k) {
   k();
@@ -98,10 +101,10 @@ void launch(stream& s, shape grid, const Kernel& kernel) {
   detail::check_shape(s.where(), grid.blocks, grid.threads);
   if (s.where().is_cuda()) {
 #if defined(__CUDACC__)
-    const detail::on_device here(s.where());
+    const on_device here(s.where());
     auto native = static_cast<cudaStream_t>(s.native());
     detail::entry<Kernel, MaxThreads, MinBlocks><<<grid.blocks, grid.threads, 0, native>>>(kernel);
-    detail::check_launch(cudaGetLastError(), "launch a kernel on " + s.where().name());
+    check_launch(cudaGetLastError(), "launch a kernel on " + s.where().name());
 #else
     detail::throw_not_built(s.where());
 #endif
@@ -134,11 +137,11 @@ kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
 #if defined(__CUDACC__)
   kernel_fit f;
   auto* symbol = detail::entry<Kernel, MaxThreads, MinBlocks>;
-  const detail::on_device here(d);
+  const on_device here(d);
   cudaFuncAttributes attributes{};
-  detail::check_launch(cudaFuncGetAttributes(&attributes, symbol), "load a kernel on " + d.name());
+  check_launch(cudaFuncGetAttributes(&attributes, symbol), "load a kernel on " + d.name());
   int blocks = 0;
-  detail::check_launch(
+  check_launch(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, symbol, static_cast<int>(threads), 0),
       "ask for the occupancy of a kernel on " + d.name());
   f.blocks_per_sm = static_cast<unsigned>(blocks);
@@ -157,12 +160,12 @@ kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
 inline void reserve_stack(device d, [[maybe_unused]] std::size_t bytes) {
   if (!d.is_cuda()) return;
 #if defined(__CUDACC__)
-  const detail::on_device here(d);
+  const on_device here(d);
   std::size_t now = 0;
-  detail::check_launch(cudaDeviceGetLimit(&now, cudaLimitStackSize), "read the stack limit");
+  check_launch(cudaDeviceGetLimit(&now, cudaLimitStackSize), "read the stack limit");
   if (now < bytes)
-    detail::check_launch(cudaDeviceSetLimit(cudaLimitStackSize, bytes),
-                         "reserve " + std::to_string(bytes) + " bytes of stack a lane");
+    check_launch(cudaDeviceSetLimit(cudaLimitStackSize, bytes),
+                 "reserve " + std::to_string(bytes) + " bytes of stack a lane");
 #else
   detail::throw_not_built(d);
 #endif

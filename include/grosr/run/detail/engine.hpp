@@ -50,7 +50,7 @@ struct program {
   std::vector<task_type> types;
   simt::kernel_fit fit;
   std::function<void(simt::stream&, simt::shape, const view&)> launch;
-  run::collection collected;  ///< of a graph
+  run::collection collected;                ///< of a graph
   std::function<void(simt::stream&)> trap;  ///< ends every kernel of the context; null on the host
 };
 

@@ -1,8 +1,8 @@
 // Running tasks: what a warp does with a ref, from loading its records to what became of them.
 #pragma once
 
-#include "grosr/run/detail/board.hpp"
 #include "grosr/run/context.hpp"
+#include "grosr/run/detail/board.hpp"
 #include "grosr/run/join.hpp"
 
 namespace grosr::run {
