@@ -1,14 +1,17 @@
-# cmake --install: headers, the library, the program, and a package for find_package(grosr).
+# cmake --install: headers, the library and a package for find_package(grosr), component `library`; and
+# the programs, component `programs`.
 include_guard(GLOBAL)
 
 set(grosr_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/grosr")
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 install(TARGETS grosr EXPORT grosrTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl" PATTERN "*.h" PATTERN "*.cuh")
 install(FILES "${GROSR_GENERATED_INCLUDE_DIR}/grosr/version.hpp"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/grosr")
 if(TARGET grosr_cli)
-  install(TARGETS grosr_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS grosr_cli grosr_bench_program grosr_graph_program RUNTIME
+    DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT programs)
 endif()
 
 install(EXPORT grosrTargets NAMESPACE grosr:: DESTINATION "${grosr_package_dir}")

@@ -12,20 +12,23 @@ import pathlib
 import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-ORDER = ["latency", "exp-a", "exp-b", "exp-b-plus", "exp-c", "exp-d", "exp-d-stress", "spawn", "priority",
+ORDER = ["latency", "pairs", "throughput", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "priority",
          "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels"]
 RESULTS = pathlib.Path("bench/results")
-NEWER = ("latency", "exp-c", "spawn", "priority")  # of the README's, what was recorded last
+# Benches are named for what they measure; records before that have the names of a report.
+NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
+         "exp-d-stress": "allocator-stress"}
+NEWER = ("latency", "bfs", "spawn", "priority")  # of the README's, what was recorded last
 OLDER = ("soak", "tour")  # and what was not recorded again since
 # Page: folder and benches of each table, and whether rows without a target are in it.
 PAGES = {"README.md": [("h200-2026-11-24", lambda bench: bench in NEWER, False),
                        ("h200-2026-11-23", lambda bench: True, False),
                        ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
-         "docs/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("exp-d"), False)],
+         "docs/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("allocator"), False)],
          "docs/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
          "docs/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
          "docs/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)],
-         "docs/graphs.md": [("h200-2026-11-24", lambda bench: bench == "exp-c", True)]}
+         "docs/graphs.md": [("h200-2026-11-24", lambda bench: bench == "bfs", True)]}
 
 
 # What a key names, where its unit does not say it.
@@ -101,6 +104,7 @@ def table(folder, belongs, all_rows):
     documents = {}
     runs = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     for run in sorted(runs, key=lambda run: run["date"]):
+        run["bench"] = NAMES.get(run["bench"], run["bench"])
         if not belongs(run["bench"]):
             continue
         document = documents.setdefault(run["bench"], run)

@@ -9,10 +9,11 @@ if(NOT GROSR_SANITIZE MATCHES "thread")
 endif()
 if(OpenMP_CXX_FOUND)
   target_compile_definitions(app_graph PRIVATE GROSR_HAS_OPENMP=1)
-  target_compile_options(app_graph PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>")
+  file(GLOB openmp_sources "${folder}/*openmp*.cpp" "${folder}/check.cpp" "${folder}/reference.cpp")
+  set_source_files_properties(${openmp_sources} PROPERTIES
+    COMPILE_OPTIONS "${OpenMP_CXX_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
   target_link_libraries(app_graph PRIVATE ${OpenMP_CXX_LIBRARIES})
 endif()
-target_link_libraries(grosr_cli PRIVATE app_graph)
 
 # A graph of kernels whose condition a kernel sets, which is linked on the device.
 if(GROSR_CUDA_ENABLED)

@@ -67,7 +67,7 @@ struct launched_bfs::state {
     device_state.copy_from({&s, 1});
 #if defined(__CUDACC__)
     if (how == driver::loop && g.where().is_cuda()) {
-      const simt::detail::on_device here(g.where());
+      const simt::on_device here(g.where());
       graph = make_loop(g.where(), step, blocks, launch_threads);
       if (graph == nullptr)
         throw error(errc::not_built,
@@ -108,9 +108,9 @@ void launched_bfs::run(vertex source) {
     case driver::loop:
 #if defined(__CUDACC__)
     {
-      const simt::detail::on_device here(s.g.where());
+      const simt::on_device here(s.g.where());
       s.loop.launch(chunks, reset);
-      simt::detail::check_launch(
+      simt::check_launch(
           cudaGraphLaunch(s.graph, static_cast<cudaStream_t>(s.loop.stream().native())),
           "launch a graph");
       s.loop.stream().wait();

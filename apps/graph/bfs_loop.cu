@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(256, 4)
 
 cudaGraphExec_t make_loop(const device& where, const launched_step& step, unsigned blocks,
                           unsigned threads) {
-  using simt::detail::check_launch;
+  using simt::check_launch;
   cudaGraph_t graph = nullptr;
   check_launch(cudaGraphCreate(&graph, 0), "make a graph");
   cudaGraphConditionalHandle again{};

@@ -23,11 +23,7 @@ struct order_box {
 /// How long leaders wait for an order, and members for a step: less than the runtime stays on the
 /// GPU without work; on the host, where others need the processors, a moment.
 GROSR_DEVICE constexpr std::uint64_t crew_patience_ns() {
-#if GROSR_ON_GPU
-  return 10'000'000;
-#else
-  return 200'000;
-#endif
+  return simt::on_gpu() ? 10'000'000 : 200'000;
 }
 
 template <class Order>

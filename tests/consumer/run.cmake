@@ -10,7 +10,7 @@ function(step what)
 endfunction()
 
 step("installing ${BUILD_DIR}"
-  ${CMAKE_COMMAND} --install "${BUILD_DIR}" --config "${CONFIG}" --prefix "${work}/prefix")
+  ${CMAKE_COMMAND} --install "${BUILD_DIR}" --component library --config "${CONFIG}" --prefix "${work}/prefix")
 set(cuda_arguments "")
 if(CUDA_COMPILER)
   set(cuda_arguments "-DCMAKE_CUDA_COMPILER=${CUDA_COMPILER}" "-DCMAKE_CUDA_ARCHITECTURES=${CUDA_ARCHITECTURES}")

@@ -1,6 +1,6 @@
 // Which processors are near a device, on a machine of two nodes that hwloc is told of; a thread
 // never leaves those that it was given.
-#include "simt/affinity.hpp"
+#include "grosr/simt/affinity.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

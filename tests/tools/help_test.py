@@ -21,7 +21,7 @@ for word in ("grosr ", "commit ", "backends: host", "compiler: "):
 check("cuda" not in out or "nvcc" in out, f"--version names no nvcc: {out!r}")
 
 code, out, err = run("bench", "--list")
-check(code == 0 and "exp-b-plus" in out and "pair-child" not in out, f"bench --list: {code} {out!r}")
+check(code == 0 and "baselines" in out and "(exp-b-plus)" in out and "pair-child" not in out, f"bench --list: {code} {out!r}")
 
 code, out, err = run("devices")
 check(code == 0 and "host:0" in out, f"devices: {code} {out!r} {err!r}")

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/program.hpp"
+#include "cli/sibling.hpp"
 #include "cli/text.hpp"
 
 namespace {
@@ -23,15 +24,15 @@ std::string version_text() {
 
 int main(int argc, char** argv) {
   using namespace grosr::tool;
+  if (const int failed = become_sibling(argc, argv)) return failed;
   CLI::App program{"GROSR, an operating-system runtime that lives on the GPU", "grosr"};
   action chosen;
   bool version = false;
   program.add_flag("--version", version, "Which version, backends, compilers and architectures");
   program.require_subcommand(0, 1);
   add_devices_command(program, chosen);
-  add_bench_command(program, chosen);
   add_tour_command(program, chosen);
-  add_graph_command(program, chosen);
+  for (const sibling& s : siblings()) program.add_subcommand(s.name, s.summary);
   program.footer(
       "Examples:\n"
       "  grosr devices                            what there is to run on\n"

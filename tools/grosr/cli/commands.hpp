@@ -10,8 +10,6 @@ namespace grosr::tool {
 using action = std::function<int()>;
 
 void add_devices_command(CLI::App& program, action& chosen);
-void add_bench_command(CLI::App& program, action& chosen);
-void add_graph_command(CLI::App& program, action& chosen);
 void add_tour_command(CLI::App& program, action& chosen);
 
 }  // namespace grosr::tool

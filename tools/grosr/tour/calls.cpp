@@ -1,8 +1,8 @@
 // Tour: system calls that device code makes, and what the server counted.
 #include "work/calls.hpp"
-#include "bench/sample_file.hpp"
 #include "cli/text.hpp"
 #include "tour/parts.hpp"
+#include "work/sample_file.hpp"
 
 namespace grosr::tool {
 

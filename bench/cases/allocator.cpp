@@ -1,0 +1,235 @@
+// `grosr bench allocator`: the report's experiment D: small blocks of memory for device code.
+#include <algorithm>
+
+#include "cases/benches.hpp"
+#include "cli/text.hpp"
+#include "limits/limits.hpp"
+#include "work/blocks.hpp"
+
+namespace grosr::tool {
+namespace {
+
+constexpr std::size_t mb = 1 << 20;
+
+std::size_t heap_bytes(const session& s) { return s.sized(8192 * mb, 64 * mb); }
+
+struct load {
+  std::uint32_t threads, turns, outstanding;
+  block_sizes sizes;
+};
+
+struct outcome {
+  samples us;
+  double got = 0;  // blocks in each run
+  double share = 1;
+  std::string wrong;
+};
+
+std::string sizes_text(block_sizes z) {
+  return z.least == z.most ? grouped(z.least) + " B"
+                           : grouped(z.least) + " to " + grouped(z.most) + " B";
+}
+
+std::string text_of(const load& l) {
+  return grouped(l.threads) + " threads x " + grouped(l.turns) + ", " + sizes_text(l.sizes) +
+         (l.outstanding == 1 ? ", one at a time" : ", " + grouped(l.outstanding) + " outstanding") +
+         (l.sizes.touch == 4 ? "" : ", touching " + grouped(l.sizes.touch) + " B");
+}
+
+// A row of the report's, and what it reached; 0: not the report's.
+struct report_row {
+  load what;
+  double report_per_s;
+};
+
+class measurement {
+ public:
+  explicit measurement(session& s) : s_(s), heap_(s.where, heap_bytes(s)) {
+    const limits::figure atomics = limits::spread_atomics(s.where);
+    atomics_per_s_ = atomics.number;
+    s.out.limit("spread_atomics_per_s", atomics_per_s_);
+    s.out.remark("rates are by the device's clock, from the first block's begin to the last's end");
+  }
+
+  void cold(std::uint32_t size);
+  void pairs(const load& l, double goal);
+  void mixed(const load& l, double goal);
+  void beside_malloc(const std::vector<report_row>& rows);
+
+ private:
+  outcome churn(const load& l);
+  double malloc_per_s(const load& l, std::uint32_t turns);
+  row& beside_atomics(row& r, const std::string& key) {
+    return r.limit("an atomic a lane over 8 MB", key, atomics_per_s_);
+  }
+
+  session& s_;
+  heap heap_;
+  double atomics_per_s_;
+};
+
+// One block a thread from a heap that nobody has used yet, and again from the same one.
+void measurement::cold(std::uint32_t size) {
+  const std::uint32_t threads = s_.sized(1u << 20, 1024u);
+  const block_sizes sizes{size, size};
+  const std::string name =
+      "one block a thread, " + grouped(threads) + " threads, " + sizes_text(sizes);
+  std::vector<double> warm, frees;
+  std::uint64_t missing = 0;
+  const samples us = s_.repeat(name, {1, s_.sized(7u, 2u), 5.0}, [&] {
+    const heap fresh(s_.where, heap_bytes(s_));
+    block_traffic t(s_.where, &fresh, threads, 1);
+    const traffic first = t.allocate(sizes);
+    frees.push_back(t.release(1, 1).us);
+    const traffic second = t.allocate(sizes);
+    frees.push_back(t.release(1, 1).us);
+    warm.push_back(second.us);
+    missing += first.asked - first.got + second.asked - second.got;
+    return first.us;
+  });
+  block_traffic t(s_.where, &heap_, threads, 1);
+  missing += threads - t.allocate(sizes, true).got;
+  const std::uint64_t broken = t.release(1, 1, true).wrong;
+  const std::string wrong = trouble(heap_);
+  const auto rate = [&](const samples& x) {
+    return x.median() > 0 ? threads * 1e6 / x.median() : 0;
+  };
+  row r(name);
+  r.set("cold_allocations_per_s", rate(us))
+      .set("warm_allocations_per_s", rate(samples(warm)))
+      .set("frees_per_s", rate(samples(frees)))
+      .time(us)
+      .check(missing == 0, grouped(missing) + " allocations got no memory")
+      .check(broken == 0, grouped(broken) + " blocks were overwritten by others")
+      .check(wrong.empty(), wrong)
+      .at_least("cold_allocations_per_s", 10e9)
+      .at_least("frees_per_s", 25e9);
+  beside_atomics(r, "cold_allocations_per_s");
+  s_.out.add(beside_atomics(r, "frees_per_s"));
+}
+
+outcome measurement::churn(const load& l) {
+  outcome o;
+  block_traffic t(s_.where, &heap_, l.threads, l.outstanding);
+  std::uint64_t asked = 0, got = 0, runs = 0;
+  o.us = s_.repeat(text_of(l), {1, s_.sized(11u, 3u), s_.sized(5.0, 0.2)}, [&] {
+    const traffic once = t.churn(l.sizes, l.turns);
+    ++runs;
+    asked += once.asked;
+    got += once.got;
+    return once.us;
+  });
+  const traffic checked = t.churn(l.sizes, l.turns, true);
+  o.got = static_cast<double>(got) / static_cast<double>(runs);
+  o.share = static_cast<double>(got) / static_cast<double>(asked);
+  if (checked.wrong != 0) o.wrong = grouped(checked.wrong) + " blocks were overwritten by others";
+  if (o.wrong.empty()) o.wrong = trouble(heap_);
+  return o;
+}
+
+void measurement::pairs(const load& l, double goal) {
+  const outcome o = churn(l);
+  row r(text_of(l));
+  r.rate(o.us, "pairs", o.got)
+      .check(o.share == 1, "some allocations got no memory")
+      .check(o.wrong.empty(), o.wrong)
+      .at_least("pairs_per_s", goal);
+  s_.out.add(beside_atomics(r, "pairs_per_s"));
+}
+
+void measurement::mixed(const load& l, double goal) {
+  const outcome o = churn(l);
+  row r(text_of(l));
+  r.rate(o.us, "allocations", o.got)
+      .set("success_share", o.share)
+      .check(o.wrong.empty(), o.wrong)
+      .at_least("allocations_per_s", goal)
+      .at_least("success_share", 1);
+  s_.out.add(beside_atomics(r, "allocations_per_s"));
+}
+
+double measurement::malloc_per_s(const load& l, std::uint32_t turns) {
+  block_traffic t(s_.where, nullptr, l.threads, l.outstanding);
+  double got = 0;
+  const samples us = s_.repeat("malloc, " + text_of(l), {1, 3, 1.0}, [&] {
+    const traffic once = t.churn(l.sizes, turns);
+    got = static_cast<double>(once.got);
+    return once.us;
+  });
+  return us.median() > 0 ? got * 1e6 / us.median() : 0;
+}
+
+// The device's malloc takes minutes for what the heap does in one: it gets fewer turns, but enough
+// for every thread to free as well.
+void measurement::beside_malloc(const std::vector<report_row>& rows) {
+  constexpr std::uint32_t least = 20'000;
+  for (const auto& [l, report_per_s] : rows) {
+    const outcome o = churn(l);
+    const std::uint32_t turns =
+        std::max({2u, l.outstanding == 1 ? 1u : 2 * l.outstanding, least / l.threads + 1});
+    const double malloc = malloc_per_s(l, turns);
+    row r(text_of(l));
+    r.rate(o.us, "pairs", o.got);
+    const double rate = r.value("pairs_per_s");
+    r.set("over_device_malloc_x", malloc > 0 ? rate / malloc : 0)
+        .check(o.share == 1, "some allocations got no memory")
+        .check(o.wrong.empty(), o.wrong)
+        .baseline("the device's malloc, " + grouped(turns) + " turns", "pairs_per_s", malloc);
+    if (report_per_s > 0)
+      r.at_least("pairs_per_s", 20 * report_per_s,
+                 "20x the report's " + with_unit("pairs_per_s", report_per_s));
+    r.at_least("over_device_malloc_x", 1000);
+    s_.out.add(beside_atomics(r, "pairs_per_s"));
+  }
+}
+
+// The row that the arguments describe.
+load described(const session& s) {
+  const auto number = [&](std::size_t i, std::uint32_t otherwise) {
+    return static_cast<std::uint32_t>(s.number(i).value_or(otherwise));
+  };
+  const std::uint32_t size = number(2, 64), mode = number(3, 0), touch = number(5, 4);
+  const std::uint32_t least = mode == 2 ? 64 : size, most = mode == 2 ? 512 : size;
+  return {number(0, 0),
+          number(1, s.sized(50u, 10u)),
+          mode == 0 ? 1 : number(4, 16),
+          {least, most, std::min(touch, least)}};
+}
+
+}  // namespace
+
+void bench_allocator(session& s) {
+  block_traffic::reserve_native(s.where, s.sized(1024 * mb, mb));
+  if (s.number(0)) {
+    const load l = described(s);
+    measurement(s).beside_malloc({{l, 0}});
+    return;
+  }
+  measurement m(s);
+  for (std::uint32_t size = 16; size <= 4096; size *= 2) m.cold(size);
+
+  const std::uint32_t many = s.sized(65'536u, 512u), turns = s.sized(200u, 20u);
+  for (std::uint32_t size = 16; size <= 4096; size *= 2)
+    m.pairs({many, turns, 1, {size, size}}, 12e9);
+  for (std::uint32_t size : {64u, 256u, 1024u, 4096u})
+    m.pairs({s.sized(many, 256u), turns, 16, {size, size}}, 8e9);
+  m.mixed({s.sized(many, 256u), turns, 16, {16, 128}}, 2e9);
+  m.mixed({s.sized(many, 256u), turns, 16, {16, 4096}}, 1e9);
+  m.mixed({s.sized(many, 256u), turns, 16, {64, 512}}, 1e9);
+
+  s.out.remark("from here on: the rows of the report's experiment D");
+  const std::uint32_t few = s.sized(16'384u, 256u), fewest = s.sized(2048u, 128u);
+  const std::uint32_t short_turns = s.sized(50u, 12u);
+  m.beside_malloc({{{many, short_turns, 1, {32, 32}}, 583e6},
+                   {{many, short_turns, 1, {64, 64}}, 647e6},
+                   {{many, short_turns, 1, {256, 256}}, 648e6},
+                   {{many, short_turns, 1, {1024, 1024}}, 565e6},
+                   {{few, turns, 1, {64, 64}}, 283e6},
+                   {{few, turns, 16, {64, 64}}, 249.6e6},
+                   {{few, turns, 16, {64, 512}}, 35.7e6},
+                   {{fewest, turns, 16, {256, 256, 4}}, 39.8e6},
+                   {{fewest, turns, 16, {256, 256, 64}}, 17.6e6},
+                   {{fewest, turns, 16, {256, 256, 256}}, 6.64e6}});
+}
+
+}  // namespace grosr::tool

@@ -1,0 +1,39 @@
+# Sources of this repository's targets. The target `device_code` compiles all device code, and no
+# more: what a CUDA build compiles otherwise than a host build.
+include_guard(GLOBAL)
+
+# grosr_split_sources(<patterns> <sources> <device_sources>): files that match, those of device code
+# (*_device.cpp) apart.
+function(grosr_split_sources patterns sources device_sources)
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS ${patterns})
+  set(device ${all})
+  list(FILTER device INCLUDE REGEX "_device\\.cpp$")
+  list(FILTER all EXCLUDE REGEX "_device\\.cpp$")
+  set(${sources} ${all} PARENT_SCOPE)
+  set(${device_sources} ${device} PARENT_SCOPE)
+endfunction()
+
+if(GROSR_CUDA_ENABLED)
+  add_custom_target(device_code)
+endif()
+
+# grosr_own_device_sources(<target> <file>...): as grosr_device_sources(). Where nvcc compiles them they
+# are a library of objects, <target>_device_code.
+function(grosr_own_device_sources target)
+  if(NOT ARGN)
+    return()
+  endif()
+  if(NOT GROSR_CUDA_ENABLED)
+    grosr_device_sources(${target} ${ARGN})
+    return()
+  endif()
+  set(code ${target}_device_code)
+  add_library(${code} OBJECT)
+  grosr_device_sources(${code} ${ARGN})
+  target_include_directories(${code} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+  target_link_libraries(${code} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+  grosr_own_target(${code})
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${code}>)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CUDA)
+  add_dependencies(device_code ${code})
+endfunction()
