@@ -14,9 +14,19 @@
 
 namespace grosr::testing {
 
-/// Calls `property()` under seeds 1, 2, ... n, scaled by GROSR_TEST_SCALE but never fewer than
-/// `least`, a tenth of that with a sanitizer, and stops at the first that fails or throws, with the
-/// command that replays it. When GROSR_SEED is set, that seed alone.
+/// The first of `count` seeds out of 1 to n: the slice that GROSR_TEST_SLICE, any number, names.
+/// Consecutive numbers name consecutive slices; without one it is the first.
+inline std::uint64_t first_of_slice(std::uint64_t n, std::uint64_t count) {
+  const char* text = std::getenv("GROSR_TEST_SLICE");
+  const std::uint64_t slice = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+  const std::uint64_t slices = std::max<std::uint64_t>(1, n / std::max<std::uint64_t>(1, count));
+  return 1 + slice % slices * count;
+}
+
+/// Calls `property()` under some of the seeds 1, 2, ... n: as many as GROSR_TEST_SCALE says but
+/// never fewer than `least`, a tenth of that with a sanitizer; which ones, first_of_slice() says.
+/// It stops at the first that fails or throws, with the command that replays it. When GROSR_SEED is
+/// set, that seed alone.
 template <class Property>
 void for_seeds(std::uint64_t n, Property&& property, std::uint64_t least = 1) {
   struct restore {
@@ -24,8 +34,9 @@ void for_seeds(std::uint64_t n, Property&& property, std::uint64_t least = 1) {
   } at_end;
   simt::host::set_seed(std::nullopt);
   const auto only = simt::host::seed();
-  const std::uint64_t first = only.value_or(1);
-  const std::uint64_t last = only ? *only : scaled(n, std::max<std::uint64_t>(1, least / slowdown));
+  const std::uint64_t count = scaled(n, std::max<std::uint64_t>(1, least / slowdown));
+  const std::uint64_t first = only.value_or(first_of_slice(n, count));
+  const std::uint64_t last = only ? *only : first + count - 1;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     simt::host::set_seed(seed);
     try {
