@@ -21,11 +21,11 @@ OLDER = ("soak", "tour")  # and what was not recorded again since
 PAGES = {"README.md": [("h200-2026-11-24", lambda bench: bench in NEWER, False),
                        ("h200-2026-11-23", lambda bench: True, False),
                        ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
-         "docs/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("exp-d"), False)],
-         "docs/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
-         "docs/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
-         "docs/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)],
-         "docs/graphs.md": [("h200-2026-11-24", lambda bench: bench == "exp-c", True)]}
+         "docs/internals/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("exp-d"), False)],
+         "docs/internals/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
+         "docs/internals/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
+         "docs/internals/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)],
+         "docs/guide/graphs.md": [("h200-2026-11-24", lambda bench: bench == "exp-c", True)]}
 
 
 # What a key names, where its unit does not say it.

@@ -1,4 +1,4 @@
-// A channel of a graph, as the functions see it that push into it. docs/channels.md.
+// A channel of a graph, as the functions see it that push into it. docs/internals/channels.md.
 #pragma once
 
 #include "grosr/queue/channel.hpp"
@@ -39,7 +39,7 @@ class reservation {
     const std::uint32_t mask =
         simt::active_mask_by(reinterpret_cast<std::uint64_t>(channel_.address()), false);
     flow::channels<typename Context::spawner_type>::ready(context, channel_.address(),
-                                                         channel_.enq(mask, first_, count_));
+                                                          channel_.enq(mask, first_, count_));
     *this = {};
   }
 

@@ -15,7 +15,7 @@
 //   graph.push(even, 1u << 20);
 //   graph.wait();
 //
-// docs/channels.md has the protocol.
+// docs/internals/channels.md has the protocol.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +28,10 @@
 #include <string>
 #include <vector>
 
-#include "grosr/queue/egress.hpp"
 #include "grosr/flow/detail/graph_plan.hpp"
 #include "grosr/flow/detail/host_side.hpp"
 #include "grosr/flow/router.hpp"
+#include "grosr/queue/egress.hpp"
 #include "grosr/run/runtime.hpp"
 
 namespace grosr {
@@ -195,8 +195,8 @@ class graph {
     if (started_) return;
     plan_.close();
     if (host_) host_->start();
-    runtime_ = std::make_unique<runtime_type>(
-        plan_.where(), options_.runtime, run::collection{plan_.states(), plan_.channels()});
+    runtime_ = std::make_unique<runtime_type>(plan_.where(), options_.runtime,
+                                              run::collection{plan_.states(), plan_.channels()});
     started_ = true;
   }
 

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "grosr/run/detail/engine.hpp"
-#include "grosr/run/options.hpp"
 #include "grosr/run/detail/resident.hpp"
+#include "grosr/run/options.hpp"
 
 namespace grosr {
 
@@ -216,7 +216,7 @@ class runtime {
 
  private:
   // Blocks an SM the compiler must leave registers for. Tasks that fork gain more by registers than
-  // by warps, others do not (docs/fork-join.md, "What was tried").
+  // by warps, others do not (docs/internals/fork-join.md, "What was tried").
   static constexpr unsigned min_blocks = (run::brings_result<Tasks> || ...) ? 4 : 6;
 
   static run::program make_program(const device& d, const runtime_options& o) {
