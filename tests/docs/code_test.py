@@ -1,4 +1,4 @@
-"""The C++ in docs/guide is in programs that the tests run, line by line."""
+"""The C++ in README.md and docs/guide is in programs that the tests run, line by line."""
 
 import pathlib
 import re
@@ -6,7 +6,7 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 programs = {p.name: p.read_text() for p in (root / "examples").glob("*.cpp")}
-pages = sorted((root / "docs/guide").glob("*.md"))
+pages = [root / "README.md", *sorted((root / "docs/guide").glob("*.md"))]
 looked_at, wrong = 0, 0
 for page in pages:
     for block in re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.S | re.M):
