@@ -1,9 +1,6 @@
 // A graph's adjacency lists, built wholly on the device: every lane appends edges to lists that
 // grow, with memory from a heap, and nobody knows beforehand how long they get.
-//
-//   nvcc -std=c++20 --expt-relaxed-constexpr --extended-lambda adjacency.cpp -lgrosr ...   or
-//   g++ -std=c++20 adjacency.cpp -lgrosr ...                  (see README.md, "In your own
-//   project")
+// docs/guide/start.md has the command lines that compile it.
 #include <cstdio>
 #include <vector>
 

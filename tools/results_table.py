@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the tables of results in README.md and docs/ from recorded runs.
+"""Makes the tables of results in docs/ from recorded runs.
 
 usage: tools/results_table.py [--check]
 
@@ -18,17 +18,17 @@ RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
          "exp-d-stress": "allocator-stress"}
-NEWER = ("latency", "bfs", "spawn", "priority")  # of the README's, what was recorded last
+NEWER = ("latency", "bfs", "spawn", "priority")  # in docs/results.md, what was recorded last
 OLDER = ("soak", "tour")  # and what was not recorded again since
 # Page: folder and benches of each table, and whether rows without a target are in it.
-PAGES = {"README.md": [("h200-2026-11-24", lambda bench: bench in NEWER, False),
-                       ("h200-2026-11-23", lambda bench: True, False),
-                       ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
-         "docs/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("allocator"), False)],
-         "docs/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
-         "docs/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
-         "docs/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)],
-         "docs/graphs.md": [("h200-2026-11-24", lambda bench: bench == "bfs", True)]}
+PAGES = {"docs/results.md": [("h200-2026-11-24", lambda bench: bench in NEWER, False),
+                             ("h200-2026-11-23", lambda bench: True, False),
+                             ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
+         "docs/internals/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("allocator"), False)],
+         "docs/internals/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
+         "docs/internals/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
+         "docs/internals/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)],
+         "docs/internals/graphs.md": [("h200-2026-11-24", lambda bench: bench == "bfs", True)]}
 
 
 # What a key names, where its unit does not say it.

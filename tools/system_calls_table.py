@@ -25,7 +25,7 @@ WAITING = {"never": "no", "disk": "for the disk", "peer": "for a peer",
 
 HEAD = """# Linux's system calls on a GPU
 
-What each system call of Linux (x86-64) means to GPU code, and the worst that it may wait for.
+The tables say what each system call of Linux (x86-64) means to GPU code, and the worst that it may wait for.
 `tools/system_calls_table.py` makes this page from `src/sys/linux_calls.def`, the server's own list.
 """
 

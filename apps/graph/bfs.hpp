@@ -23,7 +23,7 @@ struct search_options {
   wave_tuning tuning;
 };
 
-/// Who works at a time: see docs/graphs.md.
+/// Who works at a time: see docs/internals/graphs.md.
 enum class regime {
   alone,     ///< a wave of one block
   together,  ///< a wave of several

@@ -9,9 +9,9 @@
 
 namespace grosr::graphs {
 
-/// "chain:N" and its like: docs/graphs.md, "Input". None if `text` does not begin with the name of
-/// a generator and a colon. Throws tool::usage_error if it does, but what follows is wrong, or the
-/// graph needs more than `memory` bytes.
+/// "chain:N" and its like: docs/guide/graphs.md, "Input". None if `text` does not begin with the
+/// name of a generator and a colon. Throws tool::usage_error if it does, but what follows is wrong,
+/// or the graph needs more than `memory` bytes.
 std::optional<graph> generate(const std::string& text, unsigned threads, std::uint64_t memory,
                               left_out& dropped);
 

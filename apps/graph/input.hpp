@@ -28,9 +28,9 @@ struct loaded {
 };
 
 /// Reads a file in any of the formats, told apart by its content (gzip too), or generates a graph:
-/// docs/graphs.md, "Input". Shows progress. Throws tool::usage_error: one line, with file and line
-/// number, that says what was found and what to do; when memory does not suffice too. May be called
-/// by several threads with options.threads == 1.
+/// docs/guide/graphs.md, "Input". Shows progress. Throws tool::usage_error: one line, with file and
+/// line number, that says what was found and what to do; when memory does not suffice too. May be
+/// called by several threads with options.threads == 1.
 loaded load(const std::string& file_or_generator, const input_options& options = {});
 
 /// Writes the binary format. Throws tool::usage_error when it cannot; a file half written is

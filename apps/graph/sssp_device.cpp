@@ -12,7 +12,7 @@ namespace {
 /// By Davidson, Baxter, Garland, Owens ("Work-Efficient Parallel GPU Methods for Single-Source
 /// Shortest Paths", IPDPS 2014): a warp's worth of edges of mean weight over the mean degree. Four
 /// times that where degrees are small: ways are long there, and many waves cost more than what is
-/// relaxed twice (docs/graphs.md).
+/// relaxed twice (docs/internals/graphs.md).
 float choose_delta(const device_graph& g) {
   const double degree = static_cast<double>(g.entries()) / std::max<double>(g.vertices(), 1);
   const double delta = (degree < 8 ? 128 : 32) * g.mean_weight() / std::max(degree, 1.0);

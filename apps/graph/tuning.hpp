@@ -1,4 +1,4 @@
-// Numbers by which searches choose how to go on; found by measuring (docs/graphs.md).
+// Numbers by which searches choose how to go on; found by measuring (docs/internals/graphs.md).
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@ namespace {
 constexpr std::uint32_t least_group = 32, most_group = 1u << 14, groups = 16;
 constexpr std::uint32_t least_capacity = 2 * least_group, most_capacity = 1u << 25;
 constexpr std::uint32_t most_lot = 1024;
-constexpr std::uint32_t laps = 4;  // cells by place: docs/channels.md, "Why nobody waits for long"
+constexpr std::uint32_t laps =
+    4;  // cells by place: docs/internals/channels.md, "Why nobody waits for long"
 
 std::string called(const channel_options& o) {
   return o.name.empty() ? "channel" : "channel '" + o.name + "'";

@@ -1,4 +1,5 @@
-// Submission and waiting: the host's half of docs/scheduler.md, "Submit" and "Completion".
+// Submission and waiting: the host's half of docs/internals/scheduler.md, "Submit" and
+// "Completion".
 #include <algorithm>
 #include <cstring>
 

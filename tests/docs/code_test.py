@@ -1,16 +1,19 @@
-"""What docs/tasks.md shows is in programs that the tests run, line by line."""
+"""The C++ in README.md and docs/guide is in programs that the tests run, line by line."""
 
 import pathlib
 import re
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-text = (root / "docs/tasks.md").read_text()
 programs = {p.name: p.read_text() for p in (root / "examples").glob("*.cpp")}
-blocks = re.findall(r"^```cpp\n(.*?)^```", text, re.S | re.M)
-missing = [b for b in blocks if not any(b in program for program in programs.values())]
-for block in missing:
-    print(f"docs/tasks.md shows what no program of examples/ has:\n{block}")
-if len(blocks) < 6:
-    sys.exit(f"docs/tasks.md shows {len(blocks)} pieces of code: this test looks for fenced blocks of cpp")
-sys.exit(1 if missing else 0)
+pages = [root / "README.md", *sorted((root / "docs/guide").glob("*.md"))]
+looked_at, wrong = 0, 0
+for page in pages:
+    for block in re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.S | re.M):
+        looked_at += 1
+        if not any(block in program for program in programs.values()):
+            print(f"{page.relative_to(root)} shows what no program of examples/ has:\n{block}")
+            wrong += 1
+if looked_at < 12:
+    sys.exit(f"the pages show {looked_at} pieces of code: this test looks for fenced blocks of cpp")
+sys.exit(1 if wrong else 0)

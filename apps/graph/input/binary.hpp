@@ -1,4 +1,4 @@
-// The binary format: docs/graphs.md has its layout.
+// The binary format: docs/guide/graphs.md has its layout.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A channel of a graph, as the functions see it that push into it. docs/channels.md.
+// A channel of a graph, as the functions see it that push into it. docs/internals/channels.md.
 #pragma once
 
 #include "grosr/queue/channel.hpp"

@@ -15,7 +15,7 @@
 //   graph.push(even, 1u << 20);
 //   graph.wait();
 //
-// docs/channels.md has the protocol.
+// docs/internals/channels.md has the protocol.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace grosr {
 ///             reserves once for all that go to the same channel
 ///   by_count  direct up to `direct_targets` channels, as many as a graph has: it was faster at 1
 ///   to
-///             60 (docs/channels.md)
+///             60 (docs/internals/channels.md)
 enum class aggregation : std::uint8_t { by_count, direct, indirect };
 inline constexpr std::uint32_t direct_targets = 64;
 

@@ -9,8 +9,8 @@
 //
 // An element is available, reserved (talloc), ready (enq), dispatched (deq), done (tfree), and
 // available again. Entries are in the order of enq and not of talloc: a slow producer holds nobody
-// back, until the places behind its own are used up. docs/channels.md has the protocol. The two
-// arrays and the counts of done are from M. S. Orr et al., "Fine-grain task aggregation and
+// back, until the places behind its own are used up. docs/internals/channels.md has the protocol.
+// The two arrays and the counts of done are from M. S. Orr et al., "Fine-grain task aggregation and
 // coordination on GPUs", ISCA 2014; in-order freeing by a baton, and cells that say themselves
 // whether they are written, are not.
 #pragma once

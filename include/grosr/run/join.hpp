@@ -21,7 +21,7 @@
 //     }
 //   };
 //
-// docs/fork-join.md has the protocol.
+// docs/internals/fork-join.md has the protocol.
 #pragma once
 
 #include "grosr/run/context.hpp"

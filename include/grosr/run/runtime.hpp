@@ -216,7 +216,7 @@ class runtime {
 
  private:
   // Blocks an SM the compiler must leave registers for. Tasks that fork gain more by registers than
-  // by warps, others do not (docs/fork-join.md, "What was tried").
+  // by warps, others do not (docs/internals/fork-join.md, "What was tried").
   static constexpr unsigned min_blocks = (run::brings_result<Tasks> || ...) ? 4 : 6;
 
   static run::program make_program(const device& d, const runtime_options& o) {

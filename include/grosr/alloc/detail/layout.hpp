@@ -1,4 +1,4 @@
-// What a heap consists of, in device memory. See docs/memory.md.
+// What a heap consists of, in device memory. See docs/internals/memory.md.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // A worker's place on the board: whether it counts as active, and who says when all work is done.
-// docs/scheduler.md, "Quiescence".
+// docs/internals/scheduler.md, "Quiescence".
 #pragma once
 
 #include <utility>

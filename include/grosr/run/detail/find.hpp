@@ -1,5 +1,5 @@
 // How a worker chooses what to run next: its own, what others hold, seen lines.
-// docs/scheduler.md, "Find work". Whom it steals from is in victim.hpp.
+// docs/internals/scheduler.md, "Find work". Whom it steals from is in victim.hpp.
 #pragma once
 
 #include "grosr/run/detail/poll.hpp"

@@ -1,5 +1,5 @@
 // Frames from a worker's side: claiming them, freeing them, results that come, continuations that
-// are ready. The protocol is in docs/fork-join.md.
+// are ready. The protocol is in docs/internals/fork-join.md.
 #pragma once
 
 #include <cerrno>

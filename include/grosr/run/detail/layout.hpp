@@ -1,5 +1,6 @@
 // What the resident scheduler keeps where: the structs that the host, the workers and the monitor
-// share, and the `view` through which a kernel reaches them. docs/scheduler.md draws the picture.
+// share, and the `view` through which a kernel reaches them. docs/internals/scheduler.md draws the
+// picture.
 #pragma once
 
 #include <cstdint>
@@ -158,7 +159,7 @@ inline constexpr std::uint32_t leave_abort = 0xffffffffu;
 
 // The device word `board`: how often workers became active (wraps), and how many things hold work:
 // active workers, and refs in spill rings. The first half tells a publisher that nobody was active
-// in between (docs/scheduler.md, "Quiescence").
+// in between (docs/internals/scheduler.md, "Quiescence").
 inline constexpr std::uint64_t activation = (std::uint64_t{1} << 32) + 1;
 GROSR_DEVICE inline std::uint32_t holders(std::uint64_t board) {
   return static_cast<std::uint32_t>(board);

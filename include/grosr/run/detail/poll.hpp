@@ -1,5 +1,5 @@
 // Polling: how lines come from the host into the device, and how an idle worker waits for them.
-// docs/scheduler.md, "A port", "Waiting" and "Park and resume".
+// docs/internals/scheduler.md, "A port", "Waiting" and "Park and resume".
 #pragma once
 
 #include "grosr/run/detail/worker.hpp"

@@ -1,5 +1,5 @@
 // What system calls keep where: records, replies, slots and chunks, and the `view` through which a
-// kernel reaches them. docs/system-calls.md draws the picture.
+// kernel reaches them. docs/internals/system-calls.md draws the picture.
 #pragma once
 
 #include <cerrno>
