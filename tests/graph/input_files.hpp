@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/errors.hpp"
-#include "input.hpp"
-#include "input/read.hpp"
+#include "graph/io/read.hpp"
+#include "grosr/graph/io/input.hpp"
 #include "small_graphs.hpp"
 
 namespace grosr::graphs {

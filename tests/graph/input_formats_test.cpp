@@ -1,7 +1,7 @@
 // Every format gives the graph that was written, however it is cut into chunks and threads.
 #include <gtest/gtest.h>
 
-#include "input/binary.hpp"
+#include "graph/io/binary.hpp"
 #include "input_files.hpp"
 
 namespace grosr::graphs {

@@ -7,15 +7,15 @@
 #include <functional>
 #include <random>
 
+#include "baselines/graph/bfs_launched.hpp"
+#include "baselines/graph/bfs_openmp.hpp"
+#include "baselines/graph/sssp_launched.hpp"
 #include "bench/benches.hpp"
-#include "bfs.hpp"
-#include "bfs_launched.hpp"
-#include "bfs_openmp.hpp"
-#include "check.hpp"
 #include "cli/text.hpp"
-#include "input.hpp"
-#include "sssp.hpp"
-#include "sssp_launched.hpp"
+#include "grosr/graph/bfs.hpp"
+#include "grosr/graph/io/input.hpp"
+#include "grosr/graph/reference/check.hpp"
+#include "grosr/graph/sssp.hpp"
 
 namespace grosr::tool {
 namespace {

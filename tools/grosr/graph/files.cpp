@@ -7,11 +7,11 @@
 
 #include "cli/errors.hpp"
 #include "cli/text.hpp"
-#include "facts.hpp"
+#include "grosr/graph/facts.hpp"
+#include "grosr/graph/io/results_file.hpp"
 #include "grosr/version.hpp"
 #include "measure/json_file.hpp"
 #include "measure/samples.hpp"
-#include "results_file.hpp"
 
 namespace grosr::tool {
 

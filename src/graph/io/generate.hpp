@@ -1,0 +1,18 @@
+// Graphs from a few numbers: the same for the same numbers, whatever the threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "grosr/graph/graph.hpp"
+
+namespace grosr::graphs {
+
+/// "chain:N" and its like: docs/graphs.md, "Input". None if `text` does not begin with the name of
+/// a generator and a colon. Throws tool::usage_error if it does, but what follows is wrong, or the
+/// graph needs more than `memory` bytes.
+std::optional<graph> generate(const std::string& text, unsigned threads, std::uint64_t memory,
+                              left_out& dropped);
+
+}  // namespace grosr::graphs
