@@ -1,9 +1,7 @@
 // Writing graphs, and reading them back without trust in what stands there.
 #include "graph/io/binary.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -18,6 +16,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/text.hpp"
 #include "graph/io/memory.hpp"
+#include "graph/io/output_file.hpp"
 #include "graph/parallel.hpp"
 
 namespace grosr::graphs {
@@ -173,48 +172,29 @@ class reader {
   const reading how_;
 };
 
-/// The file is removed unless it was finished.
-class output {
+/// What writes the file, and says in words why it cannot.
+class writer {
  public:
-  explicit output(const std::string& path) : path_(path) {
-    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) fail("cannot be written");
-    struct stat s {};
-    regular_ = fstat(fd_, &s) == 0 && S_ISREG(s.st_mode);
-    if (regular_) tool::interrupt::remove_when_cut_off(path);
+  explicit writer(const std::string& path) : path_(path) {
+    expect(file_.open(path), "cannot be written");
   }
-  ~output() {
-    if (fd_ >= 0) close(fd_);
-    if (!finished_ && regular_) unlink(path_.c_str());
-    if (regular_) tool::interrupt::keep_when_cut_off(path_);
-  }
-  output(const output&) = delete;
-
   void write(const char* from, std::uint64_t bytes) {
-    while (bytes > 0) {
+    for (std::uint64_t i = 0; i < bytes; i += at_once) {
       tool::interrupt::check();
-      const ssize_t put = ::write(fd_, from, std::min(bytes, at_once));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) fail("writing it failed");
-      from += put;
-      bytes -= static_cast<std::uint64_t>(put);
+      expect(file_.write(from + i, std::min(bytes - i, at_once)), "writing it failed");
     }
   }
-  void finish() {
-    const int fd = std::exchange(fd_, -1);
-    if (close(fd) != 0) fail("writing it failed");
-    finished_ = true;
-  }
+  void finish() { expect(file_.finish(), "writing it failed"); }
 
  private:
-  [[noreturn]] void fail(std::string_view what) {
+  void expect(int bad, std::string_view what) const {
+    if (bad == 0) return;
     throw usage_error(fmt::format("{}: {}: {}; give a file in a folder with room for it",
-                                  tool::one_line(path_), what, std::strerror(errno)));
+                                  tool::one_line(path_), what, std::strerror(bad)));
   }
 
   const std::string path_;
-  int fd_ = -1;
-  bool regular_ = false, finished_ = false;
+  output_file file_;
 };
 
 }  // namespace
@@ -238,7 +218,7 @@ void write_binary(const graph& g, const std::string& path) {
   h.first = g.first;
   h.data_sum = sum_of_parts(parts, threads_or_all(0), [](std::uint64_t, std::span<char>) {});
   h.header_sum = sum_of_header(h);
-  output file(path);
+  writer file(path);
   file.write(reinterpret_cast<const char*>(&h), sizeof h);
   for (const part& p : parts) {
     file.write(p.data, p.bytes);

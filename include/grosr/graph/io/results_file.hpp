@@ -4,13 +4,16 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace grosr::graphs {
 
-/// A file that is known to be writable before there are results. What stood in it stays until the
-/// first of them is written; a file that was made here and not finished is removed.
+class output_file;
+
+/// A file that is known to be writable before there are results. What its path leads to stays what
+/// it is until all of them are written: see docs/graphs.md.
 class results_file {
  public:
   /// `asked`: how errors begin, such as "--output x.txt". Throws tool::usage_error.
@@ -30,7 +33,7 @@ class results_file {
   void no_field();  ///< a "-"
   void end_line();
 
-  /// All of it is in the file. This, and the functions above, throw std::runtime_error when it
+  /// All of it is in its place. This, and the functions above, throw std::runtime_error when it
   /// cannot be written, and tool::interrupt::interrupted.
   void finish();
 
@@ -39,11 +42,11 @@ class results_file {
 
   void begin_field();
   void flush();
-  [[noreturn]] void fail() const;
+  void expect(int bad) const;
 
-  const std::string asked_, path_;
-  int fd_ = -1;
-  bool made_ = false, regular_ = false, begun_ = false, finished_ = false, first_in_line_ = true;
+  const std::string asked_;
+  std::unique_ptr<output_file> file_;
+  bool first_in_line_ = true;
   std::vector<char> buffer_;
   std::size_t used_ = 0;
 };
