@@ -3,12 +3,13 @@
 #include <atomic>
 #include <mutex>
 
-#include "graph/parallel.hpp"
+#include "graph/host_threads.hpp"
 
 namespace grosr::graphs {
 
-facts facts_of(const graph& g, unsigned threads) {
-  threads = threads_or_all(threads);
+facts facts_of(const graph& g, const host_work& how) {
+  host_threads threads(how);
+  const host_threads::stage stage(threads, "counting edges");
   bulk<unsigned char> entered;
   if (g.directed) {
     entered.assign(g.vertices(), 0);

@@ -54,7 +54,7 @@ TEST(graph_input, binary_files_round_trip) {
         const graph got = read(f, content, {}, 1 << 20, threads);
         expect_same(got, g);
         EXPECT_EQ(got.first, g.first);
-        EXPECT_EQ(broken(got, threads), "");
+        EXPECT_EQ(wrong_with(got, threads), "");
       }
   });
 }

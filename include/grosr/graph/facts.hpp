@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "grosr/graph/graph.hpp"
+#include "grosr/graph/host_work.hpp"
 
 namespace grosr::graphs {
 
@@ -13,7 +14,6 @@ struct facts {
   vertex without_edges = 0;           ///< vertices that no edge leaves or enters
 };
 
-/// With 0 threads, as many as there are processors. Throws tool::interrupt::interrupted.
-facts facts_of(const graph& g, unsigned threads = 0);
+facts facts_of(const graph& g, const host_work& how = {});
 
 }  // namespace grosr::graphs

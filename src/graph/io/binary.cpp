@@ -12,17 +12,13 @@
 #include <span>
 #include <vector>
 
-#include "cli/errors.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/text.hpp"
 #include "graph/io/memory.hpp"
 #include "graph/io/output_file.hpp"
-#include "graph/parallel.hpp"
+#include "graph/io/words.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::graphs {
 namespace {
-
-using tool::usage_error;
 
 constexpr char magic[8] = {'G', 'R', 'O', 'S', 'R', 'C', 'S', 'R'};
 constexpr std::uint32_t flag_directed = 1, flag_weighted = 2;
@@ -62,7 +58,7 @@ constexpr char padding[64] = {};
 
 /// Of all that follows the header. visit(place, piece) comes before a piece of it is added up.
 template <class Visit>
-std::uint64_t sum_of_parts(const std::vector<part>& parts, unsigned threads, Visit&& visit) {
+std::uint64_t sum_of_parts(const std::vector<part>& parts, host_threads& threads, Visit&& visit) {
   std::uint64_t sum = 0, place = sizeof(file_header);
   for (const part& p : parts) {
     std::vector<std::uint64_t> sums((p.bytes + at_once - 1) / at_once);
@@ -84,7 +80,8 @@ std::uint64_t sum_of_parts(const std::vector<part>& parts, unsigned threads, Vis
 
 class reader {
  public:
-  reader(source& from, const reading& how) : from_(from), how_(how) {}
+  reader(source& from, const reading& how, host_threads& threads)
+      : from_(from), how_(how), threads_(threads) {}
 
   graph read() {
     const file_header h = header();
@@ -98,14 +95,14 @@ class reader {
     const std::uint64_t sum = from_.plain_file() >= 0 ? in_parallel(parts) : in_order(parts);
     if (sum != h.data_sum)
       refuse("its checksum does not fit: the file is damaged; write it again with graph convert");
-    if (const std::string what = broken(g, how_.threads); !what.empty())
+    if (const std::string what = broken(g, threads_); !what.empty())
       refuse(what + "; write it again with graph convert");
     return g;
   }
 
  private:
   [[noreturn]] void refuse(std::string_view what) {
-    throw usage_error(fmt::format("{}: {}", from_.name(), what));
+    throw error(errc::bad_input, fmt::format("{}: {}", from_.name(), what));
   }
   [[noreturn]] void cut_off() { refuse("the file is cut off; write it again with graph convert"); }
 
@@ -127,16 +124,15 @@ class reader {
     const std::uint64_t bytes = sizeof h + padded(h.vertices + 1) +
                                 padded(h.entries) * ((h.flags & flag_weighted) != 0 ? 2 : 1);
     if (from_.plain_file() >= 0 && bytes != from_.file_bytes())
-      refuse(
-          fmt::format("{} vertices and {} entries make {} bytes, but the file has {}; write it "
-                      "again with graph convert",
-                      tool::grouped(h.vertices), tool::grouped(h.entries), tool::grouped(bytes),
-                      tool::grouped(from_.file_bytes())));
+      refuse(fmt::format(
+          "{} vertices and {} entries make {} bytes, but the file has {}; write it "
+          "again with graph convert",
+          grouped(h.vertices), grouped(h.entries), grouped(bytes), grouped(from_.file_bytes())));
     return h;
   }
 
   std::uint64_t in_parallel(const std::vector<part>& parts) {
-    return sum_of_parts(parts, how_.threads, [&](std::uint64_t place, std::span<char> piece) {
+    return sum_of_parts(parts, threads_, [&](std::uint64_t place, std::span<char> piece) {
       while (!piece.empty()) {
         const ssize_t got =
             pread(from_.plain_file(), piece.data(), piece.size(), static_cast<off_t>(place));
@@ -158,7 +154,7 @@ class reader {
     };
     for (const part& p : parts) {
       for (std::uint64_t i = 0; i < p.bytes; i += at_once) {
-        between_steps(how_.threads > 1);
+        threads_.look();
         take(p.data + i, std::min(at_once, p.bytes - i));
       }
       take(rest, p.padding());
@@ -170,17 +166,18 @@ class reader {
 
   source& from_;
   const reading how_;
+  host_threads& threads_;
 };
 
 /// What writes the file, and says in words why it cannot.
 class writer {
  public:
-  explicit writer(const std::string& path) : path_(path) {
+  writer(const std::string& path, host_threads& threads) : path_(path), threads_(threads) {
     expect(file_.open(path), "cannot be written");
   }
   void write(const char* from, std::uint64_t bytes) {
     for (std::uint64_t i = 0; i < bytes; i += at_once) {
-      tool::interrupt::check();
+      threads_.look();
       expect(file_.write(from + i, std::min(bytes - i, at_once)), "writing it failed");
     }
   }
@@ -189,11 +186,13 @@ class writer {
  private:
   void expect(int bad, std::string_view what) const {
     if (bad == 0) return;
-    throw usage_error(fmt::format("{}: {}: {}; give a file in a folder with room for it",
-                                  tool::one_line(path_), what, std::strerror(bad)));
+    throw error(errc::write_failed,
+                fmt::format("{}: {}: {}; give a file in a folder with room for it", one_line(path_),
+                            what, std::strerror(bad)));
   }
 
   const std::string path_;
+  host_threads& threads_;
   output_file file_;
 };
 
@@ -203,9 +202,13 @@ bool is_binary(std::string_view head) {
   return head.starts_with(std::string_view(magic, sizeof magic));
 }
 
-graph read_binary(source& from, const reading& how) { return reader(from, how).read(); }
+graph read_binary(source& from, const reading& how, host_threads& threads) {
+  return reader(from, how, threads).read();
+}
 
-void write_binary(const graph& g, const std::string& path) {
+void write_binary(const graph& g, const std::string& path, const host_work& how) {
+  host_threads threads(how);
+  const host_threads::stage stage(threads, fmt::format("writing {}", one_line(path)));
   graph empty;
   empty.row.assign(1, 0);
   auto parts = parts_of(const_cast<graph&>(g.row.empty() ? empty : g));  // only read
@@ -216,9 +219,9 @@ void write_binary(const graph& g, const std::string& path) {
   h.vertices = g.vertices();
   h.entries = g.entries();
   h.first = g.first;
-  h.data_sum = sum_of_parts(parts, threads_or_all(0), [](std::uint64_t, std::span<char>) {});
+  h.data_sum = sum_of_parts(parts, threads, [](std::uint64_t, std::span<char>) {});
   h.header_sum = sum_of_header(h);
-  writer file(path);
+  writer file(path, threads);
   file.write(reinterpret_cast<const char*>(&h), sizeof h);
   for (const part& p : parts) {
     file.write(p.data, p.bytes);

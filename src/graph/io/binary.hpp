@@ -12,12 +12,12 @@ namespace grosr::graphs {
 
 bool is_binary(std::string_view head);
 
-/// Throws tool::usage_error unless all of the file is as it must be.
-graph read_binary(source& from, const reading& how);
+/// Throws error(bad_input) unless all of the file is as it must be.
+graph read_binary(source& from, const reading& how, host_threads& threads);
 
 /// What is wrong with a graph, or an empty string: rows that overlap, columns that are out of range
 /// or order, weights that are negative or not finite, undirected edges without their other
 /// direction.
-std::string broken(const graph& g, unsigned threads);
+std::string broken(const graph& g, host_threads& threads);
 
 }  // namespace grosr::graphs

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "graph/io/binary.hpp"
-#include "graph/parallel.hpp"
 #include "graph/random.hpp"
 
 namespace grosr::graphs {
@@ -51,7 +50,7 @@ std::string broken_row(const graph& g, std::uint64_t v, both_ways& sum) {
 
 }  // namespace
 
-std::string broken(const graph& g, unsigned threads) {
+std::string broken(const graph& g, host_threads& threads) {
   if (g.row.empty()) return g.column.empty() && g.weight.empty() ? "" : "edges without vertices";
   if (g.weighted() && g.weight.size() != g.column.size()) return "not as many weights as edges";
   if (g.row[0] != 0 || g.row.back() != g.column.size())

@@ -1,31 +1,30 @@
 // Edges are sorted into rows by counting. Each thread has a range of vertices of its own and passes
 // over all edges for it, so there are no atomics, and what a thread writes stays in its cache
 // longer.
-#include "grosr/graph/io/build.hpp"
+#include "graph/io/build.hpp"
 
 #include <bit>
 #include <numeric>
 #include <type_traits>
 
-#include "cli/interrupt.hpp"
-#include "graph/parallel.hpp"
 #include "graph/random.hpp"
 
 namespace grosr::graphs {
 namespace {
 
 constexpr std::uint64_t few = 1 << 14;         // edges not worth a thread
-constexpr std::size_t now_and_then = 1 << 20;  // edges between looks for Ctrl-C
+constexpr std::size_t now_and_then = 1 << 20;  // edges between looks at whether to go on
 
 /// What a range of vertices has to do with the edges: f(vertex, other end, weight).
 template <class F>
-void each_entry(const edge_list& list, vertex first, vertex last, bool directed, F&& f) {
+void each_entry(host_threads& threads, const edge_list& list, vertex first, vertex last,
+                bool directed, F&& f) {
   const vertex span = last - first;
   for (const edge_list::block& b : list.blocks()) {
     const edge* const edges = b.edges.data();
     const float* const weights = b.weights.empty() ? nullptr : b.weights.data();
     for (std::size_t i = 0, n = b.edges.size(); i < n; ++i) {
-      if (i % now_and_then == 0) tool::interrupt::check();
+      if (i % now_and_then == 0) threads.look();
       const edge e = edges[i];
       const bool out = e.from - first < span, in = !directed && e.to - first < span;
       if (!out && !in) continue;
@@ -72,20 +71,21 @@ class rows {
   using entry_type = typename entry_of::type;
 
  public:
-  rows(const edge_list& list, vertex vertices, bool directed, unsigned threads)
+  rows(const edge_list& list, vertex vertices, bool directed, host_threads& threads)
       : list_(list), n_(vertices), directed_(directed), threads_(threads) {
-    scanners_ = static_cast<unsigned>(std::clamp<std::uint64_t>(list.size() / few, 1, threads));
+    scanners_ =
+        static_cast<unsigned>(std::clamp<std::uint64_t>(list.size() / few, 1, threads.count()));
   }
 
   void count(left_out& dropped) {
     end_.resize(std::size_t{n_} + 1);
     std::vector<std::uint64_t> loops(scanners_);
-    run_threads(scanners_, [&](unsigned t) {
+    threads_.run(scanners_, [&](unsigned t) {
       const vertex first = share(t), last = share(t + 1);
       std::fill(end_.begin() + first + 1, end_.begin() + last + 1, 0);
       std::uint64_t seen = 0;
       std::uint32_t* const counts = end_.data() + 1;
-      each_entry(list_, first, last, directed_, [&](vertex v, vertex to, float) {
+      each_entry(threads_, list_, first, last, directed_, [&](vertex v, vertex to, float) {
         if (v == to)
           ++seen;
         else
@@ -104,12 +104,13 @@ class rows {
     std::vector<vertex> bound(scanners_ + 1, n_);
     for (unsigned t = 0; t < scanners_; ++t)
       bound[t] = first_from(entries_.size() * t / scanners_ + std::uint64_t{n_} * t / scanners_);
-    run_threads(scanners_, [&](unsigned t) {
+    threads_.run(scanners_, [&](unsigned t) {
       std::uint32_t* const next = end_.data();
       entry_type* const entries = entries_.data();
-      each_entry(list_, bound[t], bound[t + 1], directed_, [&](vertex v, vertex to, float w) {
-        if (v != to) entries[next[v]++] = entry_of::make(to, w);
-      });
+      each_entry(threads_, list_, bound[t], bound[t + 1], directed_,
+                 [&](vertex v, vertex to, float w) {
+                   if (v != to) entries[next[v]++] = entry_of::make(to, w);
+                 });
     });
   }
 
@@ -185,15 +186,15 @@ class rows {
   const edge_list& list_;
   const vertex n_;
   const bool directed_;
-  const unsigned threads_;
+  host_threads& threads_;
   unsigned scanners_;
   bulk<std::uint32_t> end_;
   bulk<entry_type> entries_;
 };
 
 template <bool Weighted>
-graph build_rows(edge_list edges, vertex vertices, bool directed, unsigned threads,
-                 left_out& dropped) {
+graph build_rows(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+                 host_threads& threads) {
   graph g;
   g.directed = directed;
   rows<Weighted> r(edges, vertices, directed, threads);
@@ -207,7 +208,7 @@ graph build_rows(edge_list edges, vertex vertices, bool directed, unsigned threa
 
 }  // namespace
 
-void add_up(bulk<std::uint32_t>& row, unsigned threads) {
+void add_up(bulk<std::uint32_t>& row, host_threads& threads) {
   constexpr std::uint64_t slice = 1 << 16;
   const std::uint64_t n = row.size() - 1, slices = (n + slice - 1) / slice;
   std::vector<std::uint32_t> before(slices + 1, 0);
@@ -229,14 +230,15 @@ void add_up(bulk<std::uint32_t>& row, unsigned threads) {
   parallel_for(threads, slices, raise, 1);
 }
 
-graph build(edge_list edges, vertex vertices, bool directed, unsigned threads, left_out& dropped) {
+graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+            host_threads& threads) {
   const bool weighted = std::any_of(edges.blocks().begin(), edges.blocks().end(),
                                     [](const auto& b) { return !b.weights.empty(); });
-  return weighted ? build_rows<true>(std::move(edges), vertices, directed, threads, dropped)
-                  : build_rows<false>(std::move(edges), vertices, directed, threads, dropped);
+  return weighted ? build_rows<true>(std::move(edges), vertices, directed, dropped, threads)
+                  : build_rows<false>(std::move(edges), vertices, directed, dropped, threads);
 }
 
-void give_random_weights(graph& g, std::uint64_t seed, unsigned threads) {
+void give_random_weights(graph& g, std::uint64_t seed, host_threads& threads) {
   const random_sequence random(seed);
   g.weight.resize(g.column.size());
   parallel_for(threads, g.vertices(), [&](std::uint64_t first, std::uint64_t last) {
@@ -248,7 +250,7 @@ void give_random_weights(graph& g, std::uint64_t seed, unsigned threads) {
   });
 }
 
-edge_list edges_of(const graph& g, unsigned threads) {
+edge_list edges_of(const graph& g, host_threads& threads) {
   edge_list::block all;
   all.edges.resize(g.column.size());
   parallel_for(threads, g.vertices(), [&](std::uint64_t first, std::uint64_t last) {
@@ -260,6 +262,17 @@ edge_list edges_of(const graph& g, unsigned threads) {
   edge_list list;
   list.add(std::move(all));
   return list;
+}
+
+graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+            const host_work& how) {
+  host_threads threads(how);
+  return build(std::move(edges), vertices, directed, dropped, threads);
+}
+
+void give_random_weights(graph& g, std::uint64_t seed, const host_work& how) {
+  host_threads threads(how);
+  give_random_weights(g, seed, threads);
 }
 
 }  // namespace grosr::graphs

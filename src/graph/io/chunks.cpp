@@ -2,13 +2,14 @@
 #include "graph/io/chunks.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 
 namespace grosr::graphs {
 
-line_chunks::line_chunks(source& from, std::size_t bytes, bool ahead)
-    : from_(from), bytes_(bytes), ahead_(ahead) {
+line_chunks::line_chunks(source& from, std::size_t bytes, bool ahead, host_threads& threads)
+    : from_(from), bytes_(bytes), ahead_(ahead), threads_(threads) {
   start(buffers_[0]);
 }
 
@@ -45,6 +46,8 @@ void line_chunks::fill(buffer& b) {
 
 std::string_view line_chunks::next() {
   if (!filled_.valid()) return {};
+  while (filled_.wait_for(std::chrono::milliseconds(20)) == std::future_status::timeout)
+    threads_.look();
   filled_.get();
   buffer& b = buffers_[coming_];
   if (b.too_long) throw long_line{};

@@ -17,7 +17,7 @@ class line_chunks {
   static constexpr std::size_t longest = 1 << 20;
 
   /// Reads about `bytes` at a time; `ahead`: on a thread of its own.
-  line_chunks(source& from, std::size_t bytes, bool ahead);
+  line_chunks(source& from, std::size_t bytes, bool ahead, host_threads& threads);
 
   /// Lines that end in '\n', the last one too; empty at the end. Valid until the next call.
   std::string_view next();
@@ -34,6 +34,7 @@ class line_chunks {
   source& from_;
   const std::size_t bytes_;
   const bool ahead_;
+  host_threads& threads_;
   bool end_ = false;
   buffer buffers_[2];
   unsigned coming_ = 0;

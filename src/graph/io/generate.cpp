@@ -7,25 +7,22 @@
 #include <charconv>
 #include <string_view>
 
-#include "cli/errors.hpp"
-#include "cli/text.hpp"
+#include "graph/io/build.hpp"
 #include "graph/io/memory.hpp"
-#include "graph/parallel.hpp"
+#include "graph/io/words.hpp"
 #include "graph/random.hpp"
-#include "grosr/graph/io/build.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::graphs {
 namespace {
 
-using tool::usage_error;
-
 struct request {
   std::string text;  ///< all of it
   std::string_view first;
+  host_threads& threads;
+  std::uint64_t memory;
   std::uint64_t seed = 1, factor = 16, degree = 16;
   double removed = 0;
-  unsigned threads;
-  std::uint64_t memory;
 };
 
 struct generator {
@@ -35,16 +32,21 @@ struct generator {
 };
 
 [[noreturn]] void refuse(const request& r, std::string_view what) {
-  throw usage_error(fmt::format("{}: {}", tool::one_line(r.text), what));
+  throw error(errc::bad_input, fmt::format("{}: {}", one_line(r.text), what));
 }
 
 std::uint64_t number(const request& r, std::string_view what, std::string_view text,
                      std::uint64_t least, std::uint64_t most) {
-  return tool::parse_number(fmt::format("{}: {}", tool::one_line(r.text), what), text, least, most);
+  const auto n = scaled_number(text);
+  if (!n || *n < least || *n > most)
+    refuse(r, fmt::format("{} is \"{}\"; give a whole number from {} to {}, such as {}", what,
+                          one_line(text), least, most,
+                          most >= 50000 ? "50000 or 50k" : std::to_string(least)));
+  return *n;
 }
 
 void fit(const request& r, const size_of_graph& size, std::uint64_t bytes) {
-  require(size, bytes, r.memory, tool::one_line(r.text));
+  require(size, bytes, r.memory, one_line(r.text));
 }
 
 /// A graph whose rows are known: degree(v), and fill(v, to) that writes so many, in ascending
@@ -80,7 +82,7 @@ graph chain(const request& r, left_out&) {
 graph grid(const request& r, left_out&) {
   const std::size_t cross = r.first.find('x');
   if (cross == std::string_view::npos)
-    refuse(r, fmt::format("\"{}\" is no size; give ROWSxCOLUMNS", tool::one_line(r.first)));
+    refuse(r, fmt::format("\"{}\" is no size; give ROWSxCOLUMNS", one_line(r.first)));
   const std::uint64_t rows = number(r, "ROWS", r.first.substr(0, cross), 1, most_vertices);
   const std::uint64_t columns = number(r, "COLUMNS", r.first.substr(cross + 1), 1, most_vertices);
   const std::uint64_t n = rows * columns;
@@ -120,7 +122,7 @@ graph by_edges(const request& r, std::uint64_t vertices, std::uint64_t count, le
   });
   edge_list list;
   list.add(std::move(all));
-  return build(std::move(list), static_cast<vertex>(vertices), false, r.threads, dropped);
+  return build(std::move(list), static_cast<vertex>(vertices), false, dropped, r.threads);
 }
 
 /// A bijection of the numbers of `bits` bits: rounds of what bijects them.
@@ -225,7 +227,7 @@ double share(const request& r, std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [at, bad] = std::from_chars(text.data(), end, p);
   if (bad != std::errc() || at != end || !(p >= 0 && p <= 0.9))
-    refuse(r, fmt::format("removed is \"{}\"; give a share from 0 to 0.9", tool::one_line(text)));
+    refuse(r, fmt::format("removed is \"{}\"; give a share from 0 to 0.9", one_line(text)));
   return p;
 }
 
@@ -234,7 +236,7 @@ void read_option(request& r, const generator& g, std::string_view option) {
   const std::string_view key = option.substr(0, equals);
   if (key.empty() || equals == option.size() ||
       std::find(g.options.begin(), g.options.end(), key) == g.options.end())
-    refuse(r, fmt::format("\"{}\" is no option of it; give {}", tool::one_line(option), g.form));
+    refuse(r, fmt::format("\"{}\" is no option of it; give {}", one_line(option), g.form));
   const std::string_view value = option.substr(equals + 1);
   constexpr std::uint64_t most_seed = ~std::uint64_t{0};
   if (key == "seed")
@@ -247,17 +249,14 @@ void read_option(request& r, const generator& g, std::string_view option) {
 
 }  // namespace
 
-std::optional<graph> generate(const std::string& text, unsigned threads, std::uint64_t memory,
+std::optional<graph> generate(const std::string& text, host_threads& threads, std::uint64_t memory,
                               left_out& dropped) {
   const std::string_view all = text;
   const std::size_t colon = all.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   for (const generator& g : generators) {
     if (all.substr(0, colon) != g.name) continue;
-    request r;
-    r.text = text;
-    r.threads = threads;
-    r.memory = memory;
+    request r{text, {}, threads, memory};
     std::string_view rest = all.substr(colon + 1);
     const auto field = [&rest] {
       const std::size_t comma = std::min(rest.find(','), rest.size());

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/text.hpp"
+#include "graph/io/words.hpp"
 
 namespace grosr::graphs {
 namespace {
@@ -67,8 +67,8 @@ void header_reader::finish() {
 void header_reader::declare(std::uint64_t vertices, std::uint64_t edges, std::string_view words,
                             std::uint64_t number) {
   if (vertices > most_vertices)
-    throw bad_line{fmt::format("{} vertices; a graph has {} at most", tool::grouped(vertices),
-                               tool::grouped(most_vertices))};
+    throw bad_line{fmt::format("{} vertices; a graph has {} at most", grouped(vertices),
+                               grouped(most_vertices))};
   form_.first = 1;
   form_.vertices = vertices;
   form_.limit = fmt::format("{} in line {} says there are {}", words, number, vertices);
@@ -111,7 +111,7 @@ bool header_reader::matrix_line(std::string_view line, std::uint64_t number) {
   const std::uint64_t rows = size_in(words[0]), columns = size_in(words[1]);
   if (rows != columns)
     throw bad_line{fmt::format("{} rows and {} columns; the matrix of a graph has as many of both",
-                               tool::grouped(rows), tool::grouped(columns))};
+                               grouped(rows), grouped(columns))};
   declare(rows, size_in(words[2]), "the size", number);
   return true;
 }

@@ -9,8 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cli/text.hpp"
-
 namespace grosr::graphs {
 namespace {
 

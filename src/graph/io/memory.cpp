@@ -7,9 +7,9 @@
 #include <fstream>
 #include <limits>
 
-#include "cli/errors.hpp"
-#include "cli/text.hpp"
+#include "graph/io/words.hpp"
 #include "grosr/graph/graph.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::graphs {
 namespace {
@@ -51,23 +51,22 @@ std::uint64_t available_memory() {
 
 void require(const size_of_graph& size, std::uint64_t bytes, std::uint64_t available,
              const std::string& where) {
-  using tool::grouped;
   if (size.vertices > most_vertices)
-    throw tool::usage_error(fmt::format("{}: {} vertices; a graph has {} at most", where,
-                                        grouped(size.vertices), grouped(most_vertices)));
+    throw error(errc::bad_input, fmt::format("{}: {} vertices; a graph has {} at most", where,
+                                             grouped(size.vertices), grouped(most_vertices)));
   if (size.edges > most_entries || size.entries() > most_entries)
-    throw tool::usage_error(
-        fmt::format("{}: {} {}edges; a graph has {} at most", where, grouped(size.edges),
-                    size.undirected ? "undirected " : "",
-                    grouped(size.undirected ? most_entries / 2 : most_entries)));
+    throw error(errc::bad_input,
+                fmt::format("{}: {} {}edges; a graph has {} at most", where, grouped(size.edges),
+                            size.undirected ? "undirected " : "",
+                            grouped(size.undirected ? most_entries / 2 : most_entries)));
   if (bytes > available)
-    throw tool::usage_error(
+    throw error(
+        errc::bad_input,
         fmt::format("{}: {} vertices and {} edges need {} of memory, of which {} is free; take a "
                     "smaller graph, "
                     "or a machine with more",
-                    where, grouped(size.vertices), grouped(size.edges),
-                    tool::only_unit("bytes", static_cast<double>(bytes)),
-                    tool::only_unit("bytes", static_cast<double>(available))));
+                    where, grouped(size.vertices), grouped(size.edges), bytes_text(bytes),
+                    bytes_text(available)));
 }
 
 }  // namespace grosr::graphs

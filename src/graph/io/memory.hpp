@@ -21,7 +21,7 @@ struct size_of_graph {
 /// Bytes that can be allocated without pushing others out.
 std::uint64_t available_memory();
 
-/// Throws tool::usage_error unless the graph is one of at most most_vertices and most_entries,
+/// Throws error(bad_input) unless the graph is one of at most most_vertices and most_entries,
 /// whose `bytes` are available. `where`: what the error begins with.
 void require(const size_of_graph& size, std::uint64_t bytes, std::uint64_t available,
              const std::string& where);

@@ -6,21 +6,21 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cli/errors.hpp"
-#include "cli/interrupt.hpp"
 #include "graph/io/output_file.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::graphs {
 
-results_file::results_file(std::string asked, const std::string& path)
+results_file::results_file(std::string asked, const std::string& path, work_watcher watch)
     : asked_(std::move(asked)),
+      watch_(std::move(watch)),
       file_(std::make_unique<output_file>()),
       buffer_(std::size_t{1} << 20) {
   const auto refuse = [&](const char* why) {
-    throw tool::usage_error(fmt::format(
-        "{}: cannot write there ({}); give a file in a folder that exists and that you may write "
-        "to",
-        asked_, why));
+    throw error(errc::write_failed, fmt::format("{}: cannot write there ({}); give a file in a "
+                                                "folder that exists and that you may write "
+                                                "to",
+                                                asked_, why));
   };
   if (path == "-") refuse("standard output is for the report");
   if (const int bad = file_->open(path); bad != 0) refuse(std::strerror(bad));
@@ -50,17 +50,17 @@ void results_file::begin_field() {
 }
 
 void results_file::flush() {
-  tool::interrupt::check();
+  if (watch_) watch_({"writing results", 0, 0});
   expect(file_->write(buffer_.data(), used_));
   used_ = 0;
 }
 
 void results_file::expect(int bad) const {
   if (bad == 0) return;
-  throw std::runtime_error(
-      fmt::format("{}: writing the results failed ({}); free space or give "
-                  "another file",
-                  asked_, std::strerror(bad)));
+  throw error(errc::write_failed,
+              fmt::format("{}: writing the results failed ({}); free space or give "
+                          "another file",
+                          asked_, std::strerror(bad)));
 }
 
 }  // namespace grosr::graphs

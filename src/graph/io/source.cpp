@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -12,14 +13,12 @@
 #include <cstring>
 #include <vector>
 
-#include "cli/errors.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/text.hpp"
+#include "graph/io/words.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::graphs {
 namespace {
 
-using tool::usage_error;
 constexpr std::size_t head_bytes = 64 << 10, input_bytes = 256 << 10;
 constexpr std::size_t at_once = std::size_t{1} << 30;  // zlib and read() count in 32 bits
 
@@ -35,10 +34,11 @@ struct source::inflater {
   std::uint64_t members = 0, inflated = 0;
 };
 
-source::source(const std::string& path) : name_(tool::one_line(path)) {
+source::source(const std::string& path, host_threads& threads)
+    : name_(one_line(path)), threads_(threads) {
   const auto refuse = [&](std::string_view what) {
     if (fd_ >= 0) close(fd_);
-    throw usage_error(fmt::format("{}: {}", name_, what));
+    throw error(errc::bad_input, fmt::format("{}: {}", name_, what));
   };
   fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0 || path.find('\0') != std::string::npos)
@@ -86,12 +86,15 @@ std::size_t source::read(char* to, std::size_t n) {
 std::size_t source::read_file(char* to, std::size_t n) {
   std::size_t got = 0;
   while (got < n) {
-    tool::interrupt::check();
+    threads_.look();
+    pollfd there{fd_, POLLIN, 0};  // a pipe may wait for long
+    if (!regular_ && poll(&there, 1, 50) == 0) continue;
     const ssize_t r = ::read(fd_, to + got, std::min(n - got, at_once));
     if (r == 0) break;
     if (r < 0 && errno == EINTR) continue;
     if (r < 0)
-      throw usage_error(fmt::format("{}: reading it failed: {}", name_, std::strerror(errno)));
+      throw error(errc::bad_input,
+                  fmt::format("{}: reading it failed: {}", name_, std::strerror(errno)));
     got += static_cast<std::size_t>(r);
     bytes_read_.fetch_add(static_cast<std::uint64_t>(r), std::memory_order_relaxed);
   }
@@ -102,8 +105,8 @@ std::size_t source::read_inflated(char* to, std::size_t n) {
   inflater& i = *inflater_;
   std::size_t got = 0;
   const auto refuse = [&](std::string_view what) {
-    throw usage_error(fmt::format("{}: {} after {} inflated bytes; get the file again", name_, what,
-                                  tool::grouped(i.inflated + got)));
+    throw error(errc::bad_input, fmt::format("{}: {} after {} inflated bytes; get the file again",
+                                             name_, what, grouped(i.inflated + got)));
   };
   while (got < n && !i.end) {
     if (i.z.avail_in == 0) {

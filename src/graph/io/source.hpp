@@ -8,12 +8,14 @@
 #include <string>
 #include <string_view>
 
+#include "graph/host_threads.hpp"
+
 namespace grosr::graphs {
 
-/// Owns the open file. What it throws is a tool::usage_error that begins with the name of the file.
+/// Owns the open file. What it throws is an error(bad_input) that begins with the name of the file.
 class source {
  public:
-  explicit source(const std::string& path);
+  source(const std::string& path, host_threads& threads);
   ~source();
   source(const source&) = delete;
 
@@ -39,6 +41,7 @@ class source {
   void start_inflating();
 
   std::string name_;
+  host_threads& threads_;
   int fd_ = -1;
   bool regular_ = false;
   std::uint64_t file_bytes_ = 0;

@@ -4,25 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
-#include "cli/errors.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/progress.hpp"
-#include "cli/text.hpp"
+#include "graph/io/build.hpp"
 #include "graph/io/chunks.hpp"
 #include "graph/io/header.hpp"
 #include "graph/io/memory.hpp"
-#include "graph/parallel.hpp"
-#include "grosr/graph/io/build.hpp"
+#include "graph/io/words.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::graphs {
 namespace {
 
 class text_reader {
   [[noreturn]] void refuse(std::uint64_t line, std::string_view what) {
-    throw tool::usage_error(fmt::format("{}:{}: {}", from_.name(), line, what));
+    throw error(errc::bad_input, fmt::format("{}:{}: {}", from_.name(), line, what));
   }
 
   /// Calls f; what is wrong with the line gets its number.
@@ -36,25 +32,23 @@ class text_reader {
   }
 
  public:
-  text_reader(source& from, text_format format, symmetry edges, const reading& how)
+  text_reader(source& from, text_format format, symmetry edges, const reading& how,
+              host_threads& threads)
       : from_(from),
         how_(how),
+        threads_(threads),
         symmetry_(edges),
         header_(format),
         parts_(how.threads),
-        chunks_(from, how.chunk, how.threads > 1) {
-    if (how.threads > 1)
-      progress_.emplace(fmt::format("reading {}, MB", from.name()), from.file_bytes() / 1'000'000);
-  }
+        chunks_(from, how.chunk, how.threads > 1, threads) {}
 
   graph read(left_out& dropped) {
+    host_threads::stage stage(threads_, fmt::format("reading {}, MB", from_.name()),
+                              from_.file_bytes() / 1'000'000);
     for (std::string_view lines; !(lines = next()).empty();) {
       if (!has_header_) take_header(lines);
       if (!lines.empty()) take_edges(lines);
-      if (progress_)
-        progress_->at(from_.bytes_read() / 1'000'000);
-      else
-        tool::interrupt::check();
+      stage.at(from_.bytes_read() / 1'000'000);
     }
     if (!has_header_) blame(std::max<std::uint64_t>(lines_, 1), [&] { header_.finish(); });
     const std::uint64_t needed = header_.edges().value_or(edges_);
@@ -62,7 +56,7 @@ class text_reader {
       refuse(std::max<std::uint64_t>(lines_, 1),
              fmt::format(
                  "the file ends after {} of the {} edges that line {} announces; is it cut off?",
-                 tool::grouped(edges_), tool::grouped(needed), header_.declared_in()));
+                 grouped(edges_), grouped(needed), header_.declared_in()));
     return finish(dropped);
   }
 
@@ -72,7 +66,7 @@ class text_reader {
       return chunks_.next();
     } catch (const line_chunks::long_line&) {
       refuse(lines_ + 1, fmt::format("a line of more than {} bytes; is this a file of text?",
-                                     tool::grouped(line_chunks::longest)));
+                                     grouped(line_chunks::longest)));
     }
   }
 
@@ -98,7 +92,7 @@ class text_reader {
   void take_edges(std::string_view lines) {
     const std::size_t pieces = std::clamp<std::size_t>(lines.size() / how_.piece, 1, how_.threads);
     std::vector<lines_read> results(pieces);
-    run_threads(static_cast<unsigned>(pieces), [&](unsigned i) {
+    threads_.run(static_cast<unsigned>(pieces), [&](unsigned i) {
       results[i] = read_lines(piece_of_lines(lines, i, pieces), header_.form(), parts_[i]);
     });
     for (std::size_t i = 0; i < pieces; ++i) {
@@ -107,7 +101,7 @@ class text_reader {
         const std::uint64_t line = line_of_edge(piece_of_lines(lines, i, pieces), header_.form(),
                                                 *header_.edges() - edges_);
         refuse(lines_ + line, fmt::format("one edge more than the {} that line {} announces",
-                                          tool::grouped(*header_.edges()), header_.declared_in()));
+                                          grouped(*header_.edges()), header_.declared_in()));
       }
       lines_ += r.lines;
       edges_ += r.edges;
@@ -123,22 +117,21 @@ class text_reader {
     edge_list all;
     for (edge_list& part : parts_) all.take(std::move(part));
     const std::uint64_t n = header_.edges() ? header_.form().vertices : vertices_;
-    std::optional<tool::progress> sorting;
-    if (how_.threads > 1) sorting.emplace(fmt::format("sorting {} edges", tool::grouped(edges_)));
-    graph g = build(std::move(all), static_cast<vertex>(n), !undirected(), how_.threads, dropped);
+    const host_threads::stage stage(threads_, fmt::format("sorting {} edges", grouped(edges_)));
+    graph g = build(std::move(all), static_cast<vertex>(n), !undirected(), dropped, threads_);
     g.first = header_.form().first;
     return g;
   }
 
   source& from_;
   const reading how_;
+  host_threads& threads_;
   const symmetry symmetry_;
   header_reader header_;
   bool has_header_ = false;
   std::uint64_t lines_ = 0, edges_ = 0, vertices_ = 0;  ///< so far
   std::vector<edge_list> parts_;                        ///< of each thread
   line_chunks chunks_;
-  std::optional<tool::progress> progress_;
 };
 
 /// "%%MatrixMarket" in any case, as NIST's reader takes it too.
@@ -182,8 +175,8 @@ const char* name_of(text_format format) {
 }
 
 graph read_text(source& from, text_format format, symmetry edges, const reading& how,
-                left_out& dropped) {
-  return text_reader(from, format, edges, how).read(dropped);
+                host_threads& threads, left_out& dropped) {
+  return text_reader(from, format, edges, how, threads).read(dropped);
 }
 
 }  // namespace grosr::graphs

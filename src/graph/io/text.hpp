@@ -27,8 +27,8 @@ text_format format_of(std::string_view head);
 /// "Matrix Market" and so on.
 const char* name_of(text_format format);
 
-/// Throws tool::usage_error that begins with the file's name and, where one is to blame, the line.
+/// Throws error(bad_input) that begins with the file's name and, where one is to blame, the line.
 graph read_text(source& from, text_format format, symmetry edges, const reading& how,
-                left_out& dropped);
+                host_threads& threads, left_out& dropped);
 
 }  // namespace grosr::graphs

@@ -8,6 +8,7 @@
 
 #include "grosr/graph/bulk.hpp"
 #include "grosr/graph/graph.hpp"
+#include "grosr/graph/host_work.hpp"
 
 namespace grosr::graphs {
 
@@ -60,15 +61,10 @@ class edge_list {
 /// The graph of these edges, whose ends are less than `vertices`; directed or every edge both ways.
 /// Loops and duplicates are left out and added to `dropped`. At most most_entries entries, those
 /// left out included.
-graph build(edge_list edges, vertex vertices, bool directed, unsigned threads, left_out& dropped);
+graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+            const host_work& how = {});
 
 /// Weights uniform in (0, 1] for a graph without any, the same for both directions of an edge.
-void give_random_weights(graph& g, std::uint64_t seed, unsigned threads);
-
-/// Each entry of a graph as an edge.
-edge_list edges_of(const graph& g, unsigned threads);
-
-/// row[v + 1] holds the number of entries of v; becomes the end of its entries. row[0] must be 0.
-void add_up(bulk<std::uint32_t>& row, unsigned threads);
+void give_random_weights(graph& g, std::uint64_t seed, const host_work& how = {});
 
 }  // namespace grosr::graphs

@@ -1,10 +1,10 @@
 // Graphs from files and generators.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "grosr/graph/graph.hpp"
+#include "grosr/graph/host_work.hpp"
 
 namespace grosr::graphs {
 
@@ -15,7 +15,8 @@ struct input_options {
   /// Weights for graphs without any: uniform in (0, 1], the same for both directions of an edge;
   /// 0: none.
   std::uint64_t random_weights = 0;
-  unsigned threads = 0;  ///< 0: as many as there are processors
+  unsigned threads = 0;  ///< as host_work has them
+  work_watcher watch = {};
 };
 
 struct loaded {
@@ -28,13 +29,12 @@ struct loaded {
 };
 
 /// Reads a file in any of the formats, told apart by its content (gzip too), or generates a graph:
-/// docs/graphs.md, "Input". Shows progress. Throws tool::usage_error: one line, with file and line
-/// number, that says what was found and what to do; when memory does not suffice too. May be called
-/// by several threads with options.threads == 1.
+/// docs/graphs.md, "Input". Throws error(bad_input): one line, with file and line number, that says
+/// what was found and what to do; when memory does not suffice too.
 loaded load(const std::string& file_or_generator, const input_options& options = {});
 
-/// Writes the binary format. Throws tool::usage_error when it cannot; a file half written is
-/// removed.
-void write_binary(const graph& g, const std::string& path);
+/// Writes the binary format. Throws error(write_failed) when it cannot; `path` leads to what it led
+/// to before until all is written.
+void write_binary(const graph& g, const std::string& path, const host_work& how = {});
 
 }  // namespace grosr::graphs

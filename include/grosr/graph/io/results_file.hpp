@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "grosr/graph/host_work.hpp"
+
 namespace grosr::graphs {
 
 class output_file;
@@ -16,8 +18,9 @@ class output_file;
 /// it is until all of them are written: see docs/graphs.md.
 class results_file {
  public:
-  /// `asked`: how errors begin, such as "--output x.txt". Throws tool::usage_error.
-  results_file(std::string asked, const std::string& path);
+  /// `asked`: how errors begin, such as "--output x.txt". `watch` is called now
+  /// and then while it is written. Throws error(write_failed).
+  results_file(std::string asked, const std::string& path, work_watcher watch = {});
   ~results_file();
   results_file(const results_file&) = delete;
 
@@ -33,8 +36,8 @@ class results_file {
   void no_field();  ///< a "-"
   void end_line();
 
-  /// All of it is in its place. This, and the functions above, throw std::runtime_error when it
-  /// cannot be written, and tool::interrupt::interrupted.
+  /// All of it is in its place. This, and the functions above, throw error(write_failed) when it
+  /// cannot be written, and what `watch` throws.
   void finish();
 
  private:
@@ -45,6 +48,7 @@ class results_file {
   void expect(int bad) const;
 
   const std::string asked_;
+  const work_watcher watch_;
   std::unique_ptr<output_file> file_;
   bool first_in_line_ = true;
   std::vector<char> buffer_;
