@@ -1,12 +1,19 @@
-# cmake --install: headers, the library and a package for find_package(grosr), component `library`; and
+# cmake --install: headers, the libraries and a package for find_package(grosr), component `library`; and
 # the programs, component `programs`.
 include_guard(GLOBAL)
 
 set(grosr_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/grosr")
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
-install(TARGETS grosr EXPORT grosrTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+set(grosr_libraries grosr)
+set(grosr_not_installed "")
+if(TARGET grosr_graph)
+  list(APPEND grosr_libraries grosr_graph)
+else()
+  set(grosr_not_installed REGEX "/grosr/graph$" EXCLUDE)
+endif()
+install(TARGETS ${grosr_libraries} EXPORT grosrTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl" PATTERN "*.h" PATTERN "*.cuh")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl" PATTERN "*.h" PATTERN "*.cuh" ${grosr_not_installed})
 install(FILES "${GROSR_GENERATED_INCLUDE_DIR}/grosr/version.hpp"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/grosr")
 if(TARGET grosr_cli)

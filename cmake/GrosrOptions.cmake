@@ -5,8 +5,14 @@ set(GROSR_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when nvcc is fou
 set_property(CACHE GROSR_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GROSR_SANITIZE "" CACHE STRING "Sanitizers for host code: 'address,undefined', 'thread' or empty")
 option(GROSR_WERROR "Warnings are errors" OFF)
+option(GROSR_BUILD_GRAPH "Build grosr::graph, algorithms on graphs; needs zlib" ON)
 option(GROSR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GROSR_BUILD_PROGRAMS "Build the command-line program, applications and examples" ${PROJECT_IS_TOP_LEVEL})
+
+if(GROSR_BUILD_PROGRAMS AND NOT GROSR_BUILD_GRAPH)
+  message(FATAL_ERROR "GROSR_BUILD_GRAPH is OFF, but the command-line program is made of it; "
+    "add -DGROSR_BUILD_PROGRAMS=OFF, or leave GROSR_BUILD_GRAPH ON.")
+endif()
 
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

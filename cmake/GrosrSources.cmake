@@ -37,3 +37,18 @@ function(grosr_own_device_sources target)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CUDA)
   add_dependencies(device_code ${code})
 endfunction()
+
+# grosr_use_openmp(<target> <file>...): these host files use OpenMP where it is found; the macro
+# GROSR_HAS_OPENMP says so to the target. ThreadSanitizer does not know how GCC's OpenMP synchronizes.
+if(NOT GROSR_SANITIZE MATCHES "thread")
+  find_package(OpenMP QUIET COMPONENTS CXX)
+endif()
+
+function(grosr_use_openmp target)
+  if(OpenMP_CXX_FOUND)
+    target_compile_definitions(${target} PRIVATE GROSR_HAS_OPENMP=1)
+    target_link_libraries(${target} PRIVATE ${OpenMP_CXX_LIBRARIES})
+    set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES
+      COMPILE_OPTIONS "${OpenMP_CXX_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()

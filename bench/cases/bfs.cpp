@@ -7,15 +7,15 @@
 #include <functional>
 #include <random>
 
-#include "bfs.hpp"
-#include "bfs_launched.hpp"
-#include "bfs_openmp.hpp"
+#include "baselines/graph/bfs_launched.hpp"
+#include "baselines/graph/bfs_openmp.hpp"
+#include "baselines/graph/sssp_launched.hpp"
 #include "cases/benches.hpp"
-#include "check.hpp"
 #include "cli/text.hpp"
-#include "input.hpp"
-#include "sssp.hpp"
-#include "sssp_launched.hpp"
+#include "grosr/graph/bfs.hpp"
+#include "grosr/graph/io/input.hpp"
+#include "grosr/graph/reference/check.hpp"
+#include "grosr/graph/sssp.hpp"
 
 namespace grosr::tool {
 namespace {
@@ -23,6 +23,12 @@ namespace {
 using graphs::graph;
 using graphs::vertex;
 using distances = std::vector<std::uint32_t>;
+
+graphs::loaded load(const std::string& generator, std::uint64_t weights = 0) {
+  const progress shown("loading " + generator);
+  const auto pulse = [](const graphs::work_progress&) { progress::pulse(); };
+  return graphs::load(generator, {.random_weights = weights, .watch = pulse});
+}
 
 /// One way to search, on one graph.
 struct contender {
@@ -76,7 +82,7 @@ row& add_memory(row& r, const Search& search, const graphs::device_graph& on) {
 
 /// From one corner, as often as the plan says.
 void from_one(session& s, const std::string& generator, const goals& goal) {
-  const graphs::loaded l = graphs::load(generator);
+  const graphs::loaded l = load(generator);
   const graphs::device_graph on(s.where, l.g);
   distances right;
   double ours = 0;
@@ -123,7 +129,7 @@ void from_one(session& s, const std::string& generator, const goals& goal) {
 
 /// Shortest paths over random weights from one corner, beside Bellman-Ford by launches.
 void paths_from_one(session& s, const std::string& generator, double goal) {
-  const graphs::loaded l = graphs::load(generator, {.random_weights = 1});
+  const graphs::loaded l = load(generator, 1);
   const graphs::device_graph on(s.where, l.g);
   const std::string name = generator + ", shortest paths over random weights";
   row r(name);
@@ -161,7 +167,7 @@ void paths_from_one(session& s, const std::string& generator, double goal) {
 /// long that GPUs go to rest.
 void from_many(session& s, unsigned scale, double goal) {
   const std::string generator = fmt::format("kronecker:{}", scale);
-  const graphs::loaded l = graphs::load(generator);
+  const graphs::loaded l = load(generator);
   const graph& g = l.g;
   const graphs::device_graph on(s.where, g);
   const unsigned count = s.repeats != 0 ? s.repeats : s.sized(64u, 3u);

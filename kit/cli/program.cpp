@@ -24,7 +24,7 @@ int complain(const CLI::App& program, int code, std::string_view what) {
 
 int code_for(const grosr::error& e, int failed) {
   return e.code() == errc::invalid_option || e.code() == errc::no_such_device ||
-                 e.code() == errc::not_built
+                 e.code() == errc::not_built || e.code() == errc::bad_input
              ? exit_usage
              : failed;
 }

@@ -28,6 +28,10 @@ class category final : public std::error_category {
         return "a task failed";
       case errc::not_built:
         return "not built";
+      case errc::bad_input:
+        return "bad input";
+      case errc::write_failed:
+        return "a file cannot be written";
       case errc::misuse:
         return "misuse";
     }

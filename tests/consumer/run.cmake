@@ -20,3 +20,6 @@ step("configuring" ${CMAKE_COMMAND} -G "${GENERATOR}" -S "${CMAKE_CURRENT_LIST_D
   "-DCMAKE_BUILD_TYPE=${CONFIG}" ${cuda_arguments})
 step("building" ${CMAKE_COMMAND} --build "${work}/build")
 step("running" "${work}/build/consumer")
+if(GRAPH)
+  step("searching" "${work}/build/search")
+endif()

@@ -1,11 +1,11 @@
 // The search of the CPU finds what is right, in both directions, with any number of threads.
-#include "bfs_openmp.hpp"
+#include "baselines/graph/bfs_openmp.hpp"
 
 #include <gtest/gtest.h>
 
-#include "check.hpp"
 #include "graph/small_graphs.hpp"
-#include "reference.hpp"
+#include "grosr/graph/reference/check.hpp"
+#include "grosr/graph/reference/reference.hpp"
 #include "support/scale.hpp"
 
 namespace grosr::graphs {

@@ -1,12 +1,12 @@
 // Breadth-first search on the resident runtime finds what the CPU finds, in every regime.
-#include "bfs.hpp"
+#include "grosr/graph/bfs.hpp"
 
 #include <chrono>
 #include <thread>
 
-#include "bfs_launched.hpp"
-#include "check.hpp"
-#include "labels.hpp"
+#include "baselines/graph/bfs_launched.hpp"
+#include "grosr/graph/detail/labels.hpp"
+#include "grosr/graph/reference/check.hpp"
 #include "small_graphs.hpp"
 #include "support/devices.hpp"
 #include "support/scale.hpp"

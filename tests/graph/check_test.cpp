@@ -1,5 +1,5 @@
 // Checks accept all that is right and nothing else.
-#include "check.hpp"
+#include "grosr/graph/reference/check.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "graph/small_graphs.hpp"
-#include "reference.hpp"
+#include "grosr/graph/reference/reference.hpp"
 #include "support/scale.hpp"
 
 namespace grosr::graphs {

@@ -1,7 +1,7 @@
 // Components on the resident runtime are those that union-find on the CPU finds.
-#include "components.hpp"
+#include "grosr/graph/components.hpp"
 
-#include "check.hpp"
+#include "grosr/graph/reference/check.hpp"
 #include "small_graphs.hpp"
 #include "support/devices.hpp"
 #include "support/scale.hpp"

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -282,6 +283,10 @@ def refused(arguments, *named):
     check(out == "", f"{arguments}: work had begun: {out!r}")
 
 
+def small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+
 def bad_input():
     good = write("good.gr", "p sp 4 2\na 1 2 1\na 2 3 1\n")
     kept = write("kept.txt", "kept\n")
@@ -328,6 +333,18 @@ def bad_input():
     code, document, out, err = run_json("graph", "bfs", good, "--output", "/dev/full", "--device", "host:0")
     check(code == 1 and err.count("\n") == 1 and "/dev/full" in err, f"--output /dev/full: {code} {out}{err}")
     check(document["rows"] and "/dev/full" in document["error"], f"--output /dev/full: {document}")
+    # A disk without room for all of it: what stood there stays.
+    for arguments, expected in ((["convert", "grid:100x100"], 2),
+                                (["bfs", "grid:100x100", "--device", "host:0", "--output"], 1)):
+        for name in ("earlier.txt", "not-yet.txt"):
+            if name == "earlier.txt":
+                write(name, "earlier\n")
+            before = set(os.listdir(FOLDER.name))
+            code, out, err = run("graph", *arguments, path(name), preexec_fn=small_files)
+            check(code == expected and err.count("\n") == 1 and "File too large" in err, f"{arguments}: {code} {out}{err}")
+            check(set(os.listdir(FOLDER.name)) == before, f"{arguments} {name}: left {set(os.listdir(FOLDER.name)) ^ before}")
+            if os.path.exists(path(name)):
+                check(lines_of(name) == ["earlier"], f"{arguments}: changed what stood there")
     # A longer file of an earlier run is replaced as a whole.
     write("long.txt", "old\n" * 1000)
     code, out, err = run("graph", "bfs", good, "--output", path("long.txt"), "--device", "host:0")

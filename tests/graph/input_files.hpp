@@ -13,9 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/errors.hpp"
-#include "input.hpp"
-#include "input/read.hpp"
+#include "graph/io/binary.hpp"
+#include "graph/io/read.hpp"
+#include "grosr/graph/io/input.hpp"
+#include "grosr/simt/error.hpp"
 #include "small_graphs.hpp"
 
 namespace grosr::graphs {
@@ -118,6 +119,13 @@ inline reading in_small_chunks(std::size_t chunk, unsigned threads) {
   return how;
 }
 
+/// As broken(), on so many threads.
+inline std::string wrong_with(const graph& g, unsigned count) {
+  const host_work how{count};
+  host_threads threads(how);
+  return broken(g, threads);
+}
+
 inline void expect_same(const graph& got, const graph& expected) {
   EXPECT_EQ(got.row, expected.row);
   EXPECT_EQ(got.column, expected.column);
@@ -125,11 +133,11 @@ inline void expect_same(const graph& got, const graph& expected) {
   EXPECT_EQ(got.directed, expected.directed);
 }
 
-/// The text of the usage_error that f throws, without `prefix`.
+/// The text of the error that f throws, without `prefix`.
 inline std::string refusal(const std::function<void()>& f, const std::string& prefix = "") {
   try {
     f();
-  } catch (const tool::usage_error& e) {
+  } catch (const error& e) {
     std::string text = e.what();
     EXPECT_TRUE(text.starts_with(prefix)) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;

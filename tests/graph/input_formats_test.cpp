@@ -1,7 +1,7 @@
 // Every format gives the graph that was written, however it is cut into chunks and threads.
 #include <gtest/gtest.h>
 
-#include "input/binary.hpp"
+#include "graph/io/binary.hpp"
 #include "input_files.hpp"
 
 namespace grosr::graphs {
@@ -54,7 +54,7 @@ TEST(graph_input, binary_files_round_trip) {
         const graph got = read(f, content, {}, 1 << 20, threads);
         expect_same(got, g);
         EXPECT_EQ(got.first, g.first);
-        EXPECT_EQ(broken(got, threads), "");
+        EXPECT_EQ(wrong_with(got, threads), "");
       }
   });
 }

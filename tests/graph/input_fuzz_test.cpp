@@ -141,7 +141,7 @@ TEST(graph_fuzz, any_bytes_are_a_graph_or_refused_in_one_line) {
       ++graphs;
       // The largest are rows without edges that fit into what memory there was said to be.
       if (g.vertices() < 100'000) expect_graph(g);
-    } catch (const tool::usage_error& e) {
+    } catch (const error& e) {
       const std::string text = e.what();
       ++refused;
       ASSERT_TRUE(text.starts_with(path + ":")) << text;

@@ -1,7 +1,7 @@
 // Ranks on the resident runtime are as near to exact ones as was asked for.
-#include "pagerank.hpp"
+#include "grosr/graph/pagerank.hpp"
 
-#include "check.hpp"
+#include "grosr/graph/reference/check.hpp"
 #include "small_graphs.hpp"
 #include "support/devices.hpp"
 #include "support/errors.hpp"

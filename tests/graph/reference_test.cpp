@@ -1,5 +1,5 @@
 // The references find what their definitions say, taken literally, on small graphs.
-#include "reference.hpp"
+#include "grosr/graph/reference/reference.hpp"
 
 #include <gtest/gtest.h>
 

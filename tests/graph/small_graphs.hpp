@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph.hpp"
+#include "grosr/graph/graph.hpp"
 
 namespace grosr::graphs {
 

@@ -1,10 +1,10 @@
 // Shortest paths on the resident runtime are those that Dijkstra's algorithm finds, bit for bit.
-#include "sssp.hpp"
+#include "grosr/graph/sssp.hpp"
 
-#include "check.hpp"
-#include "reference.hpp"
+#include "baselines/graph/sssp_launched.hpp"
+#include "grosr/graph/reference/check.hpp"
+#include "grosr/graph/reference/reference.hpp"
 #include "small_graphs.hpp"
-#include "sssp_launched.hpp"
 #include "support/devices.hpp"
 #include "support/scale.hpp"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "bfs.hpp"
-#include "device_graph.hpp"
-#include "input.hpp"
+#include "grosr/graph/bfs.hpp"
+#include "grosr/graph/device_graph.hpp"
+#include "grosr/graph/io/input.hpp"
+#include "grosr/graph/io/results_file.hpp"
 #include "measure/row.hpp"
-#include "results_file.hpp"
 
 namespace grosr::tool {
 

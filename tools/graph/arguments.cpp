@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "cli/errors.hpp"
+#include "cli/progress.hpp"
 #include "cli/text.hpp"
 
 namespace grosr::tool {
@@ -59,6 +61,25 @@ std::string load_text(const graphs::loaded& input) {
 
 double load_gb_per_s(const graphs::loaded& input) {
   return input.seconds > 0 ? static_cast<double>(input.bytes) / input.seconds / 1e9 : 0;
+}
+
+graphs::loaded load_graph(const std::string& name, graphs::input_options how) {
+  how.watch = shown_progress();
+  return graphs::load(name, how);
+}
+
+graphs::work_watcher shown_progress() {
+  struct line {
+    std::string stage;
+    std::optional<progress> shown;
+  };
+  return [all = std::make_shared<line>()](const graphs::work_progress& now) {
+    if (!all->shown || all->stage != now.stage) {
+      all->stage = now.stage;
+      all->shown.emplace(all->stage, now.steps);
+    }
+    all->shown->at(now.done);
+  };
 }
 
 void refuse_own_input(const std::string& asked, const std::string& path,

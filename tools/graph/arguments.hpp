@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "input.hpp"
+#include "cli/errors.hpp"
+#include "grosr/graph/io/input.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::tool {
 
@@ -32,6 +34,22 @@ double load_gb_per_s(const graphs::loaded& input);
 /// Throws usage_error if `path` is the file that the graph comes from.
 void refuse_own_input(const std::string& asked, const std::string& path,
                       const std::string& graph_name);
+
+/// The graph of that name. Shows how far it is, and notices Ctrl-C.
+graphs::loaded load_graph(const std::string& name, graphs::input_options how);
+
+/// For as long as work goes on: shows how far it is, and notices Ctrl-C.
+graphs::work_watcher shown_progress();
+
+/// Calls f before anything is started: what GROSR throws then is a usage_error.
+template <class F>
+auto before_work(F&& f) {
+  try {
+    return f();
+  } catch (const error& e) {
+    throw usage_error(e.what());
+  }
+}
 
 /// The end of the help of every command.
 extern const char* const graph_help;

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "check.hpp"
 #include "cli/text.hpp"
 #include "graph/algorithm.hpp"
 #include "graph/search_trace.hpp"
 #include "graph/source.hpp"
-#include "reference.hpp"
+#include "grosr/graph/reference/check.hpp"
+#include "grosr/graph/reference/reference.hpp"
 
 namespace grosr::tool {
 namespace {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "check.hpp"
 #include "cli/text.hpp"
-#include "components.hpp"
 #include "graph/algorithm.hpp"
+#include "grosr/graph/components.hpp"
+#include "grosr/graph/reference/check.hpp"
 
 namespace grosr::tool {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "cli/errors.hpp"
 #include "cli/text.hpp"
-#include "facts.hpp"
+#include "grosr/graph/facts.hpp"
+#include "grosr/graph/io/results_file.hpp"
 #include "grosr/version.hpp"
 #include "measure/json_file.hpp"
 #include "measure/samples.hpp"
-#include "results_file.hpp"
 
 namespace grosr::tool {
 
@@ -21,9 +21,14 @@ int convert_graph(const graph_arguments& graph, const std::string& to) {
   const graphs::input_options how = graph.options();
   refuse_own_input(one_line(to), to, graph.name);
   std::error_code bad;
-  if (!fs::is_fifo(to, bad)) graphs::results_file(one_line(to), to);  // known before it is loaded
-  const graphs::loaded input = graphs::load(graph.name, how);
-  const double seconds = timed([&] { graphs::write_binary(input.g, to); }) / 1e6;
+  if (!fs::is_fifo(to, bad))  // known before it is loaded
+    before_work([&] { graphs::results_file(one_line(to), to); });
+  const graphs::loaded input = load_graph(graph.name, how);
+  const double seconds =
+      timed([&] {
+        before_work([&] { graphs::write_binary(input.g, to, {how.threads, shown_progress()}); });
+      }) /
+      1e6;
   const auto bytes = fs::is_regular_file(to, bad) ? fs::file_size(to, bad) : 0;
   fmt::print("{}: {}; {}\n", one_line(input.what), size_text(input.g), load_text(input));
   fmt::print("{}: {}written in {}\n", one_line(to),
@@ -36,9 +41,9 @@ int describe_graph(const graph_arguments& graph, const std::optional<std::string
   const graphs::input_options how = graph.options();
   if (json) refuse_own_input(fmt::format("--json {}", one_line(*json)), *json, graph.name);
   json_file file(json);
-  const graphs::loaded input = graphs::load(graph.name, how);
+  const graphs::loaded input = load_graph(graph.name, how);
   const graphs::graph& g = input.g;
-  const graphs::facts f = graphs::facts_of(g, how.threads);
+  const graphs::facts f = graphs::facts_of(g, {how.threads, shown_progress()});
   nlohmann::ordered_json j{{"graph", input.what},
                            {"commit", commit()},
                            {"vertices", g.vertices()},

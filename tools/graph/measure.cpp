@@ -129,9 +129,13 @@ int run_on_graph(graph_algorithm& what, const graph_run_options& o) {
   if (o.repeat) repeats = static_cast<unsigned>(parse_number("--repeat", *o.repeat, 1, 1000));
   refuse_shared_files(o);
   std::optional<results_file> to;
-  if (o.output) to.emplace(fmt::format("--output {}", one_line(*o.output)), *o.output);
+  if (o.output)
+    before_work([&] {
+      to.emplace(fmt::format("--output {}", one_line(*o.output)), *o.output,
+                 [](const graphs::work_progress&) { interrupt::check(); });
+    });
   json_file file(o.json), trace(o.trace, "--trace");
-  loaded input = graphs::load(o.graph.name, how);
+  loaded input = load_graph(o.graph.name, how);
   if (input.g.vertices() == 0)
     throw usage_error(fmt::format("graph {}: {} has no vertices; give a graph with at least one",
                                   what.name(), one_line(input.what)));

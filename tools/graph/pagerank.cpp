@@ -1,5 +1,5 @@
 // `grosr graph pagerank`.
-#include "pagerank.hpp"
+#include "grosr/graph/pagerank.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "check.hpp"
 #include "cli/errors.hpp"
 #include "cli/text.hpp"
 #include "graph/algorithm.hpp"
+#include "grosr/graph/reference/check.hpp"
 
 namespace grosr::tool {
 namespace {

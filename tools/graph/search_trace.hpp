@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "bfs.hpp"
+#include "grosr/graph/bfs.hpp"
 
 namespace grosr::tool {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "input.hpp"
+#include "grosr/graph/io/input.hpp"
 
 namespace grosr::tool {
 

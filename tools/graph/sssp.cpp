@@ -1,5 +1,5 @@
 // `grosr graph sssp`.
-#include "sssp.hpp"
+#include "grosr/graph/sssp.hpp"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "check.hpp"
 #include "cli/text.hpp"
 #include "graph/algorithm.hpp"
 #include "graph/source.hpp"
-#include "reference.hpp"
+#include "grosr/graph/reference/check.hpp"
+#include "grosr/graph/reference/reference.hpp"
 
 namespace grosr::tool {
 namespace {

@@ -20,6 +20,8 @@ enum class errc {
   not_built,        ///< this program was built without the backend asked for
   misuse,           ///< a documented contract was broken, e.g. a caller outside its own mask
   task_failed,      ///< a task ended with an error, and was to bring a result
+  bad_input,        ///< a file that was to be read is not what it must be, or is too large
+  write_failed,     ///< a file cannot be written
 };
 
 const std::error_category& error_category() noexcept;

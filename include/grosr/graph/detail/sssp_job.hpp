@@ -1,0 +1,120 @@
+// Shortest paths in the resident grid: waves in order of distance.
+//
+// Delta-stepping (Meyer, Sanders, Journal of Algorithms 2003), with buckets that are relaxed out of
+// order: a wave (wave.hpp) relaxes what is nearer than its limit, however often that improves; what
+// it reaches beyond is pending. Then the limit goes up by delta, or as far as the nearest of what
+// is pending needs, and what is nearer now goes into the pool, for the next wave.
+#pragma once
+
+#include <cerrno>
+
+#include "grosr/graph/detail/job.hpp"
+#include "grosr/graph/detail/length.hpp"
+#include "grosr/graph/detail/pending.hpp"
+
+namespace grosr::graphs {
+
+/// Device memory.
+struct sssp_job {
+  using cost = length;
+  using view_type = wave_view<length>;
+  using member = job_member<sssp_job>;
+  enum kind : std::uint32_t { reset_all = seats + 1, near_to_pool };
+
+  struct leader {
+    static constexpr grosr::width width = grosr::width::block;
+    sssp_job* job;
+    order_box* box;
+    std::uint32_t number;
+    vertex source;
+    GROSR_DEVICE int operator()(auto& context) const;
+  };
+
+  crew_state crew;
+  wave_state wave;
+  std::uint32_t least;    ///< distance of what stays pending
+  std::uint32_t settled;  ///< what is nearer has been relaxed
+  vertex source;
+  // Given by the host.
+  wave_view<length> view;
+  std::uint32_t most_members;
+  float delta;
+  job_log log;
+
+  /// A chunk of a step, by a whole block.
+  GROSR_DEVICE GROSR_NOINLINE void work(const view_type& s, std::uint32_t kind,
+                                        std::uint32_t chunk) {
+    if (kind == reset_all) {
+      reset_labels(s.graph, s.label, chunk, shares(), source);
+      share_words(s.graph, chunk, shares(), [&](std::uint32_t w) { s.pending[w] = 0; });
+    }
+    if (kind == near_to_pool) pending_to_pool(s, chunk, settled, crew.level, least);
+  }
+
+  /// Chunks of reset_all.
+  GROSR_DEVICE std::uint32_t shares() const { return shares_of(view.graph, most_members + 1); }
+};
+
+template <class Context>
+class sssp_lead : lead<sssp_job, Context> {
+  using base = lead<sssp_job, Context>;
+  using base::aborted, base::get, base::j_, base::run_step, base::seed, base::set, base::v_,
+      base::wave;
+
+ public:
+  using base::serve;
+
+  GROSR_DEVICE sssp_lead(sssp_job* job, Context& context) : base(job, context) {}
+
+  GROSR_DEVICE int run(vertex source) {
+    float limit = j_.delta;
+    set([&] {
+      j_.source = source;
+      j_.settled = 0;
+      j_.least = unreached;
+      j_.log.events = j_.log.waves = 0;
+      j_.wave.keeps_hubs = 1;
+      j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
+    });
+    if (!run_step(sssp_job::reset_all, 0, j_.shares())) return -ECANCELED;
+    bool rest = seed(source) && wave(1);
+    while (rest && !aborted()) {
+      // Where a ring or the pool was full, something nearer than the limit has yet to be relaxed.
+      const bool all = get([&] { return j_.wave.refused == 0 && j_.least != 0 ? 1u : 0u; }) != 0;
+      if (all) {
+        set([&] { j_.settled = j_.wave.limit; });
+        limit += j_.delta;
+      }
+      if (!fill_pool(limit)) break;
+      rest = wave(0) || get([&] { return j_.least; }) < length::infinite;
+    }
+    return aborted() ? -ECANCELED : 0;
+  }
+
+ private:
+  /// Brings what is pending nearer than `limit` into the pool; where that is nothing, puts the
+  /// limit farther. False: nothing is pending.
+  GROSR_DEVICE bool fill_pool(float& limit) {
+    for (;;) {
+      set([&] {
+        j_.least = unreached;
+        j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
+      });
+      run_step(sssp_job::near_to_pool, std::bit_cast<std::uint32_t>(limit), word_chunks(v_.graph));
+      if (get([&] { return j_.wave.work; }) != 0) return true;
+      const auto least = static_cast<std::uint32_t>(get([&] { return j_.least; }));
+      if (least >= length::infinite || aborted()) return false;
+      const float nearest = std::bit_cast<float>(least);
+      limit = nearest + j_.delta;
+      // Delta is lost in rounding, or the sum is too large: as far as the next number.
+      if (!(limit > nearest)) limit = std::bit_cast<float>(least + 1);
+    }
+  }
+};
+
+GROSR_DEVICE inline int sssp_job::leader::operator()(auto& context) const {
+  sssp_lead<std::remove_reference_t<decltype(context)>> lead(job, context);
+  return lead.serve(*box, number, source, [&](vertex from) { return lead.run(from); });
+}
+
+}  // namespace grosr::graphs

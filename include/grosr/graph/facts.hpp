@@ -1,0 +1,19 @@
+// What is said of a graph.
+#pragma once
+
+#include <cstdint>
+
+#include "grosr/graph/graph.hpp"
+#include "grosr/graph/host_work.hpp"
+
+namespace grosr::graphs {
+
+struct facts {
+  std::uint32_t greatest_degree = 0;  ///< edges of one vertex; of a directed graph, out of it
+  vertex greatest = no_vertex;        ///< the first vertex with so many
+  vertex without_edges = 0;           ///< vertices that no edge leaves or enters
+};
+
+facts facts_of(const graph& g, const host_work& how = {});
+
+}  // namespace grosr::graphs
