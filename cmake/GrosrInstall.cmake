@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 set(grosr_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/grosr")
 install(TARGETS grosr EXPORT grosrTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl" PATTERN "*.h" PATTERN "*.cuh")
 install(FILES "${GROSR_GENERATED_INCLUDE_DIR}/grosr/version.hpp"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/grosr")
 if(TARGET grosr_cli)

@@ -145,7 +145,7 @@ std::string engine::in_flight() const {
 std::string engine::running_at_abort() const {
   std::map<std::string, unsigned> workers;
   auto give_up = clock::now() + std::chrono::milliseconds(200);
-  // N1: pairs with poller::name_running().
+  // N1: pairs with worker::name_running().
   auto told = [&] { return host_word(state_[state_named]).load(simt::acquire) != 0; };
   while (!told() && clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -227,7 +227,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     if (i % 64 == 0) ensure_resident();
   }
   // P2: the lines before the looks at `state` and `life_`, next; pairs with P1 in
-  // poller::say_leaving(), and with P3.
+  // worker::say_leaving(), and with P3.
   simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();
   if (life_ == life::stopped && goes_on_after_stop()) stop({});

@@ -21,7 +21,7 @@ FLOORS = {
 }
 PROGRAMS = [room for room, floor in FLOORS.items() if floor == 4]
 EVERYWHERE = {"version.hpp"}  # headers in include/grosr/ itself that any room may include
-SUFFIXES = {".hpp", ".cpp", ".h", ".cc", ".cu", ".cuh", ".inc", ".ipp"}
+SUFFIXES = {".hpp", ".cpp", ".h", ".cc", ".cu", ".cuh", ".inc", ".inl", ".ipp"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # (pattern, only in public headers?, what to use instead)

@@ -23,7 +23,7 @@
 
 #include "grosr/run/detail/engine.hpp"
 #include "grosr/run/options.hpp"
-#include "grosr/run/detail/resident.hpp"
+#include "grosr/run/detail/worker.hpp"
 
 namespace grosr {
 

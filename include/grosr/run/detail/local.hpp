@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grosr/run/detail/layout.hpp"
+#include "grosr/simt/lanes.hpp"
 #include "grosr/simt/shared.hpp"
 
 namespace grosr::run {
@@ -111,6 +112,9 @@ struct block_local {
   }
 };
 
+/// Whether the caller is the lane that acts for its warp.
+GROSR_DEVICE inline bool leads() { return simt::lane_id() == 0; }
+
 /// Whether the lock was free: it is the caller's then.
 GROSR_DEVICE inline bool try_lock(std::uint32_t& word) {
   return simt::atomic_ref<std::uint32_t, simt::scope::block>(word).exchange(1, simt::acquire) == 0;
@@ -174,7 +178,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   GROSR_NO_UNROLL
   for (std::uint32_t i = 0; i < d.kept[level]; ++i) d.keep[level][i] = d.keep[level][i + n];
   if (laid != 0) {
-    // Also where it was set: a thief that took the last ref clears it (finder::now_empty).
+    // Also where it was set: a thief that took the last ref clears it (worker::now_empty).
     d.marked |= 1u << level;
     std::uint32_t i = block ? index - v.workers : index;
     simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
