@@ -15,6 +15,7 @@ namespace grosr::run {
 
 template <class... Tasks>
 GROSR_DEVICE void worker<Tasks...>::arrive() {
+  std::uint32_t active = 0;  // when the last kernel ended
   if (simt::lane_id() == 0) {
     w_.deques = {};
     w_.open_mask = 0;
@@ -33,7 +34,7 @@ GROSR_DEVICE void worker<Tasks...>::arrive() {
       o.count = nowhere;
     }
     adopt(w_.deques, id_);
-    active_ = v_.saves[id_].active != 0;
+    active = v_.saves[id_].active;
     w_.stock_count = v_.saves[id_].stock_count;
     w_.frame_count = v_.saves[id_].frame_count;
   }
@@ -41,7 +42,7 @@ GROSR_DEVICE void worker<Tasks...>::arrive() {
     w_.frames[simt::lane_id()] = v_.saves[id_].frames[simt::lane_id()];
   if (simt::lane_id() < stock_capacity)
     w_.stock[simt::lane_id()] = v_.saves[id_].stock[simt::lane_id()];
-  active_ = simt::shuffle(simt::full_mask, active_ ? 1u : 0u, 0) != 0;
+  standing_ = simt::shuffle(simt::full_mask, active, 0) != 0 ? standing::active : standing::resting;
   if (simt::thread_id() == 0) {
     b_.deques = {};
     b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
@@ -199,7 +200,7 @@ GROSR_DEVICE void worker<Tasks...>::depart() {
   if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
   yield_keeper(v_, id_, true);
   worker_save& save = v_.saves[id_];
-  save.active = active_ ? 1 : 0;
+  save.active = is_active() ? 1 : 0;
   save.stock_count = w_.stock_count;
   save.frame_count = w_.frame_count;
   for (std::uint32_t i = 0; i < w_.frame_count; ++i) save.frames[i] = w_.frames[i];

@@ -63,6 +63,41 @@ class worker {
 
  private:
   // ---- states ----
+  //
+  // A worker's state is four things that change at different moments:
+  //
+  //   standing   resting ── activate, unspill ──> active ── tell_alone ──> told
+  //                 ^                               │  ^── activate, unspill ─┘ │
+  //                 └─────────────── rest ──────────┴───────────────────────────┘
+  //   pace       set at the end of a turn, read in the next one
+  //   hand       empty when a turn begins; filled by find() or wait(); open_line() then deals with it
+  //   outcome    `other` when a turn begins; set by open_line() and what that runs
+
+  /// Where it stands on the board (docs/scheduler.md, "Quiescence").
+  enum class standing : std::uint32_t {
+    resting,  ///< not counted: it holds no work
+    active,   ///< counted: it may hold work
+    told,     ///< counted, and it has published that all is done, and taken nothing since
+  };
+  /// What its last turn ran.
+  enum class pace : std::uint32_t {
+    idle,   ///< nothing, or a block task that waits for its meeting
+    busy,   ///< something
+    quick,  ///< one line's task, which left nothing: the next line may be on its way, so the next
+            ///< turn begins with the wait
+  };
+  /// Whether it has a line that it took and has not run: `line_` is that.
+  enum class hand : std::uint32_t {
+    empty,         ///< it has none
+    line,          ///< one that came alone, or that a poll had seen before
+    line_of_many,  ///< one with which there were others, for everybody
+  };
+  /// What became of what this turn ran.
+  enum class outcome : std::uint32_t {
+    other,         ///< there may be something to hand on
+    nothing_left,  ///< it was a line's task, and nothing is left in hand
+    meets,         ///< it was a line's block task, which waits for a meeting
+  };
 
   /// What accept() found at a port.
   enum class lines {
@@ -256,6 +291,8 @@ class worker {
   GROSR_DEVICE void take_leave() const;
 
   // ---- small things ----
+  GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }
+  GROSR_DEVICE bool has_line() const { return hand_ != hand::empty; }
   GROSR_DEVICE unsigned ports() const { return priority_levels * v_.ports_per_level; }
   GROSR_DEVICE std::uint32_t all_ports() const { return ~0u >> (32 - ports()); }
   /// With fewer blocks than ports, each block's poller goes round several.
@@ -272,24 +309,26 @@ class worker {
   local& w_;
   std::uint32_t id_;  // number of this worker on the device
 
-  bool active_ = false;             // this worker is counted on the board
-  bool told_ = false;               // what is complete was published, and nothing was taken since
-  std::uint64_t run_cycles_ = 0;    // length of the last run
-  std::uint32_t row_runs_ = 0;      // runs of the last row
-  bool line_left_nothing_ = false;  // the last run was a line's task and left nothing in hand
+  standing standing_ = standing::resting;
+  pace pace_ = pace::idle;
+  hand hand_ = hand::empty;
+  outcome outcome_ = outcome::other;
+
+  queue::held_line line_{};       // what is in hand, if hand_ says so
+  std::uint32_t hints_ = 0;       // the hints, at the last look
+  std::uint64_t run_cycles_ = 0;  // length of the last run
+  std::uint32_t row_runs_ = 0;    // runs of the last row
+  // Tasks of a slot that have run and are not in its counter yet.
   std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
-  // The leader's:
-  bool scout_ = false;       // it looks out for the block
-  bool polls_ = false;       // it polls, or has just had a line
-  queue::held_line line_{};  // the line that this worker took and has not opened yet
-  bool has_line_ = false;
-  bool back_ = false;          // nobody polled w_.port since this worker did, perhaps
-  bool shared_lines_ = false;  // there were lines for others besides
-  bool meets_ = false;         // the last line's task waits for a meeting
-  std::uint32_t hints_ = 0;
-  bool outrun_ = false;  // of lane 0: another thief was faster, and may have left something
-  bool busy_ = false;    // the last turn ran something
-  bool quick_ = false;   // the last turn ran one task from the port it polled, and all is done
+
+  // Whether this worker may take the role of its last port again, as nobody else polled there,
+  // perhaps. No state of its own: retake_role() finds out whether it was true.
+  bool back_ = false;
+  // The leader's. What this worker has taken in the block's memory and has to give back
+  // (end_of_scouting): b_.scout, b_.polls. It can have either without the other.
+  bool scout_ = false;   // it looks out for the block
+  bool polls_ = false;   // it polls, or has just had a line
+  bool outrun_ = false;  // another thief was faster, and may have left something
 };
 
 /// The kernel.

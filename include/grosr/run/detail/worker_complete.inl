@@ -43,7 +43,7 @@ GROSR_DEVICE ref worker<Tasks...>::open_line(const queue::held_line& l) {
   end_of_scouting();  // who comes after sees the call for a meeting, and polls nothing before it
   simt::sync_warp();
   if (!spawner_type::is_block_type(type)) return r;
-  meets_ = simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0;
+  if (simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0) outcome_ = outcome::meets;
   // While the others come, and before this warp does.
   if (simt::shuffle(simt::full_mask, early ? 1u : 0u, 0) != 0) load_record(r);
   return {};
@@ -93,8 +93,10 @@ GROSR_DEVICE void worker<Tasks...>::run_line_typed(const line_header& h,
     std::uint64_t board = leads() ? board_word().load(simt::relaxed) : 0;
     if (leads())
       finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, bad != 0);
-    line_left_nothing_ = hands_empty();
-    if (line_left_nothing_) tell_alone(claimed, board);
+    if (hands_empty()) {
+      outcome_ = outcome::nothing_left;
+      tell_alone(claimed, board);
+    }
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace grosr::run {
 
-/// Whole warp: a ref for warps; or none, with a line in hand (`has_line_`) or without. From the
+/// Whole warp: a ref for warps; or none, with a line in hand or without. From the
 /// most urgent level down, this worker's own first. Ageing: now and then the levels take turns at
 /// being first, and what others hold comes before what this worker holds.
 template <class... Tasks>
@@ -25,7 +25,7 @@ GROSR_DEVICE ref worker<Tasks...>::find(unsigned turn) {
         own = simt::shuffle(simt::full_mask, own, 0);
         if (own) return {own};
       } else if (hints_ & hint_bit(level, false)) {
-        if (ref r = elsewhere(level, turn); r || has_line_) return r;
+        if (ref r = elsewhere(level, turn); r || has_line()) return r;
       }
     }
     // The meeting comes at the top of the loop. Until it is allowed, go on.
@@ -61,10 +61,10 @@ GROSR_DEVICE ref worker<Tasks...>::unspill(const queue::ring_ref<std::uint64_t>&
   bits = simt::shuffle(simt::full_mask, bits, 0);
   if (bits == 0) return {};
   // It is one holder less; or this worker takes its place, which counts as an activation.
-  if (leads()) board_word().fetch_add(active_ ? ~std::uint64_t{0} : activation - 1, simt::acq_rel);
-  if (!active_ && leads()) w_.alone = 0;
-  active_ = true;
-  told_ = false;
+  if (leads())
+    board_word().fetch_add(is_active() ? ~std::uint64_t{0} : activation - 1, simt::acq_rel);
+  if (!is_active() && leads()) w_.alone = 0;
+  standing_ = standing::active;
   return {bits};
 }
 
@@ -87,7 +87,8 @@ GROSR_DEVICE bool worker<Tasks...>::claim(std::uint32_t level) {
   got = simt::shuffle(simt::full_mask, got, 0);
   if (got == 0) return false;
   line_ = v_.ports[p].read_mirror(static_cast<std::uint32_t>(got));
-  return has_line_ = true;
+  hand_ = hand::line;
+  return true;
 }
 
 template <class... Tasks>

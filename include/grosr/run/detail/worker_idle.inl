@@ -6,7 +6,7 @@ namespace grosr::run {
 
 // ---- waiting ----
 
-/// Whole warp without work: waits until there may be some, or has taken a line (`has_line_`).
+/// Whole warp without work: waits until there may be some, or has taken a line.
 template <class... Tasks>
 GROSR_DEVICE void worker<Tasks...>::wait() {
   // The block's deque counts as this worker's: it rests only when that is empty too.
@@ -21,7 +21,7 @@ GROSR_DEVICE void worker<Tasks...>::wait() {
   settle();
   // Alone on the board it says that all is done, and keeps its count for a while if it polls: the
   // next line then needs no fence.
-  if (active_ && !told_ && !quick_) {
+  if (standing_ == standing::active && pace_ != pace::quick) {
     std::uint32_t claimed = lines_claimed(simt::relaxed);
     simt::fence<simt::scope::system>(simt::acq_rel);
     simt::sync_warp();  // every lane's claims before the board
@@ -33,9 +33,9 @@ GROSR_DEVICE void worker<Tasks...>::wait() {
     holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
     back_ = false;
   }
-  bool linger = holds && told_;
+  bool linger = holds && standing_ == standing::told;
   for (;;) {
-    if (active_ && !linger) {
+    if (is_active() && !linger) {
       rest();
       if (leads()) end_of_work();
       simt::sync_warp();
@@ -47,7 +47,7 @@ GROSR_DEVICE void worker<Tasks...>::wait() {
     if (lead() != led::lingered) break;
     linger = false;
   }
-  if (!has_line_) end_of_scouting();
+  if (!has_line()) end_of_scouting();
   simt::sync_warp();
 }
 
@@ -156,9 +156,9 @@ GROSR_DEVICE bool worker<Tasks...>::finds_overdue() {
 /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
 template <class... Tasks>
 GROSR_DEVICE void worker<Tasks...>::activate() {
-  told_ = false;
-  if (active_) return;
-  active_ = true;
+  const bool was = is_active();
+  standing_ = standing::active;
+  if (was) return;
   if (!leads()) return;
   // Relaxed: whoever claims or steals next does so with a release.
   std::uint64_t before = board_word().fetch_add(activation, simt::relaxed);
@@ -178,18 +178,20 @@ GROSR_DEVICE std::uint32_t worker<Tasks...>::lines_claimed(simt::order o) const 
 template <class... Tasks>
 GROSR_DEVICE bool worker<Tasks...>::tell_alone(std::uint32_t claimed, std::uint64_t board) {
   bool alone = leads() && board == w_.alone;
-  told_ = simt::shuffle(simt::full_mask, alone ? 1u : 0u, 0) != 0;
-  if (told_) tell(claimed);
-  return told_;
+  alone = simt::shuffle(simt::full_mask, alone ? 1u : 0u, 0) != 0;
+  standing_ = alone ? standing::told : standing::active;
+  if (alone) tell(claimed);
+  return alone;
 }
 
 /// Whole warp, active, hands and deques empty: stops being active. The last one publishes what is
 /// complete.
 template <class... Tasks>
 GROSR_DEVICE void worker<Tasks...>::rest() {
-  if (!active_) return;
-  active_ = false;
-  bool done = told_ && leave_board(w_.alone);
+  if (!is_active()) return;
+  const bool told = standing_ == standing::told;
+  standing_ = standing::resting;
+  bool done = told && leave_board(w_.alone);
   while (!done) {
     std::uint64_t before = 0, after = 0;
     if (leads()) before = board_word().load(simt::acquire);

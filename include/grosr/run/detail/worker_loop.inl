@@ -14,16 +14,17 @@ GROSR_DEVICE void worker<Tasks...>::loop() {
     return turn % turns == 0 || (runs - row) / rows != runs / rows;
   };
   for (;; ++turn, row = std::exchange(row_runs_, 0u), runs += row) {
-    has_line_ = shared_lines_ = meets_ = line_left_nothing_ = false;
+    hand_ = hand::empty;
+    outcome_ = outcome::other;
     ref r{};
-    if (!quick_) {
+    if (pace_ != pace::quick) {
       // A look at what can interrupt. After short runs every fourth turn is soon enough.
-      bool ran_long = busy_ && run_cycles_ > long_run_cycles;
+      bool ran_long = pace_ != pace::idle && run_cycles_ > long_run_cycles;
       if (ran_long || every(64))
         poll_overdue(all_ports());
       else if (every(16))
         poll_overdue(1u << (id_ + turn / 16 + runs / 128) % ports());
-      if (!busy_ || run_cycles_ > look_cycles || every(4)) {
+      if (pace_ == pace::idle || run_cycles_ > look_cycles || every(4)) {
         std::uint64_t now = 0;
         if (leads()) now = meeting_is_called() ? meeting_called : look();
         now = simt::shuffle(simt::full_mask, now, 0);
@@ -39,28 +40,30 @@ GROSR_DEVICE void worker<Tasks...>::loop() {
       }
       r = find(turn);
     }
-    bool waited = !r && !has_line_;
+    bool waited = !r && !has_line();
     if (waited) wait();
     simt::sync_warp();
-    bool line = has_line_;
+    bool line = has_line();
     // What waits for a meeting does not wait for what this warp runs now.
     if ((line || r) && leads()) spawner_.publish_blocks();
     if (line) r = open_line(line_);
     if (r) run(r);
     bool found = line || r;
     // One task that left nothing: the next line may be on its way.
-    quick_ = line_left_nothing_ && waited && !shared_lines_ && !every(64);
-    if (found && !line_left_nothing_) {
+    const bool nothing_left = outcome_ == outcome::nothing_left, meets = outcome_ == outcome::meets;
+    const bool alone = hand_ != hand::line_of_many;
+    const bool quick = nothing_left && waited && alone && !every(64);
+    if (found && !nothing_left) {
       simt::sync_warp();
       // For a line's block task the block meets first: others see it when that takes longer, or
       // when one of the warps runs something else.
-      bool blocks = leads() && nonempty(b_.deques) != 0 && !meets_;
+      bool blocks = leads() && nonempty(b_.deques) != 0 && !meets;
       bool spawned = leads() && (w_.open_mask != 0 || blocks);
       if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) spawner_.flush(blocks);
     }
     // Who had nothing and now has work: the others should look too, unless a line came alone.
-    if (found && !busy_ && (!waited || shared_lines_)) wake_others();
-    busy_ = found && !meets_;
+    if (found && pace_ == pace::idle && (!waited || !alone)) wake_others();
+    pace_ = quick ? pace::quick : found && !meets ? pace::busy : pace::idle;
     if (every(64)) collects(false);
     if (every(64) && leads()) {
       flush_stats();

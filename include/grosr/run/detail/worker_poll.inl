@@ -23,14 +23,14 @@ GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
     // All loads of a round are under way together: the bus is the slowest of them. After a single
     // task another one is likely.
     const unsigned port = w_.port;
-    auto k = v_.ports[port].peek(role, active_ && turn != 0 ? 1 : queue::poll_window);
+    auto k = v_.ports[port].peek(role, is_active() && turn != 0 ? 1 : queue::poll_window);
     const unsigned lane = simt::lane_id();
     const bool other = lane < ports() && lane != port;
     const std::uint64_t glance = other ? v_.ports[lane].glance() : 0;
     std::uint64_t now = 0, board = 0;
     if (leads()) {
       now = look();
-      if (active_ || port == 0) board = board_word().load(simt::relaxed);
+      if (is_active() || port == 0) board = board_word().load(simt::relaxed);
     }
     const std::uint32_t late =
         simt::ballot(simt::full_mask, other && queue::ingress_ref::overdue(glance, poll_stale_ns));
@@ -47,9 +47,9 @@ GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
       // Not when the kernel leaves already: it was looked for after taking the role, which
       // whoever said so has given back since.
       if (stop == go_on && idles_too_long(port, board)) stop = may_park;
-      if (active_ && (board != w_.alone || turn >= linger_polls)) stop |= drop_count;
+      if (is_active() && (board != w_.alone || turn >= linger_polls)) stop |= drop_count;
       if (scan_due()) {
-        const std::uint32_t found = scan_hints(), news = active_ ? found : found | hungry_bit;
+        const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hungry_bit;
         if ((news & ~now) != 0)
           simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(news, simt::relaxed);
         if (found || finds_overdue()) stop |= give_up;
@@ -90,7 +90,7 @@ GROSR_DEVICE auto worker<Tasks...>::accept(unsigned port, queue::poll_role& role
   const queue::ingress_ref& p = v_.ports[port];
   unsigned n = p.valid_lines(role, k);
   if (n == 0) return lines::none;
-  bool first = take && p.first_is_free(k), counted = active_;
+  bool first = take && p.first_is_free(k), counted = is_active();
   if (first) activate();
   // A single short task is done before anybody else could be there. What it takes longer for is
   // not known before, but others look some 4 us after a poll would be overdue.
@@ -108,9 +108,8 @@ GROSR_DEVICE auto worker<Tasks...>::accept(unsigned port, queue::poll_role& role
   if (!first) return lines::shared;
   if (leads() && !roams())
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.port).store(port, simt::relaxed);
-  shared_lines_ = n > 1;
+  hand_ = n > 1 ? hand::line_of_many : hand::line;
   line_ = {k.mine};
-  has_line_ = true;
   return lines::mine;
 }
 
