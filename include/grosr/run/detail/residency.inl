@@ -4,8 +4,8 @@
 // The kernel leaves in three steps, and all of them are here:
 //   1. The poller of port 0 decides: the host asks for it (obey_control), or nothing has run for too
 //      long (idles_too_long, park). It says so to submitters (say_leaving), and sets `leave`.
-//   2. Each worker sees `leave` when it looks (says_leave), and calls a meeting of its block. The
-//      meeting finds nothing that must be run first, and the block leaves the loop.
+//   2. Each worker sees `leave` when it looks, and calls a meeting of its block. The meeting finds
+//      nothing that must be run first, and the block leaves the loop.
 //   3. A worker saves what outlives the kernel (depart), and is counted (take_leave).
 #pragma once
 
@@ -52,8 +52,8 @@ GROSR_DEVICE void worker<Tasks...>::arrive() {
     adopt(b_.deques, v_.workers + simt::block_id());
     if (simt::block_id() == 0) {
       quiet_now();
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
-                                                                            simt::release);
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
+          state_word::there(v_.epoch), simt::release);
     }
   }
   simt::sync_block();
@@ -68,10 +68,10 @@ GROSR_DEVICE void worker<Tasks...>::adopt(deque_local& d, std::uint32_t index) c
     std::uint32_t i = block ? index - v_.workers : index;
     simt::atomic_ref<std::uint32_t> word(v_.bitmap(l, block)[i / 32]);
     if (d.owner[l].bottom != d.owner[l].top_seen) {
-      d.nonempty |= 1u << l;
-      d.marked |= 1u << l;
+      d.nonempty |= level_bit(l);
+      d.marked |= level_bit(l);
       word.fetch_or(1u << i % 32, simt::relaxed);
-      set_bit(*v_.hints, hint_bit(l, block));
+      set_bit(*v_.hints, hint::of(l, block));
     } else {
       word.fetch_and(~(1u << i % 32), simt::relaxed);
     }
@@ -86,14 +86,13 @@ GROSR_DEVICE void worker<Tasks...>::obey_control() {
   std::uint32_t c =
       simt::atomic_ref<std::uint32_t, simt::scope::system>(const_cast<std::uint32_t&>(*v_.control))
           .load(simt::relaxed);
-  // Also what is asked of the kernel behind this one: it starts when this one has left. Epochs
-  // have 30 bits here and wrap.
-  if (static_cast<std::int32_t>(((c >> 2) - v_.epoch) << 2) < 0) return;
+  if (!control_word::concerns(c, v_.epoch)) return;
+  const request asked = control_word::asked(c);
   simt::atomic_ref<std::uint32_t> leave(v_.hints[1]);
-  if (static_cast<request>(c & 3) == request::park) {
+  if (asked == request::park) {
     say_leaving();
     leave.store(v_.epoch, simt::release);
-  } else if (static_cast<request>(c & 3) == request::abort && !v_.aborted()) {
+  } else if (asked == request::abort && !v_.aborted()) {
     name_running(v_);
     leave.store(leave_abort, simt::release);
   }
@@ -105,16 +104,18 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Tasks...>::name_running(const view& v) {
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
   for (std::uint32_t w = 0; w < v.workers; ++w)
     word(v.running_host[w])
-        .store(told_word(simt::atomic_ref<std::uint32_t>(v.running[w]).load(simt::relaxed), 0),
+        .store(told_word::of(simt::atomic_ref<std::uint32_t>(v.running[w]).load(simt::relaxed), 0),
                simt::relaxed);
-  word(v.state[state_named]).store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
+  word(v.state[state_word::named])
+      .store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
 }
 
 /// One lane, polling `port`, with the board as it has just loaded it: whether the runtime has
 /// nothing to do for so long that the kernel may leave. Only who polls port 0 says so.
 template <class... Tasks>
 GROSR_DEVICE bool worker<Tasks...>::idles_too_long(unsigned port, std::uint64_t board) const {
-  return port == 0 && v_.idle_us != 0 && holders(board) == 0 && quiet_for() > v_.idle_us;
+  return port == 0 && v_.idle_us != 0 && board_count::holders(board) == 0 &&
+         quiet_for() > v_.idle_us;
 }
 
 /// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
@@ -127,8 +128,8 @@ GROSR_DEVICE bool worker<Tasks...>::park() {
   bool busy = work_waits();
   if (leads()) {
     if (busy)
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1,
-                                                                            simt::relaxed);
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
+          state_word::there(v_.epoch), simt::relaxed);
     else
       simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
   }
@@ -140,7 +141,7 @@ GROSR_DEVICE bool worker<Tasks...>::park() {
 template <class... Tasks>
 GROSR_DEVICE bool worker<Tasks...>::has_arrived() const {
   bool there = leads() && simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).load(
-                              simt::relaxed) == v_.epoch << 1;
+                              simt::relaxed) == state_word::there(v_.epoch);
   return simt::any(simt::full_mask, there);
 }
 
@@ -151,26 +152,20 @@ GROSR_DEVICE bool worker<Tasks...>::work_waits() const {
   // Lines first, the board last: a worker that takes a line is active before it does.
   bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
   busy = simt::any(simt::full_mask, busy);
-  if (!busy && leads()) busy = holders(board_word().load(simt::acquire)) != 0;
+  if (!busy && leads()) busy = board_count::holders(board_word().load(simt::acquire)) != 0;
   return simt::any(simt::full_mask, busy);
 }
 
 template <class... Tasks>
 GROSR_DEVICE void worker<Tasks...>::say_leaving() {
-  simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(v_.epoch << 1 | 1u,
-                                                                        simt::relaxed);
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
+      state_word::leaving(v_.epoch), simt::relaxed);
   simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
 }
 
 template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::says_leave(std::uint64_t hints_and_leave) const {
-  auto leave = static_cast<std::uint32_t>(hints_and_leave >> 32);
-  return leave == v_.epoch || leave == leave_abort;
-}
-
-template <class... Tasks>
 GROSR_DEVICE bool worker<Tasks...>::must_leave() const {
-  return says_leave(v_.hints_and_leave());
+  return v_.look().says_leave(v_.epoch);
 }
 
 /// One lane: the runtime came to rest, or woke, now.
@@ -215,7 +210,7 @@ GROSR_DEVICE void worker<Tasks...>::take_leave() const {
   simt::atomic_ref<std::uint32_t> departed(*v_.departed);
   std::uint32_t all = v_.epoch * v_.workers;  // of every kernel so far
   if (departed.fetch_add(1, simt::relaxed) + 1 == all)
-    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.state[state_left])
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.state[state_word::left])
         .store(v_.epoch, simt::relaxed);
   if (!v_.aborted()) return;
   std::uint64_t began = simt::clock_ns();

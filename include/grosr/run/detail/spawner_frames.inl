@@ -165,9 +165,9 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::cancel(shared* block, std::u
            .compare_exchange(none, cancelled_here, simt::relaxed))
     return;
   simt::atomic_ref<std::uint32_t>(*self.v_.cancelled).fetch_add(1, simt::relaxed);
-  simt::atomic_ref<std::uint32_t>(*self.v_.hints).fetch_or(cancelling_bit, simt::relaxed);
+  simt::atomic_ref<std::uint32_t>(*self.v_.hints).fetch_or(hint::cancelling, simt::relaxed);
   simt::atomic_ref<std::uint32_t, simt::scope::block>(self.b_.cancelling)
-      .store(cancelling_bit, simt::relaxed);
+      .store(hint::cancelling, simt::relaxed);
 }
 
 template <class... Tasks>
@@ -190,7 +190,7 @@ template <class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::end_of_cancel(shared* block) {
   const view& v = simt::in_block_shared(block).get_view();
   if (simt::atomic_ref<std::uint32_t>(*v.cancelled).fetch_sub(1, simt::relaxed) == 1)
-    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_and(~cancelling_bit, simt::relaxed);
+    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_and(~hint::cancelling, simt::relaxed);
 }
 
 // ---- what the host is told ----
@@ -206,7 +206,7 @@ GROSR_DEVICE void spawner<Tasks...>::tell_host(std::uint32_t type, std::uint64_t
   w_.told_type = type;
   w_.host_told = now;
   simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
-      .store(told_word(type, ++w_.told_serial), simt::relaxed);
+      .store(told_word::of(type, ++w_.told_serial), simt::relaxed);
 }
 
 }  // namespace grosr::run

@@ -74,7 +74,7 @@ template <class T>
 GROSR_DEVICE bool spawner<Tasks...>::place(const T& task, std::uint32_t level, bool last_resort) {
   constexpr std::uint32_t type = types::template index_of<T>();
   constexpr std::uint32_t limit = batch_limit(width_of<T>());
-  open_batch& open = w_.open[type * priority_levels + level];
+  open_batch& open = w_.open[kind_of(type, level)];
   GROSR_NO_UNROLL
   for (;;) {
     const std::uint32_t i = simt::shared_add(open.count, 1);
@@ -84,7 +84,7 @@ GROSR_DEVICE bool spawner<Tasks...>::place(const T& task, std::uint32_t level, b
       simt::shared_add(open.written, 1);
       return true;
     }
-    if (!next_batch(&b_, type * priority_levels + level, last_resort)) return false;
+    if (!next_batch(&b_, kind_of(type, level), last_resort)) return false;
   }
 }
 
@@ -120,7 +120,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::next_batch(shared* block, st
       got = open.batch != no_batch ? 1 : 0;
       if (got != 0) {
         open.at = self.v_.batch_at(open.batch);
-        w.open_mask |= std::uint64_t{1} << kind;
+        w.open_mask |= kind_bit(kind);
       }
       written.store(0, simt::relaxed);
       count.store(got != 0 ? 0 : nowhere, simt::release);
@@ -301,19 +301,17 @@ GROSR_DEVICE void spawner<Tasks...>::publish_blocks() {
 
 template <class... Tasks>
 GROSR_DEVICE bool spawner<Tasks...>::others_wait() const {
-  return (static_cast<std::uint32_t>(v_.hints_and_leave()) & hungry_bit) != 0;
+  return (v_.look().hints() & hint::hungry) != 0;
 }
 
 template <class... Tasks>
 GROSR_DEVICE bool spawner<Tasks...>::higher_waits(std::uint32_t level) {
-  std::uint32_t above = ~((2u << level) - 1u) & ((1u << priority_levels) - 1u);
-  above |= above << 8;
+  const std::uint32_t above = levels_above(level) | hint::for_blocks(levels_above(level));
   if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.makes_way).load(simt::relaxed) != 0)
     return true;
-  std::uint64_t both = v_.hints_and_leave();
-  auto leave = static_cast<std::uint32_t>(both >> 32);
-  if (leave == v_.epoch || leave == leave_abort) return true;
-  std::uint32_t hints = static_cast<std::uint32_t>(both) & above;
+  const signals now = v_.look();
+  if (now.says_leave(v_.epoch)) return true;
+  const std::uint32_t hints = now.hints() & above;
   if (hints != 0) return takes_turn(&b_, hints);
   return poll_above(&b_, level) && takes_turn(&b_, above);
 }
@@ -331,7 +329,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::poll_above(shared* block, st
     queue::poll_role role{};
     if (!port.take_role(poll_stale_ns, role) || !port.accept_one(role)) continue;
     // H1, as in worker::accept().
-    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint_bit(l, false), simt::acq_rel);
+    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint::of(l, false), simt::acq_rel);
     return true;
   }
   return false;
@@ -349,7 +347,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::takes_turn(shared* block, st
   std::uint32_t mine = 0;
   if (simt::lane_id() == leader) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    if (hints >> 8 != 0 && word(self.b_.meeting).load(simt::relaxed) != 0) mine = 1;
+    if ((hints & hint::blocks) != 0 && word(self.b_.meeting).load(simt::relaxed) != 0) mine = 1;
     simt::atomic_ref<std::uint64_t> way_made(*v.way_made);
     std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
     if (mine == 0 && now - last > turn_ns && way_made.compare_exchange(last, now, simt::relaxed))

@@ -128,7 +128,7 @@ class worker {
   /// Of a row of runs, as its leader knows it after one of them.
   struct row_state {
     std::uint64_t began;  ///< cycle_count
-    std::uint64_t news;   ///< hints and `leave`, when the run began
+    signals news;         ///< when the run began
     bool shown;           ///< whoever waits for work finds some here
     bool is_long;         ///< it ends where anything less urgent is there
   };
@@ -156,19 +156,16 @@ class worker {
   static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
   static constexpr std::uint64_t abort_patience_ns = 1'000'000'000;
 
-  static constexpr std::uint32_t all_hints = 0x0f0fu;
   // Bits of look() above the hints.
   static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
   static constexpr std::uint64_t meeting_called = std::uint64_t{1} << 33;
   static constexpr std::uint64_t interrupts = leave_now | meeting_called;
-  // Bits of open_mask: a level of every type; every level of types of blocks.
-  static constexpr std::uint64_t of_every_type = 0x1111111111111111;
-  static constexpr std::uint64_t of_blocks = [] {
-    std::uint64_t mask = 0, bits = (1u << priority_levels) - 1;
-    ((mask |= width_of<Tasks>() == width::block ? bits : 0, bits <<= priority_levels), ...);
-    return mask;
+  /// Bits of open_mask: every level of types of blocks.
+  static constexpr std::uint64_t kinds_of_blocks = [] {
+    std::uint64_t kinds = 0, bits = all_levels;
+    ((kinds |= width_of<Tasks>() == width::block ? bits : 0, bits <<= priority_levels), ...);
+    return kinds;
   }();
-  static_assert(priority_levels == 4 && sizeof...(Tasks) <= 16);
 
   /// What workers ask for what tasks collected (task.hpp), or void.
   using collector = typename collector_of<spawner_type, Tasks...>::type;
@@ -285,7 +282,6 @@ class worker {
   GROSR_DEVICE void say_leaving();
   GROSR_DEVICE void quiet_now() const;
   GROSR_DEVICE std::uint64_t quiet_for() const;
-  GROSR_DEVICE bool says_leave(std::uint64_t hints_and_leave) const;
   GROSR_DEVICE bool must_leave() const;
   GROSR_DEVICE void depart();
   GROSR_DEVICE void take_leave() const;

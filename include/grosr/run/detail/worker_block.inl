@@ -84,14 +84,15 @@ GROSR_DEVICE bool worker<Tasks...>::meet() {
 /// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
 template <class... Tasks>
 GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
+  constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
   std::uint32_t hints = 0;
   if (leads()) {
-    const std::uint64_t both = v_.hints_and_leave();
-    if (!says_leave(both))
-      hints = static_cast<std::uint32_t>(both) | nonempty(b_.deques) << 8 | std::uint32_t{1} << 31;
+    const signals now = v_.look();
+    if (!now.says_leave(v_.epoch))
+      hints = now.hints() | hint::for_blocks(nonempty(b_.deques)) | stays;
   }
   hints = simt::shuffle(simt::full_mask, hints, 0);
-  if (hints >> 31 == 0) return {};
+  if ((hints & stays) == 0) return {};
   std::uint32_t self = v_.workers + simt::block_id();
   GROSR_NO_UNROLL
   for (unsigned k = 0; k < priority_levels; ++k) {
@@ -99,7 +100,7 @@ GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
     ref r{};
     if (leads()) r = pop_ref(v_, b_.deques, self, level);
     r = {simt::shuffle(simt::full_mask, r.bits, 0)};
-    if (!r && (hints & hint_bit(level, true))) {
+    if (!r && (hints & hint::of(level, true))) {
       r = unspill(v_.block_spill[level]);
       outrun_ = false;
       if (!r)
@@ -107,8 +108,8 @@ GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
                           [&](std::uint32_t victim) { return steal(level, v_.workers + victim); });
       // Who has these tasks may be in a long one and would not set the hint again.
       if (!r && leads() && !outrun_) {
-        clear_hint(hint_bit(level, true));
-        if (v_.block_spill[level].ready() != 0) set_bit(*v_.hints, hint_bit(level, true));
+        clear_hint(hint::of(level, true));
+        if (v_.block_spill[level].ready() != 0) set_bit(*v_.hints, hint::of(level, true));
       }
     }
     if (r) {
@@ -117,7 +118,7 @@ GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
       return r;
     }
     // Warps have something more urgent than what blocks could still find.
-    if (hints & hint_bit(level, false)) return {};
+    if (hints & hint::of(level, false)) return {};
   }
   return {};
 }

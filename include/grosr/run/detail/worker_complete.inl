@@ -143,17 +143,17 @@ GROSR_DEVICE void worker<Tasks...>::settle() {
     const std::uint32_t total = s.total;
     // Who did all of them needs no count: it was 0 and stays that.
     const bool alone = pending_done_ == total;
-    std::uint64_t now = counted(pending_done_, pending_failed_);
+    std::uint64_t now = slot_count::of(pending_done_, pending_failed_);
     simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
     if (alone) {                                      // and R2
       finish(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
-             now >> 32 != 0);
+             slot_count::any_failed(now));
     } else {
       now += count.fetch_add(now, simt::relaxed);
-      if (static_cast<std::uint32_t>(now) == total) {
+      if (slot_count::done(now) == total) {
         count.fetch_sub(now, simt::relaxed);
         report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
-               now >> 32 != 0);
+               slot_count::any_failed(now));
       }
     }
   }
@@ -182,16 +182,16 @@ GROSR_DEVICE void worker<Tasks...>::finish(std::uint32_t slot, std::uint32_t gen
   if (run_cycles_ > long_run_cycles && v_.aborted()) return;
   if (ticket_lines > 1) {
     simt::atomic_ref<std::uint64_t> count(v_.slots[ticket].count);
-    std::uint64_t more = counted(1, failed ? 1 : 0);
+    std::uint64_t more = slot_count::of(1, failed ? 1 : 0);
     std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
-    if (static_cast<std::uint32_t>(now) == ticket_lines) {
+    if (slot_count::done(now) == ticket_lines) {
       count.fetch_sub(now, simt::relaxed);
       simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other lines
       word(v_.slot_words[ticket])
-          .store(slot_word(ticket_generation, now >> 32 != 0), simt::relaxed);
+          .store(slot_word::of(ticket_generation, slot_count::any_failed(now)), simt::relaxed);
     }
   }
-  word(v_.slot_words[slot]).store(slot_word(generation, failed), simt::relaxed);
+  word(v_.slot_words[slot]).store(slot_word::of(generation, failed), simt::relaxed);
 }
 
 }  // namespace grosr::run

@@ -12,11 +12,13 @@ GROSR_DEVICE ref worker<Tasks...>::find(unsigned turn) {
   bool aged = turn % ageing_turns == 0;
   std::uint32_t mine = 0;
   if (leads()) mine = nonempty(w_.deques);
-  std::uint32_t any = simt::shuffle(simt::full_mask, mine, 0) | hints_ | hints_ >> 8;
+  std::uint32_t any =
+      simt::shuffle(simt::full_mask, mine, 0) | hints_ | hint::levels_of_blocks(hints_);
   GROSR_NO_UNROLL
   for (unsigned k = 0; k < priority_levels; ++k) {
-    std::uint32_t level = (aged ? turn / ageing_turns + k : 3 - k) % priority_levels;
-    if ((any >> level & 1) == 0) continue;
+    std::uint32_t level =
+        (aged ? turn / ageing_turns + k : priority_levels - 1 - k) % priority_levels;
+    if (!has_level(any, level)) continue;
     GROSR_NO_UNROLL
     for (unsigned half = 0; half < 2; ++half) {
       if ((half == 0) != aged) {
@@ -24,12 +26,12 @@ GROSR_DEVICE ref worker<Tasks...>::find(unsigned turn) {
         if (leads()) own = pop_ref(v_, w_.deques, id_, level).bits;
         own = simt::shuffle(simt::full_mask, own, 0);
         if (own) return {own};
-      } else if (hints_ & hint_bit(level, false)) {
+      } else if (hints_ & hint::of(level, false)) {
         if (ref r = elsewhere(level, turn); r || has_line()) return r;
       }
     }
     // The meeting comes at the top of the loop. Until it is allowed, go on.
-    if ((hints_ & hint_bit(level, true)) && leads()) ask_for_meeting(false);
+    if ((hints_ & hint::of(level, true)) && leads()) ask_for_meeting(false);
   }
   return {};
 }
@@ -44,11 +46,11 @@ GROSR_DEVICE ref worker<Tasks...>::elsewhere(std::uint32_t level, unsigned turn)
   // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
   // between are looked for once more; deques are scanned every scan_every_cycles anyway.
   unsigned lane = simt::lane_id();
-  if (leads()) clear_hint(hint_bit(level, false));
-  if (leads() && v_.spill[level].ready() != 0) set_bit(*v_.hints, hint_bit(level, false));
+  if (leads()) clear_hint(hint::of(level, false));
+  if (leads() && v_.spill[level].ready() != 0) set_bit(*v_.hints, hint::of(level, false));
   simt::sync_warp();
   if (lane < v_.ports_per_level && v_.ports[level * v_.ports_per_level + lane].waiting())
-    set_bit(*v_.hints, hint_bit(level, false));
+    set_bit(*v_.hints, hint::of(level, false));
   simt::sync_warp();
   return {};
 }
@@ -62,7 +64,8 @@ GROSR_DEVICE ref worker<Tasks...>::unspill(const queue::ring_ref<std::uint64_t>&
   if (bits == 0) return {};
   // It is one holder less; or this worker takes its place, which counts as an activation.
   if (leads())
-    board_word().fetch_add(is_active() ? ~std::uint64_t{0} : activation - 1, simt::acq_rel);
+    board_word().fetch_add(is_active() ? ~std::uint64_t{0} : board_count::activation - 1,
+                           simt::acq_rel);
   if (!is_active() && leads()) w_.alone = 0;
   standing_ = standing::active;
   return {bits};

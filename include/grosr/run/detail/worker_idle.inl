@@ -79,14 +79,14 @@ GROSR_DEVICE auto worker<Tasks...>::watch() -> watched {
         // eighth of the others at each look.
         bool mine = keen || (id_ / warps_per_block + turn) % 8 == 0;
         bool long_ago = scan_due();
-        if ((now & interrupts) || ((now & all_hints) && mine))
+        if ((now & interrupts) || ((now & hint::work) && mine))
           verdict = watched::work;
         else if (v_.ports[w_.port].take_role(poll_stale_ns, w_.role))
           verdict = watched::role;
         else if (long_ago || (roams() && turn > 0))
           verdict = watched::work;
-        else if ((now & hungry_bit) == 0)
-          simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hungry_bit, simt::relaxed);
+        else if ((now & hint::hungry) == 0)
+          simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint::hungry, simt::relaxed);
         // Hints are only hints: after a long wait look at more.
         if (long_ago) {
           std::uint32_t found = scan_hints();
@@ -161,8 +161,8 @@ GROSR_DEVICE void worker<Tasks...>::activate() {
   if (was) return;
   if (!leads()) return;
   // Relaxed: whoever claims or steals next does so with a release.
-  std::uint64_t before = board_word().fetch_add(activation, simt::relaxed);
-  w_.alone = holders(before) == 0 ? before + activation : 0;
+  std::uint64_t before = board_word().fetch_add(board_count::activation, simt::relaxed);
+  w_.alone = board_count::holders(before) == 0 ? before + board_count::activation : 0;
 }
 
 /// Lane p: lines claimed of port p so far.
@@ -196,11 +196,11 @@ GROSR_DEVICE void worker<Tasks...>::rest() {
     std::uint64_t before = 0, after = 0;
     if (leads()) before = board_word().load(simt::acquire);
     before = simt::shuffle(simt::full_mask, before, 0);
-    if (holders(before) != 1) {
+    if (board_count::holders(before) != 1) {
       // Most are not the last. Who finds that it was after all takes its count back.
       if (leads()) {
-        done = holders(board_word().fetch_sub(1, simt::acq_rel)) != 1;
-        if (!done) board_word().fetch_add(activation, simt::acq_rel);
+        done = board_count::holders(board_word().fetch_sub(1, simt::acq_rel)) != 1;
+        if (!done) board_word().fetch_add(board_count::activation, simt::acq_rel);
       }
       done = simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
       continue;

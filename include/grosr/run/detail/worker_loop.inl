@@ -76,11 +76,11 @@ GROSR_DEVICE void worker<Tasks...>::loop() {
 /// One lane: the hints, and whether to leave or to meet.
 template <class... Tasks>
 GROSR_DEVICE std::uint64_t worker<Tasks...>::look() const {
-  std::uint64_t both = v_.hints_and_leave();
-  std::uint64_t now = both & 0xffffffffu;
-  if (says_leave(both)) now |= leave_now;
+  const signals both = v_.look();
+  std::uint64_t now = both.hints();
+  if (both.says_leave(v_.epoch)) now |= leave_now;
   using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-  const std::uint32_t cancelling = both & cancelling_bit;
+  const std::uint32_t cancelling = both.hints() & hint::cancelling;
   if (word(b_.cancelling).load(simt::relaxed) != cancelling)
     word(b_.cancelling).store(cancelling, simt::relaxed);
   if (meeting_is_called()) now |= meeting_called;
@@ -91,7 +91,7 @@ GROSR_DEVICE std::uint64_t worker<Tasks...>::look() const {
 /// repeats this worker's hints, which a thief may have cleared.
 template <class... Tasks>
 GROSR_DEVICE void worker<Tasks...>::offer() {
-  if ((hints_ & hungry_bit) || run_cycles_ > long_run_cycles)
+  if ((hints_ & hint::hungry) || run_cycles_ > long_run_cycles)
     w_.spilled += feed(v_, w_.deques, id_);
   std::uint32_t missing = w_.deques.marked & ~hints_;
   if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
@@ -102,7 +102,7 @@ template <class... Tasks>
 GROSR_DEVICE void worker<Tasks...>::wake_others() {
   if (!leads()) return;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
-  clear_hint(hungry_bit);  // those who still wait say so again
+  clear_hint(hint::hungry);  // those who still wait say so again
 }
 
 // ---- accounts ----

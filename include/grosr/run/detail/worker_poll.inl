@@ -42,14 +42,14 @@ GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
     std::uint32_t stop = go_on;
     if (leads()) {
       if (port == 0) obey_control();
-      if (now & (interrupts | all_hints))
+      if (now & (interrupts | hint::work))
         stop = (now & meeting_called) != 0 ? give_up | meet : give_up;
       // Not when the kernel leaves already: it was looked for after taking the role, which
       // whoever said so has given back since.
       if (stop == go_on && idles_too_long(port, board)) stop = may_park;
       if (is_active() && (board != w_.alone || turn >= linger_polls)) stop |= drop_count;
       if (scan_due()) {
-        const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hungry_bit;
+        const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hint::hungry;
         if ((news & ~now) != 0)
           simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(news, simt::relaxed);
         if (found || finds_overdue()) stop |= give_up;
@@ -102,7 +102,7 @@ GROSR_DEVICE auto worker<Tasks...>::accept(unsigned port, queue::poll_role& role
   if ((n > 1 || !first) && leads()) {
     // H1: after the port's word; pairs with the clearing in elsewhere(), which then looks at
     // ports.
-    simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint_bit(port / v_.ports_per_level, false),
+    simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint::of(port / v_.ports_per_level, false),
                                                         simt::acq_rel);
   }
   if (!first) return lines::shared;
@@ -216,10 +216,10 @@ GROSR_DEVICE std::uint32_t worker<Tasks...>::scan_hints() const {
   for (unsigned l = 0; l < priority_levels; ++l) {
     std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.warp_bitmap_words];
     std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.block_bitmap_words];
-    if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint_bit(l, false);
-    if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint_bit(l, true);
+    if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint::of(l, false);
+    if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint::of(l, true);
     if (v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level].waiting())
-      hints |= hint_bit(l, false);
+      hints |= hint::of(l, false);
   }
   return hints;
 }

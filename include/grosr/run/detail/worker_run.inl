@@ -28,9 +28,10 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Tasks...>::run_refs(ref r) -> ran {
   const std::uint64_t began = simt::cycle_count();
   GROSR_NO_UNROLL
   for (; r; ++result.runs) {
-    std::uint64_t news = 0, shown = 0;
+    signals news;
+    std::uint64_t shown = 0;
     if (leads()) {
-      news = self.v_.hints_and_leave();
+      news = self.v_.look();
       shown = self.v_.deque(r.level(), self.id_).size();
     }
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
@@ -52,17 +53,17 @@ template <class... Tasks>
 GROSR_DEVICE ref worker<Tasks...>::next_kept(std::uint32_t level, const row_state& row) {
   std::uint64_t got = 0;
   if (leads()) {
-    const std::uint32_t hints = static_cast<std::uint32_t>(row.news);
-    const auto leave = static_cast<std::uint32_t>(row.news >> 32);
-    const std::uint32_t ends_row = 0xfu & ~(row.is_long ? 1u << level : (2u << level) - 1);
+    const std::uint32_t hints = row.news.hints();
+    const std::uint32_t ends_row =
+        row.is_long ? all_levels & ~level_bit(level) : levels_above(level);
     std::uint32_t& kept = w_.deques.kept[level];
-    if ((hints & (cancelling_bit | ends_row | 0xf00u)) == 0 && leave != v_.epoch &&
-        leave != leave_abort && (nonempty(w_.deques) & ends_row) == 0 &&
-        (w_.open_mask & (of_every_type * ends_row | of_blocks)) == 0 && w_.makes_way == 0 &&
+    if ((hints & (hint::cancelling | ends_row | hint::blocks)) == 0 &&
+        !row.news.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_row) == 0 &&
+        (w_.open_mask & (kinds_of_levels(ends_row) | kinds_of_blocks)) == 0 && w_.makes_way == 0 &&
         run_cycles_ <= long_run_cycles && simt::cycle_count() - row.began < row_cycles &&
         nonempty(b_.deques) == 0 && v_.trace == nullptr &&
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) == 0) {
-      const bool hungry = (hints & hungry_bit) != 0 && !row.shown;
+      const bool hungry = (hints & hint::hungry) != 0 && !row.shown;
       if (hungry || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, hungry);
       // What comes from the host is run by who completes it.
       if (kept != 0 && !ref{w_.deques.keep[level][kept - 1]}.slot())
