@@ -34,7 +34,7 @@ std::string listed(const std::map<std::string, unsigned>& counts, const char* on
 bool engine::resident() const {
   std::uint32_t s = host_word(state_[0]).load(simt::acquire);
   std::uint32_t launched = launched_.load();
-  return launched != 0 && s != (launched << 1 | 1u);
+  return launched != 0 && s != state_word::leaving(launched);
 }
 
 // Brings the kernel back if it left, or is about to, while work is there. Cheap when it is not.
@@ -66,14 +66,13 @@ void engine::park() {
     epoch = epoch_;
     if (epoch == 0) return;
     parked_by_user_ = true;
-    host_word(state_[control_at])
-        .store(epoch << 2 | static_cast<std::uint32_t>(request::park), simt::release);
+    host_word(state_[control_at]).store(control_word::of(epoch, request::park), simt::release);
   }
   // Not under the lock: the kernel may take long to end, and submitters may bring the next one.
   auto ended = [&] {
     if (launched_.load() == epoch) return stream_ended();
-    return static_cast<std::int32_t>(host_word(state_[state_left]).load(simt::acquire) - epoch) >=
-           0;
+    return static_cast<std::int32_t>(host_word(state_[state_word::left]).load(simt::acquire) -
+                                     epoch) >= 0;
   };
   auto nap = std::chrono::microseconds(5);
   while (!ended() || (aborting_ && life_ != life::lost)) {
@@ -84,7 +83,7 @@ void engine::park() {
   throw_if_ended();
   std::lock_guard lock(residency_lock_);
   // The kernel may have ended on its own, without having seen the request.
-  if (epoch_ == epoch) host_word(state_[0]).store(epoch << 1 | 1u, simt::release);
+  if (epoch_ == epoch) host_word(state_[0]).store(state_word::leaving(epoch), simt::release);
 }
 
 // Whether every kernel launched has ended. A fault ends the runtime.
@@ -127,11 +126,11 @@ std::string engine::in_flight() const {
   std::map<std::string, unsigned> workers, submissions;
   for (std::uint32_t s = 0; s < options_.slabs + options_.slots; ++s) {
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
-    if (word >> 1 != (generations_[s].load() & 0x7fffffffu))
+    if (slot_word::generation(word) != (generations_[s].load() & slot_word::generation_mask))
       ++submissions[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name];
   }
   for (unsigned w = 0; w < view_.workers; ++w) {
-    std::uint32_t type = host_word(running_host_[w]).load(simt::relaxed) >> 24;
+    std::uint32_t type = told_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
     if (type != 0) ++workers[program_.types[type - 1].name];
   }
   std::string text = listed(workers, "worker", "workers");
@@ -145,14 +144,14 @@ std::string engine::in_flight() const {
 std::string engine::running_at_abort() const {
   std::map<std::string, unsigned> workers;
   auto give_up = clock::now() + std::chrono::milliseconds(200);
-  // N1: pairs with poller::name_running().
-  auto told = [&] { return host_word(state_[state_named]).load(simt::acquire) != 0; };
+  // N1: pairs with worker::name_running().
+  auto told = [&] { return host_word(state_[state_word::named]).load(simt::acquire) != 0; };
   while (!told() && clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::vector<std::uint32_t> running(view_.workers);
   if (told())
     for (unsigned w = 0; w < view_.workers; ++w)
-      running[w] = host_word(running_host_[w]).load(simt::relaxed) >> 24;
+      running[w] = told_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
   else
     running_.copy_to(running);
   for (std::uint32_t type : running)
@@ -166,8 +165,7 @@ std::string engine::running_at_abort() const {
 void engine::ask_for_abort() {
   std::lock_guard lock(residency_lock_);
   aborting_ = true;
-  host_word(state_[control_at])
-      .store(epoch_ << 2 | static_cast<std::uint32_t>(request::abort), simt::release);
+  host_word(state_[control_at]).store(control_word::of(epoch_, request::abort), simt::release);
 }
 
 // After ask_for_abort(): if the workers do not leave, ends the context.
@@ -221,8 +219,8 @@ void engine::monitor() {
 bool engine::tasks_may_run() const {
   std::uint32_t launched = launched_.load();
   if (launched == 0) return false;
-  return host_word(state_[0]).load(simt::acquire) >> 1 == (launched & 0x7fffffffu) ||
-         host_word(state_[state_left]).load(simt::acquire) != launched - 1;
+  return state_word::is_of(host_word(state_[0]).load(simt::acquire), launched) ||
+         host_word(state_[state_word::left]).load(simt::acquire) != launched - 1;
 }
 
 void engine::check_progress() {

@@ -31,11 +31,6 @@ std::uint32_t tasks_a_line(width w, std::size_t n, std::size_t slabs) {
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(2 * n / slabs, 1, slab_records / 2));
 }
 
-bool reached(std::uint32_t word, std::uint32_t generation) {
-  // Both have 31 bits that wrap together.
-  return static_cast<std::int32_t>((word >> 1 << 1) - (generation << 1)) >= 0;
-}
-
 }  // namespace
 
 // Polls: 2 ms of spinning, then sleeps of a sixteenth of the time waited, up to 1 ms: Linux lets a
@@ -87,14 +82,14 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t s = r.first + at % (tries < near_tries ? r.near : r.count);
     __builtin_prefetch(&slot_words_[r.first + (at + 1) % r.near]);
-    // A1: pairs with R2 in worker.hpp, before finish(): the records were read, the results are
+    // A1: pairs with R2 in worker_complete.inl, before finish(): the records were read, the results are
     // there.
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
-    if (mine != word >> 1) continue;
-    std::uint32_t taken = (mine + 1) & 0x7fffffffu;
+    if (mine != slot_word::generation(word)) continue;
+    std::uint32_t taken = (mine + 1) & slot_word::generation_mask;
     if (!generations_[s].compare_exchange_strong(mine, taken, std::memory_order_acq_rel)) continue;
-    if (word & 1) {
+    if (slot_word::failed(word)) {
       // Its ticket may still ask: failures outlive their slot.
       std::lock_guard lock(failed_lock_);
       failed_.insert({s, mine});
@@ -144,7 +139,7 @@ bool engine::write_line(unsigned level, const queue::line& content, bool spread,
 }
 
 void engine::give_slot_back(std::uint32_t slot, std::uint32_t generation) {
-  host_word(slot_words_[slot]).store(slot_word(generation, false), simt::release);
+  host_word(slot_words_[slot]).store(slot_word::of(generation, false), simt::release);
 }
 
 std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
@@ -217,7 +212,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     if (i % 64 == 0) ensure_resident();
   }
   // P2: the lines before the looks at `state` and `life_`, next; pairs with P1 in
-  // poller::say_leaving(), and with P3.
+  // worker::say_leaving(), and with P3.
   simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();
   if (life_ == life::stopped && goes_on_after_stop()) stop({});
@@ -225,12 +220,12 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
 }
 
 bool engine::done(ticket_id t) const {
-  return reached(host_word(slot_words_[t.slot]).load(simt::acquire), t.generation);
+  return slot_word::reached(host_word(slot_words_[t.slot]).load(simt::acquire), t.generation);
 }
 
 bool engine::failed(ticket_id t) const {
   std::uint32_t word = host_word(slot_words_[t.slot]).load(simt::acquire);
-  if (word == slot_word(t.generation, true)) return true;
+  if (word == slot_word::of(t.generation, true)) return true;
   std::lock_guard lock(failed_lock_);
   return failed_.count({t.slot, t.generation}) != 0;
 }

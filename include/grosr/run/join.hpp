@@ -26,7 +26,7 @@
 
 #include "grosr/run/context.hpp"
 #include "grosr/run/detail/frame.hpp"
-#include "grosr/run/detail/spawn.hpp"
+#include "grosr/run/detail/spawner.hpp"
 
 namespace grosr {
 

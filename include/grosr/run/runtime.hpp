@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "grosr/run/detail/engine.hpp"
-#include "grosr/run/detail/resident.hpp"
+#include "grosr/run/detail/worker.hpp"
 #include "grosr/run/options.hpp"
 
 namespace grosr {

@@ -15,7 +15,7 @@ namespace grosr::graphs {
 class output_file;
 
 /// A file that is known to be writable before there are results. What its path leads to stays what
-/// it is until all of them are written: see docs/graphs.md.
+/// it is until all of them are written: see docs/guide/graphs.md.
 class results_file {
  public:
   /// `asked`: how errors begin, such as "--output x.txt". `watch` is called now

@@ -10,45 +10,10 @@
 #include "grosr/queue/ingress.hpp"
 #include "grosr/queue/ring.hpp"
 #include "grosr/run/detail/root.hpp"
+#include "grosr/run/detail/words.hpp"
 #include "grosr/run/task.hpp"
 
 namespace grosr::run {
-
-/// Names a batch: where its records lie, which of them are meant, and what they are. 0 is none.
-///
-///   bits 0-27 where │ 28-38 first │ 39-49 count │ 50-54 type │ 55-57 level │ 61 slot │ 62 whole │
-///   63
-///
-/// `where` is a pool batch, or a slot when the slot bit is set. `whole` marks a line's tasks that
-/// were never split: their end completes the line without counting. Bit 63 is always set.
-struct ref {
-  std::uint64_t bits = 0;
-
-  GROSR_DEVICE static ref make(std::uint32_t where, bool slot, std::uint32_t first,
-                               std::uint32_t count, std::uint32_t type, std::uint32_t level,
-                               bool whole) {
-    return {std::uint64_t{where} | std::uint64_t{first} << 28 | std::uint64_t{count} << 39 |
-            std::uint64_t{type} << 50 | std::uint64_t{level} << 55 | std::uint64_t{slot} << 61 |
-            std::uint64_t{whole} << 62 | std::uint64_t{1} << 63};
-  }
-  GROSR_DEVICE explicit operator bool() const { return bits != 0; }
-  GROSR_DEVICE std::uint32_t where() const { return static_cast<std::uint32_t>(bits) & 0xfffffffu; }
-  GROSR_DEVICE std::uint32_t first() const { return bits >> 28 & 0x7ff; }
-  GROSR_DEVICE std::uint32_t count() const { return bits >> 39 & 0x7ff; }
-  GROSR_DEVICE std::uint32_t type() const { return bits >> 50 & 0x1f; }
-  GROSR_DEVICE std::uint32_t level() const { return bits >> 55 & 0x7; }
-  GROSR_DEVICE bool slot() const { return bits >> 61 & 1; }
-  GROSR_DEVICE bool whole() const { return bits >> 62 & 1; }
-  GROSR_DEVICE ref split() const { return {bits & ~(std::uint64_t{1} << 62)}; }
-
-  /// The first n records; rest() has the others.
-  GROSR_DEVICE ref take(std::uint32_t n) const {
-    return make(where(), slot(), first(), n, type(), level(), whole() && n == count());
-  }
-  GROSR_DEVICE ref rest(std::uint32_t n) const {
-    return make(where(), slot(), first() + n, count() - n, type(), level(), false);
-  }
-};
 
 /// Records in a pool batch, and in a slot that has a slab. Slots below runtime_options::slabs have
 /// one; the others complete tickets, and tasks that travel inside their line.
@@ -95,23 +60,8 @@ struct slot_info {
   std::uint32_t generation;
   std::uint32_t ticket_generation;
   std::uint32_t reserved;
-  std::uint64_t count;  ///< failed << 32 | done: of tasks; or, in a ticket's slot, of lines
+  std::uint64_t count;  ///< slot_count
 };
-
-/// What slot_info::count grows by.
-GROSR_DEVICE inline std::uint64_t counted(std::uint32_t done, std::uint32_t failed) {
-  return std::uint64_t{failed} << 32 | done;
-}
-
-/// What a worker tells the host: type + 1, or 0, and a serial number that shows that it goes on.
-GROSR_DEVICE inline std::uint32_t told_word(std::uint32_t type_plus_one, std::uint32_t serial) {
-  return type_plus_one << 24 | (serial & 0xffffffu);
-}
-
-/// A slot's word in host memory: generation << 1 | failed.
-GROSR_DEVICE inline std::uint32_t slot_word(std::uint32_t generation, bool failed) {
-  return generation << 1 | (failed ? 1u : 0u);
-}
 
 /// Counters of one worker; all only grow. Device memory.
 struct worker_stats {
@@ -147,40 +97,11 @@ struct trace_event {
   std::uint32_t type, count, depth, sm;
 };
 
-// `state` word in host memory: epoch << 1 | leaving.
-// Beside it: set when what ran at an abort was told; and the epoch of the last kernel that all of
-// its workers have left.
-inline constexpr unsigned state_named = 1, state_left = 2;
-// `control` word in host memory: 0, or epoch << 2 | request.
-enum class request : std::uint32_t { none = 0, park = 1, abort = 2 };
-
-// The device word `leave`: 0, the epoch that is to leave, or leave_abort.
-inline constexpr std::uint32_t leave_abort = 0xffffffffu;
-
-// The device word `board`: how often workers became active (wraps), and how many things hold work:
-// active workers, and refs in spill rings. The first half tells a publisher that nobody was active
-// in between (docs/internals/scheduler.md, "Quiescence").
-inline constexpr std::uint64_t activation = (std::uint64_t{1} << 32) + 1;
-GROSR_DEVICE inline std::uint32_t holders(std::uint64_t board) {
-  return static_cast<std::uint32_t>(board);
-}
-
-// Bits of the device word `hints`: level l has work for warps: bit l; for blocks: bit 8 + l.
-GROSR_DEVICE inline std::uint32_t hint_bit(std::uint32_t level, bool block) {
-  return 1u << (level + (block ? 8 : 0));
-}
-
-/// Set while warps wait for work: workers publish what they could keep.
-inline constexpr std::uint32_t hungry_bit = 1u << 16;
-
-/// Set while a frame is cancelled: tasks look whether theirs is, before they begin.
-inline constexpr std::uint32_t cancelling_bit = 1u << 17;
-
 /// Everything a kernel needs; passed by value, and copied to block-shared memory by each block.
 struct view {
   // Device memory, one line each.
-  std::uint64_t* board;        ///< activations << 32 | active workers and refs in spill rings
-  std::uint32_t* hints;        ///< hint bits; hints[1] is `leave`
+  std::uint64_t* board;        ///< board_count
+  std::uint32_t* hints;        ///< hint, and `leave` in hints[1]: signals
   std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody
   std::uint32_t* departed;     ///< how many workers have left, of all kernels (wraps)
@@ -190,10 +111,10 @@ struct view {
   queue::ingress_ref* ports;
   slot_info* slots;
   const unsigned char* slabs;    // pinned
-  std::uint32_t* slot_words;     // pinned
+  std::uint32_t* slot_words;     // pinned: slot_word
   std::uint32_t* quiescent;      // pinned, one a port
-  std::uint32_t* state;          // pinned, see state_named and state_left
-  const std::uint32_t* control;  // pinned
+  std::uint32_t* state;          // pinned: state_word
+  const std::uint32_t* control;  // pinned: control_word
   // Task memory.
   unsigned char* pool;      ///< batches below pool_batches
   unsigned char* overflow;  ///< pinned: the batches above, for when the pool is empty
@@ -243,10 +164,10 @@ struct view {
     return bitmaps + level * (warp_bitmap_words + block_bitmap_words) +
            (block ? warp_bitmap_words : 0);
   }
-  /// hints, and leave in the high half, in one load.
-  GROSR_DEVICE std::uint64_t hints_and_leave() const {
-    return simt::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(hints))
-        .load(simt::relaxed);
+  /// hints and leave, in one load.
+  GROSR_DEVICE signals look() const {
+    return {simt::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(hints))
+                .load(simt::relaxed)};
   }
   GROSR_DEVICE std::uint32_t leave() const {
     return simt::atomic_ref<std::uint32_t>(hints[1]).load(simt::relaxed);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grosr/run/detail/layout.hpp"
+#include "grosr/simt/lanes.hpp"
 #include "grosr/simt/shared.hpp"
 
 namespace grosr::run {
@@ -111,6 +112,9 @@ struct block_local {
   }
 };
 
+/// Whether the caller is the lane that acts for its warp.
+GROSR_DEVICE inline bool leads() { return simt::lane_id() == 0; }
+
 /// Whether the lock was free: it is the caller's then.
 GROSR_DEVICE inline bool try_lock(std::uint32_t& word) {
   return simt::atomic_ref<std::uint32_t, simt::scope::block>(word).exchange(1, simt::acquire) == 0;
@@ -174,17 +178,17 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   GROSR_NO_UNROLL
   for (std::uint32_t i = 0; i < d.kept[level]; ++i) d.keep[level][i] = d.keep[level][i + n];
   if (laid != 0) {
-    // Also where it was set: a thief that took the last ref clears it (finder::now_empty).
-    d.marked |= 1u << level;
+    // Also where it was set: a thief that took the last ref clears it (worker::now_empty).
+    d.marked |= level_bit(level);
     std::uint32_t i = block ? index - v.workers : index;
     simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
         .fetch_or(1u << i % 32, simt::acq_rel);
   }
   // H1 for a spilled ref: always a write, so that whoever clears the hint next sees the ring.
   if (spilled != 0)
-    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint_bit(level, block), simt::acq_rel);
+    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint::of(level, block), simt::acq_rel);
   else
-    set_bit(*v.hints, hint_bit(level, block));
+    set_bit(*v.hints, hint::of(level, block));
   return spilled;
 }
 
@@ -219,14 +223,14 @@ GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::u
   if (d.kept[level] == keep_capacity) spilled = publish(v, d, index, level, keep_capacity / 2);
   d.keep[level][d.kept[level]++] = r.split().bits;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
-      .store(d.nonempty | 1u << level, simt::relaxed);
+      .store(d.nonempty | level_bit(level), simt::relaxed);
   return spilled;
 }
 
 /// One lane, nobody spawning: the newest ref of a level, not taken; or none.
 GROSR_DEVICE inline ref peek_ref(const view& v, deque_local& d, std::uint32_t index,
                                  std::uint32_t level) {
-  if ((d.nonempty >> level & 1) == 0) return {};
+  if (!has_level(d.nonempty, level)) return {};
   if (d.kept[level] != 0) return {d.keep[level][d.kept[level] - 1]};
   return {v.deque(level, index).peek(d.owner[level])};
 }
@@ -234,14 +238,14 @@ GROSR_DEVICE inline ref peek_ref(const view& v, deque_local& d, std::uint32_t in
 /// One lane, nobody spawning: the newest ref of a level, or none.
 GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t index,
                                 std::uint32_t level) {
-  if ((d.nonempty >> level & 1) == 0) return {};
+  if (!has_level(d.nonempty, level)) return {};
   if (d.kept[level] != 0) return {d.keep[level][--d.kept[level]]};
   ref r{v.deque(level, index).pop(d.owner[level])};
   if (!r) {
     simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
-        .store(d.nonempty & ~(1u << level), simt::relaxed);
-    if (d.marked >> level & 1) {
-      d.marked &= ~(1u << level);
+        .store(d.nonempty & ~level_bit(level), simt::relaxed);
+    if (has_level(d.marked, level)) {
+      d.marked &= ~level_bit(level);
       bool block = index >= v.workers;
       std::uint32_t i = block ? index - v.workers : index;
       simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])

@@ -1,261 +1,352 @@
-// A worker: one warp that runs tasks, also those that lines carry, and with its block's other warps
-// block tasks; and says when they are complete. How batches are run is in runner.hpp, finding work
-// in find.hpp, taking what tasks spawn in spawn.hpp.
+// A worker: one warp of the resident kernel. It takes lines in from the host, runs tasks, gives
+// what they spawn to others, says what is complete, waits, and leaves. docs/internals/scheduler.md
+// has its protocols as numbered steps.
+//
+// Here are a worker's state, the states it is in, what holds between its methods, and its methods
+// in the order of a worker's life. Their contracts and bodies are in the files beside this one:
+//
+//   residency.inl        arriving, leaving, parking, aborting: all that asks whether to stay
+//   worker_loop.inl      a turn: look, find, run, hand on; and the accounts
+//   worker_find.inl      what to run next: its own, seen lines, what others hold
+//   worker_poll.inl      taking lines in; leading a port
+//   worker_run.inl       running what a ref names
+//   worker_complete.inl  a line's task; saying that lines and tickets are done
+//   worker_block.inl     meetings of a block's warps; block tasks
+//   worker_idle.inl      counting as active; quiescence; waiting
+//
+// A worker does not know what the host does with its answers, nor when the kernel starts again.
 #pragma once
 
-#include "grosr/run/detail/runner.hpp"
+#include <utility>
+
+#include "grosr/run/context.hpp"
+#include "grosr/run/detail/spawner.hpp"
+#include "grosr/run/detail/victim.hpp"
+#include "grosr/run/join.hpp"
+#include "grosr/simt/launch.hpp"
 
 namespace grosr::run {
 
+/// Every method is called by the whole warp, unless its contract says "one lane". Members have the
+/// same value in every lane, unless they are marked as the leader's (lane 0's). What need not be in
+/// registers lies in block-shared memory: `w_` is this warp's, `b_` the block's.
+///
+/// Invariants between methods:
+///   * A worker is active (counted on the board) whenever it holds work: a line or a ref in hand,
+///     kept refs, open batches, published refs, counts that are not settled.
+///   * No lane spawns: open batches are whole, and lane 0 may change the warp's deques without a
+///     lock. The block's deques are always changed under their lock.
+///   * A port's role is held between lead() and what ended it, and in watched::role; while a task
+///     runs no role is held.
+///   * At most one warp of a block is its scout. One that has taken a line stays it until
+///     open_line().
+///   * pending_* count tasks of one slot, and are settled before the worker waits or meets.
 template <class... Tasks>
-class worker : public runner<Tasks...> {
-  using base = runner<Tasks...>;
+class worker {
+  using spawner_type = spawner<Tasks...>;
+  using types = typename spawner_type::types;
+  using local = typename spawner_type::local;
+  using context_type = typename spawner_type::context_type;
 
- protected:
-  GROSR_DEVICE explicit worker(typename base::shared& b) : base(b) {}
+ public:
+  using shared = typename spawner_type::shared;
 
-  using base::activate, base::b_, base::begin_run, base::end_of_way, base::end_run, base::flush,
-      base::id_, base::invoke, base::leads, base::long_run_cycles, base::news_cycles,
-      base::push_any, base::run_cycles_, base::run_ready, base::tell_host, base::v_, base::w_;
-  using typename base::context_type, typename base::ran, typename base::types;
+  GROSR_DEVICE explicit worker(shared& b)
+      : spawner_(b),
+        b_(b),
+        v_(spawner_.get_view()),
+        w_(b.warps[simt::warp_id()]),
+        id_(spawner_.id()) {}
 
+  /// Returns when the runtime parks or aborts.
+  GROSR_DEVICE void loop();
+
+ private:
+  // ---- states ----
+  //
+  // A worker's state is four things that change at different moments:
+  //
+  //   standing   resting ── activate, unspill ──> active ── tell_alone ──> told
+  //                 ^                               │  ^── activate, unspill ─┘ │
+  //                 └─────────────── rest ──────────┴───────────────────────────┘
+  //   pace       set at the end of a turn, read in the next one
+  //   hand       empty when a turn begins; filled by find() or wait(); open_line() then deals with it
+  //   outcome    `other` when a turn begins; set by open_line() and what that runs
+
+  /// Where it stands on the board (docs/internals/scheduler.md, "Quiescence").
+  enum class standing : std::uint32_t {
+    resting,  ///< not counted: it holds no work
+    active,   ///< counted: it may hold work
+    told,     ///< counted, and it has published that all is done, and taken nothing since
+  };
+  /// What its last turn ran.
+  enum class pace : std::uint32_t {
+    idle,   ///< nothing, or a block task that waits for its meeting
+    busy,   ///< something
+    quick,  ///< one line's task, which left nothing: the next line may be on its way, so the next
+            ///< turn begins with the wait
+  };
+  /// Whether it has a line that it took and has not run: `line_` is that.
+  enum class hand : std::uint32_t {
+    empty,         ///< it has none
+    line,          ///< one that came alone, or that a poll had seen before
+    line_of_many,  ///< one with which there were others, for everybody
+  };
+  /// What became of what this turn ran.
+  enum class outcome : std::uint32_t {
+    other,         ///< there may be something to hand on
+    nothing_left,  ///< it was a line's task, and nothing is left in hand
+    meets,         ///< it was a line's block task, which waits for a meeting
+  };
+
+  /// What accept() found at a port.
+  enum class lines {
+    none,    ///< no line has come
+    shared,  ///< lines, which everybody can take now
+    mine,    ///< lines, of which the first is in hand; the role was given back
+  };
+  /// How lead() ended.
+  enum class led {
+    line,         ///< it has a line, and no role any more
+    interrupted,  ///< there is something else to do, and it has no role any more
+    lingered,     ///< it has the role still, and must give up its count on the board
+  };
+  /// What watch() saw.
+  enum class watched : std::uint32_t {
+    nothing,  ///< it goes on watching
+    work,     ///< there may be some
+    role,     ///< it has the role of polling w_.port
+  };
+
+  /// What became of a ref's first tasks.
+  struct ran {
+    std::uint32_t done, failures;
+    std::uint32_t runs;    ///< this one, and of what followed
+    std::uint64_t cycles;  ///< that the last run took
+  };
+
+  /// Of a row of runs, as its leader knows it after one of them.
+  struct row_state {
+    std::uint64_t began;  ///< cycle_count
+    signals news;         ///< when the run began
+    bool shown;           ///< whoever waits for work finds some here
+    bool is_long;         ///< it ends where anything less urgent is there
+  };
+
+  // ---- constants ----
+
+  static constexpr std::uint32_t no_frame = spawner_type::no_frame;
   static constexpr std::uint32_t no_slot = 0xffffffffu;
+  static constexpr std::uint32_t poll_stale_ns = spawner_type::poll_stale_ns;
+  static constexpr std::uint64_t long_run_cycles = spawner_type::long_run_cycles;
+  static constexpr std::uint64_t heartbeat_cycles = spawner_type::heartbeat_cycles;
+  static constexpr std::uint64_t look_cycles = 4096;              // about 2 us
+  static constexpr std::uint64_t news_cycles = 32 * 1024;         // about 16 us
+  static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
+  static constexpr std::uint64_t row_cycles = 4 * 1024 * 1024;    // about 2 ms
+  /// Long rows keep a multiprocessor's instruction cache on what runs; what else a turn runs does
+  /// not fit beside it. Short ones where less urgent work waits, which comes with the turns.
+  static constexpr unsigned runs_in_a_row = 128, runs_in_a_short_row = 8;
+  static constexpr unsigned ageing_turns = 32;
+  static constexpr unsigned linger_polls = 8;  // about 8 us
+  static constexpr unsigned keen_blocks = 96;  // whose scouts do not nap
+  static constexpr unsigned block_streak = 32;
+  static constexpr std::uint64_t meeting_patience_ns = 100'000;
+  static constexpr std::uint64_t show_after_ns = 4'000;
+  static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
+  static constexpr std::uint64_t abort_patience_ns = 1'000'000'000;
 
-  // ---- running ----
+  // Bits of look() above the hints.
+  static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t meeting_called = std::uint64_t{1} << 33;
+  static constexpr std::uint64_t interrupts = leave_now | meeting_called;
+  /// Bits of open_mask: every level of types of blocks.
+  static constexpr std::uint64_t kinds_of_blocks = [] {
+    std::uint64_t kinds = 0, bits = all_levels;
+    ((kinds |= width_of<Tasks>() == width::block ? bits : 0, bits <<= priority_levels), ...);
+    return kinds;
+  }();
 
-  /// Whole warp: runs what `r` names, or its first tasks, and says which of a slot are done.
-  GROSR_DEVICE void run(ref r) {
-    if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) settle();
-    begin_busy();
-    const ran result = base::run_refs(r);
-    end_busy();
-    run_cycles_ = result.cycles;
-    row_runs_ = result.runs;
-    if (r.slot() && result.done != 0)
-      complete(r.whole() && result.done == r.count() ? r : r.split(), result.done, result.failures,
-               r.count() > result.done);
-  }
+  /// What workers ask for what tasks collected (task.hpp), or void.
+  using collector = typename collector_of<spawner_type, Tasks...>::type;
+  static constexpr bool has_collector = !std::is_void_v<collector>;
 
-  /// Whole warp, active: runs the task of a line that carries it (lane and warp types), and says
-  /// that it is complete.
-  GROSR_DEVICE void run_line(const line_header& h, const queue::held_line& l) {
-    settle();
-    std::uint32_t type = h.type();
-    begin_busy();
-    ((type == types::template index_of<Tasks>() ? (run_line_typed<Tasks>(h, l), 0) : 0), ...);
-    end_busy();
-  }
+  // ---- coming: residency.inl ----
+  GROSR_DEVICE void arrive();
+  GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const;
 
+  // ---- a turn: worker_loop.inl ----
+  GROSR_DEVICE std::uint64_t look() const;
+  GROSR_DEVICE void offer();
+  GROSR_DEVICE void wake_others();
+  GROSR_DEVICE void begin_busy();
+  GROSR_DEVICE void end_busy();
+  GROSR_DEVICE void flush_stats();
+  GROSR_DEVICE void end_of_work();
+
+  // ---- finding work: worker_find.inl ----
+  GROSR_DEVICE ref find(unsigned turn);
+  GROSR_DEVICE ref elsewhere(std::uint32_t level, unsigned turn);
+  GROSR_DEVICE ref unspill(const queue::ring_ref<std::uint64_t>& ring);
+  GROSR_DEVICE bool claim(std::uint32_t level);
+  GROSR_DEVICE ref steal(std::uint32_t level, std::uint32_t victim);
+  GROSR_DEVICE void now_empty(std::uint32_t level, std::uint32_t victim) const;
+  GROSR_DEVICE void clear_hint(std::uint32_t bit);
+
+  // ---- lines from the host: worker_poll.inl ----
+  GROSR_DEVICE led lead();
+  GROSR_DEVICE lines accept(unsigned port, queue::poll_role& role,
+                            const queue::ingress_ref::peeked& k, bool take, bool keep);
+  GROSR_DEVICE bool poll_overdue(std::uint32_t which);
+  GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_role& role);
+  GROSR_DEVICE std::uint32_t overdue(std::uint32_t which) const;
+  GROSR_DEVICE std::uint32_t take_begun(std::uint32_t which, queue::poll_role& mine);
+  GROSR_DEVICE void share_begun(std::uint32_t some, const queue::poll_role& mine);
+  GROSR_DEVICE void begin_scan_wait();
+  GROSR_DEVICE bool scan_due();
+  GROSR_DEVICE std::uint32_t scan_hints() const;
+
+  // ---- running: worker_run.inl ----
+  GROSR_DEVICE void run(ref r);
+  GROSR_DEVICE GROSR_NOINLINE static ran run_refs(ref r);
+  GROSR_DEVICE ref next_kept(std::uint32_t level, const row_state& row);
   template <class T>
-  GROSR_DEVICE void run_line_typed(const line_header& h, const queue::held_line& l) {
-    if constexpr (width_of<T>() != width::block) {
-      constexpr std::uint32_t type = types::template index_of<T>();
-      constexpr unsigned words = stride_of<T> / 4;
-      std::uint32_t payload[words];
-      for (unsigned i = 0; i < words; ++i) payload[i] = l.word(line_payload_word + i);
-      T task;
-      __builtin_memcpy(&task, payload, sizeof(T));
-      // For quiescence: while this worker is alone nobody else claims, so it is not too early.
-      std::uint32_t claimed = base::lines_claimed(simt::relaxed);
-      begin_run(type, true);
-      simt::sync_warp();
-      int status = 0;
-      task_end end;
-      if (width_of<T>() == width::warp || leads()) {
-        context_type c(*this, width_of<T>(), h.level(), 0);
-        status = invoke(task, c);
-        end = c.end();
-      }
-      simt::sync_warp();
-      base::template keep_ready<T>(end);
-      run_ready(true);
-      std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-      if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad)) base::keep_error(&b_, task, status);
-      end_run(type, 1, bad ? 1 : 0);
-      simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
-      std::uint64_t board = leads() ? base::board().load(simt::relaxed) : 0;
-      if (leads())
-        finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, bad != 0);
-      line_left_nothing_ = hands_empty();
-      if (line_left_nothing_) base::tell_alone(claimed, board);
-    }
-  }
-
-  /// Whole warp, between runs: whether nothing is left of what this worker took or was given.
-  GROSR_DEVICE bool hands_empty() {
-    bool some = leads() && (w_.open_mask != 0 || w_.pushed != 0 || nonempty(w_.deques) != 0 ||
-                            nonempty(b_.deques) != 0);
-    return simt::shuffle(simt::full_mask, some ? 1u : 0u, 0) == 0;
-  }
-
-  /// Whole block: runs the block task that warp 0 laid into block-shared memory.
-  GROSR_DEVICE void run_block(ref r) {
-    begin_busy();
-    ((r.type() == types::template index_of<Tasks>() ? (run_block_typed<Tasks>(r), 0) : 0), ...);
-    end_busy();
-  }
-
+  GROSR_DEVICE void run_typed(ref r, ran& result);
   template <class T>
-  GROSR_DEVICE void run_block_typed(ref r) {
-    if constexpr (width_of<T>() == width::block) {
-      constexpr std::uint32_t type = types::template index_of<T>();
-      T task;
-      __builtin_memcpy(&task, b_.record, sizeof(T));
-      if (simt::warp_id() == 0) {
-        begin_run(type, r.slot());
-      } else if (leads()) {
-        end_of_way();
-        w_.run_began = simt::cycle_count();
-      }
-      simt::sync_warp();
-      context_type c(*this, width::block, r.level(), 0);
-      int status = invoke(task, c);
-      std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-      if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
-          simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.task_failed)
-                  .exchange(1, simt::relaxed) == 0)
-        base::keep_error(&b_, task, status);
-      simt::sync_warp();
-      base::template keep_ready<T>(c.end());
-      run_ready(true);
-      flush(false);
-      // Warps that were not active may not rest soon, and what went wrong is to be seen.
-      if (simt::warp_id() != 0 && leads() && (w_.failed | w_.rejected) != 0) flush_stats();
-      // Only the warp that found the task was active for sure; what others spawned is theirs now.
-      if (simt::shuffle(simt::full_mask, w_.deques.nonempty | w_.pushed, 0) != 0) activate();
-      simt::sync_block();
-      if (simt::warp_id() == 0) {
-        bool failed = b_.task_failed != 0;
-        end_run(type, 1, failed ? 1 : 0);
-        if (r.slot()) complete(r, 1, failed ? 1 : 0, false);
-      }
-    }
-  }
+  GROSR_DEVICE void run_lanes(ref r, ran& result);
+  template <class T>
+  GROSR_DEVICE void run_warp(ref r, ran& result);
+  template <class T>
+  GROSR_DEVICE void keep_ready(task_end end);
+  GROSR_DEVICE void run_ready(bool all);
+  GROSR_DEVICE bool may_fork(ref r);
+  GROSR_DEVICE void fetch(ref r, std::uint32_t bytes, std::uint32_t stride);
+  template <class T>
+  GROSR_DEVICE static void read_record(const unsigned char* at, T& task);
+  GROSR_DEVICE const unsigned char* batch_at(ref r) const;
+  GROSR_DEVICE void retire(ref r, std::uint32_t n);
+  GROSR_DEVICE ref pop_same(ref like);
+  GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot);
+  GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed);
+  GROSR_DEVICE void end_of_way();
+  GROSR_DEVICE bool went_long();
 
-  // ---- completion ----
-
-  /// Whole warp: `n` tasks of a slot were run, `failed` of them with an error. Counts that the next
-  /// run is likely to add to are settled later: at the latest before this worker rests.
-  GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed, bool more) {
-    simt::sync_warp();
-    if (r.whole()) {
-      if (leads()) {
-        const line_header& l = w_.line;
-        report(l.slot, l.generation, l.ticket, l.ticket_generation, l.ticket_lines, failed != 0);
-      }
-      return;
-    }
-    if (pending_slot_ != r.where()) settle();
-    pending_slot_ = r.where();
-    pending_done_ += n;
-    pending_failed_ += failed;
-    if (!more) settle();
-  }
-
-  /// Whole warp: adds what is pending to its slot's counter; whoever completes it reports.
-  GROSR_DEVICE void settle() {
-    if (pending_slot_ == no_slot) return;
-    simt::sync_warp();
-    if (leads()) {
-      slot_info& s = v_.slots[pending_slot_];
-      simt::atomic_ref<std::uint64_t> count(s.count);
-      // Read before the count: after it another worker may complete the slot, and the next line in
-      // it overwrites the total.
-      const std::uint32_t total = s.total;
-      // Who did all of them needs no count: it was 0 and stays that.
-      const bool alone = pending_done_ == total;
-      std::uint64_t now = counted(pending_done_, pending_failed_);
-      simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
-      if (alone) {                                      // and R2
-        finish(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
-               now >> 32 != 0);
-      } else {
-        now += count.fetch_add(now, simt::relaxed);
-        if (static_cast<std::uint32_t>(now) == total) {
-          count.fetch_sub(now, simt::relaxed);
-          report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
-                 now >> 32 != 0);
-        }
-      }
-    }
-    pending_slot_ = no_slot;
-    pending_done_ = pending_failed_ = 0;
-  }
-
-  /// One lane: completes a line, and its ticket with its last line.
+  // ---- a line in hand; what is complete: worker_complete.inl ----
+  GROSR_DEVICE ref open_line(const queue::held_line& l);
+  GROSR_DEVICE void run_line(const line_header& h, const queue::held_line& l);
+  template <class T>
+  GROSR_DEVICE void run_line_typed(const line_header& h, const queue::held_line& l);
+  GROSR_DEVICE bool hands_empty();
+  GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed, bool more);
+  GROSR_DEVICE void settle();
   GROSR_DEVICE void report(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
                            std::uint32_t ticket_generation, std::uint32_t ticket_lines,
-                           bool failed) {
-    simt::fence<simt::scope::system>(simt::acq_rel);  // R2
-    finish(slot, generation, ticket, ticket_generation, ticket_lines, failed);
-  }
-
-  /// One lane, after R2, which releases results, the slab's reading and the counters' resetting;
-  /// and acquires what others did for the same count (A2, pairs with their R1). The words pair with
-  /// the acquires in engine::done() and engine::take_slot().
+                           bool failed);
   GROSR_DEVICE void finish(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
                            std::uint32_t ticket_generation, std::uint32_t ticket_lines,
-                           bool failed) {
-    using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
-    // What returned because it was told to abort has not been run.
-    if (run_cycles_ > long_run_cycles && v_.aborted()) return;
-    if (ticket_lines > 1) {
-      simt::atomic_ref<std::uint64_t> count(v_.slots[ticket].count);
-      std::uint64_t more = counted(1, failed ? 1 : 0);
-      std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
-      if (static_cast<std::uint32_t>(now) == ticket_lines) {
-        count.fetch_sub(now, simt::relaxed);
-        simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other lines
-        word(v_.slot_words[ticket])
-            .store(slot_word(ticket_generation, now >> 32 != 0), simt::relaxed);
-      }
-    }
-    word(v_.slot_words[slot]).store(slot_word(generation, failed), simt::relaxed);
+                           bool failed);
+
+  // ---- with the block's other warps: worker_block.inl ----
+  GROSR_DEVICE bool ask_for_meeting(bool now);
+  GROSR_DEVICE bool meeting_is_called() const;
+  GROSR_DEVICE bool meet();
+  GROSR_DEVICE ref find_block(unsigned streak);
+  GROSR_DEVICE void load_block_task(ref r);
+  GROSR_DEVICE void load_record(ref r);
+  GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type);
+  GROSR_DEVICE void show_kept(std::uint32_t level);
+  GROSR_DEVICE void run_block(ref r);
+  template <class T>
+  GROSR_DEVICE void run_block_typed(ref r);
+
+  // ---- nothing to do: worker_idle.inl ----
+  GROSR_DEVICE void wait();
+  GROSR_DEVICE watched watch();
+  GROSR_DEVICE void end_of_scouting();
+  GROSR_DEVICE bool collects(bool all);
+  GROSR_DEVICE bool finds_overdue();
+  GROSR_DEVICE void activate();
+  GROSR_DEVICE void rest();
+  GROSR_DEVICE bool tell_alone(std::uint32_t claimed, std::uint64_t board);
+  GROSR_DEVICE void tell(std::uint32_t claimed) const;
+  GROSR_DEVICE bool leave_board(std::uint64_t seen) const;
+  GROSR_DEVICE std::uint32_t lines_claimed(simt::order o) const;
+
+  // ---- staying and leaving: residency.inl ----
+  GROSR_DEVICE void obey_control();
+  GROSR_DEVICE GROSR_NOINLINE static void name_running(const view& v);
+  GROSR_DEVICE bool idles_too_long(unsigned port, std::uint64_t board) const;
+  GROSR_DEVICE bool park();
+  GROSR_DEVICE bool has_arrived() const;
+  GROSR_DEVICE bool work_waits() const;
+  GROSR_DEVICE void say_leaving();
+  GROSR_DEVICE void quiet_now() const;
+  GROSR_DEVICE std::uint64_t quiet_for() const;
+  GROSR_DEVICE bool must_leave() const;
+  GROSR_DEVICE void depart();
+  GROSR_DEVICE void take_leave() const;
+
+  // ---- small things ----
+  GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }
+  GROSR_DEVICE bool has_line() const { return hand_ != hand::empty; }
+  GROSR_DEVICE unsigned ports() const { return priority_levels * v_.ports_per_level; }
+  GROSR_DEVICE std::uint32_t all_ports() const { return ~0u >> (32 - ports()); }
+  /// With fewer blocks than ports, each block's poller goes round several.
+  GROSR_DEVICE bool roams() const { return v_.blocks < ports(); }
+  GROSR_DEVICE simt::atomic_ref<std::uint64_t> board_word() const {
+    return simt::atomic_ref<std::uint64_t>(*v_.board);
   }
 
-  // ---- accounting ----
+  // ---- state ----
 
-  /// Whole warp, around what it runs.
-  GROSR_DEVICE void begin_busy() {
-    if (leads()) w_.busy_began = simt::clock_ns();
-  }
-  GROSR_DEVICE void end_busy() {
-    if (leads()) w_.busy_ns += simt::clock_ns() - w_.busy_began;
-  }
+  spawner_type spawner_;  // for the contexts of tasks: the same four as below
+  shared& b_;
+  const view& v_;
+  local& w_;
+  std::uint32_t id_;  // number of this worker on the device
 
-  /// One lane, before a wait: nothing runs here any more.
-  GROSR_DEVICE void end_of_work() {
-    simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(0, simt::relaxed);
-    yield_keeper(v_, id_, true);
-    if (w_.told_type != 0 && w_.run_began - w_.host_told > news_cycles) tell_host(0, w_.run_began);
-    if (w_.batches != 0) flush_stats();
-  }
+  standing standing_ = standing::resting;
+  pace pace_ = pace::idle;
+  hand hand_ = hand::empty;
+  outcome outcome_ = outcome::other;
 
-  /// One lane: writes the counters where the host can copy them from.
-  GROSR_DEVICE void flush_stats() {
-    worker_stats& s = v_.stats[id_];
-    const worker_stats was = s;  // nobody else writes it; all loads are under way together
-    const auto put = [](std::uint64_t& to, std::uint64_t value) {
-      simt::atomic_ref<std::uint64_t>(to).store(value, simt::relaxed);
-    };
-    put(s.tasks, was.tasks + w_.tasks + w_.inlined + w_.joined);
-    put(s.spawned, was.spawned + w_.spawned + w_.inlined);
-    put(s.batches, was.batches + w_.batches);
-    put(s.stolen, was.stolen + w_.stolen);
-    put(s.inlined, was.inlined + w_.inlined);
-    put(s.spilled, was.spilled + w_.spilled);
-    put(s.failed, was.failed + w_.failed);
-    put(s.rejected, was.rejected + w_.rejected);
-    put(s.joined, was.joined + w_.joined);
-    put(s.busy_ns, was.busy_ns + w_.busy_ns);
-    w_.busy_ns = 0;
-    w_.tasks = w_.batches = w_.stolen = w_.failed = 0;
-    w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = 0;
-  }
-
-  std::uint32_t row_runs_ = 0;      // runs of the last row
-  bool line_left_nothing_ = false;  // the last run was a line's task and left nothing in hand
+  queue::held_line line_{};       // what is in hand, if hand_ says so
+  std::uint32_t hints_ = 0;       // the hints, at the last look
+  std::uint64_t run_cycles_ = 0;  // length of the last run
+  std::uint32_t row_runs_ = 0;    // runs of the last row
+  // Tasks of a slot that have run and are not in its counter yet.
   std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
+
+  // Whether this worker may take the role of its last port again, as nobody else polled there,
+  // perhaps. No state of its own: retake_role() finds out whether it was true.
+  bool back_ = false;
+  // The leader's. What this worker has taken in the block's memory and has to give back
+  // (end_of_scouting): b_.scout, b_.polls. It can have either without the other.
+  bool scout_ = false;   // it looks out for the block
+  bool polls_ = false;   // it polls, or has just had a line
+  bool outrun_ = false;  // another thief was faster, and may have left something
+};
+
+/// The kernel.
+template <class... Tasks>
+struct resident {
+  view v;
+
+  GROSR_DEVICE void operator()() const {
+    using worker_type = worker<Tasks...>;
+    auto& b = simt::block_shared<typename worker_type::shared>();
+    b.set_view(v);
+    worker_type(b).loop();
+  }
 };
 
 }  // namespace grosr::run
+
+#include "grosr/run/detail/residency.inl"
+#include "grosr/run/detail/worker_block.inl"
+#include "grosr/run/detail/worker_complete.inl"
+#include "grosr/run/detail/worker_find.inl"
+#include "grosr/run/detail/worker_idle.inl"
+#include "grosr/run/detail/worker_loop.inl"
+#include "grosr/run/detail/worker_poll.inl"
+#include "grosr/run/detail/worker_run.inl"

@@ -1,0 +1,226 @@
+// Of worker: coming to the device, staying and leaving: what the host asks for, parking, aborting.
+// docs/internals/scheduler.md, "Park and resume". The host's side is src/run/residency.cpp.
+//
+// The kernel leaves in three steps, and all of them are here:
+//   1. The poller of port 0 decides: the host asks for it (obey_control), or nothing has run for too
+//      long (idles_too_long, park). It says so to submitters (say_leaving), and sets `leave`.
+//   2. Each worker sees `leave` when it looks, and calls a meeting of its block. The meeting finds
+//      nothing that must be run first, and the block leaves the loop.
+//   3. A worker saves what outlives the kernel (depart), and is counted (take_leave).
+#pragma once
+
+namespace grosr::run {
+
+// ---- coming ----
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::arrive() {
+  std::uint32_t active = 0;  // when the last kernel ended
+  if (simt::lane_id() == 0) {
+    w_.deques = {};
+    w_.open_mask = 0;
+    w_.left = no_frame;
+    w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
+    w_.tasks = w_.batches = w_.stolen = 0;
+    w_.busy_ns = 0;
+    w_.host_told = w_.alone = 0;
+    w_.scanned = simt::cycle_count();
+    w_.told_type = w_.told_serial = w_.makes_way = 0;
+    w_.pushed = v_.saves[id_].active;  // it may have
+    w_.port = simt::block_id() % ports();
+    w_.spare_count = w_.ready_count = 0;
+    for (auto& o : w_.open) {
+      o.batch = no_batch;
+      o.count = nowhere;
+    }
+    adopt(w_.deques, id_);
+    active = v_.saves[id_].active;
+    w_.stock_count = v_.saves[id_].stock_count;
+    w_.frame_count = v_.saves[id_].frame_count;
+  }
+  if (simt::lane_id() < frame_group - 1)
+    w_.frames[simt::lane_id()] = v_.saves[id_].frames[simt::lane_id()];
+  if (simt::lane_id() < stock_capacity)
+    w_.stock[simt::lane_id()] = v_.saves[id_].stock[simt::lane_id()];
+  standing_ = simt::shuffle(simt::full_mask, active, 0) != 0 ? standing::active : standing::resting;
+  if (simt::thread_id() == 0) {
+    b_.deques = {};
+    b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
+    b_.port = simt::block_id() % ports();
+    b_.early = 0;
+    b_.next_meeting = 0;
+    adopt(b_.deques, v_.workers + simt::block_id());
+    if (simt::block_id() == 0) {
+      quiet_now();
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
+          state_word::there(v_.epoch), simt::release);
+    }
+  }
+  simt::sync_block();
+}
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::adopt(deque_local& d, std::uint32_t index) const {
+  GROSR_NO_UNROLL
+  for (unsigned l = 0; l < priority_levels; ++l) {
+    d.owner[l] = v_.deque(l, index).adopt();
+    bool block = index >= v_.workers;
+    std::uint32_t i = block ? index - v_.workers : index;
+    simt::atomic_ref<std::uint32_t> word(v_.bitmap(l, block)[i / 32]);
+    if (d.owner[l].bottom != d.owner[l].top_seen) {
+      d.nonempty |= level_bit(l);
+      d.marked |= level_bit(l);
+      word.fetch_or(1u << i % 32, simt::relaxed);
+      set_bit(*v_.hints, hint::of(l, block));
+    } else {
+      word.fetch_and(~(1u << i % 32), simt::relaxed);
+    }
+  }
+}
+
+// ---- staying or leaving ----
+
+/// One lane, port 0 held: does what the host asks for.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::obey_control() {
+  std::uint32_t c =
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(const_cast<std::uint32_t&>(*v_.control))
+          .load(simt::relaxed);
+  if (!control_word::concerns(c, v_.epoch)) return;
+  const request asked = control_word::asked(c);
+  simt::atomic_ref<std::uint32_t> leave(v_.hints[1]);
+  if (asked == request::park) {
+    say_leaving();
+    leave.store(v_.epoch, simt::release);
+  } else if (asked == request::abort && !v_.aborted()) {
+    name_running(v_);
+    leave.store(leave_abort, simt::release);
+  }
+}
+
+/// One lane: tells the host what runs on every worker, before an abort changes it.
+template <class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void worker<Tasks...>::name_running(const view& v) {
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+  for (std::uint32_t w = 0; w < v.workers; ++w)
+    word(v.running_host[w])
+        .store(told_word::of(simt::atomic_ref<std::uint32_t>(v.running[w]).load(simt::relaxed), 0),
+               simt::relaxed);
+  word(v.state[state_word::named])
+      .store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
+}
+
+/// One lane, polling `port`, with the board as it has just loaded it: whether the runtime has
+/// nothing to do for so long that the kernel may leave. Only who polls port 0 says so.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::idles_too_long(unsigned port, std::uint64_t board) const {
+  return port == 0 && v_.idle_us != 0 && board_count::holders(board) == 0 &&
+         quiet_for() > v_.idle_us;
+}
+
+/// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::park() {
+  // Looked for twice: to submitters, `leaving` is gone, so it is not said while work is seen.
+  if (!has_arrived() || work_waits()) return false;
+  if (leads()) say_leaving();
+  simt::sync_warp();
+  bool busy = work_waits();
+  if (leads()) {
+    if (busy)
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
+          state_word::there(v_.epoch), simt::relaxed);
+    else
+      simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
+  }
+  return !busy;
+}
+
+/// Whole warp: whether block 0 has said that this kernel is there. Before, it could still say so
+/// after somebody has said that it leaves.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::has_arrived() const {
+  bool there = leads() && simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).load(
+                              simt::relaxed) == state_word::there(v_.epoch);
+  return simt::any(simt::full_mask, there);
+}
+
+/// Whole warp: whether a line was not taken, or a worker is active.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::work_waits() const {
+  unsigned lane = simt::lane_id();
+  // Lines first, the board last: a worker that takes a line is active before it does.
+  bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
+  busy = simt::any(simt::full_mask, busy);
+  if (!busy && leads()) busy = board_count::holders(board_word().load(simt::acquire)) != 0;
+  return simt::any(simt::full_mask, busy);
+}
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::say_leaving() {
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
+      state_word::leaving(v_.epoch), simt::relaxed);
+  simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
+}
+
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::must_leave() const {
+  return v_.look().says_leave(v_.epoch);
+}
+
+/// One lane: the runtime came to rest, or woke, now.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::quiet_now() const {
+  simt::atomic_ref<std::uint64_t>(*v_.quiet_since).store(simt::clock_ns(), simt::relaxed);
+}
+
+/// One lane: microseconds since then.
+template <class... Tasks>
+GROSR_DEVICE std::uint64_t worker<Tasks...>::quiet_for() const {
+  std::uint64_t since = simt::atomic_ref<std::uint64_t>(*v_.quiet_since).load(simt::relaxed);
+  std::uint64_t now = simt::clock_ns();
+  return now > since ? (now - since) / 1000 : 0;
+}
+
+// ---- leaving ----
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::depart() {
+  simt::sync_warp();
+  if (!leads()) return;
+  w_.frame_count = spawner_.frames_at_hand();
+  while (w_.spare_count != 0) w_.frames[w_.frame_count++] = w_.spare[--w_.spare_count];
+  spill_frames(&v_, &w_, 0);
+  publish_all(v_, w_.deques, id_, 0);
+  if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
+  yield_keeper(v_, id_, true);
+  worker_save& save = v_.saves[id_];
+  save.active = is_active() ? 1 : 0;
+  save.stock_count = w_.stock_count;
+  save.frame_count = w_.frame_count;
+  for (std::uint32_t i = 0; i < w_.frame_count; ++i) save.frames[i] = w_.frames[i];
+  for (std::uint32_t i = 0; i < w_.stock_count; ++i) save.stock[i] = w_.stock[i];
+  flush_stats();
+  take_leave();
+}
+
+/// One lane, leaving: after an abort, when not all workers leave in time, ends them.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::take_leave() const {
+  simt::atomic_ref<std::uint32_t> departed(*v_.departed);
+  std::uint32_t all = v_.epoch * v_.workers;  // of every kernel so far
+  if (departed.fetch_add(1, simt::relaxed) + 1 == all)
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.state[state_word::left])
+        .store(v_.epoch, simt::relaxed);
+  if (!v_.aborted()) return;
+  std::uint64_t began = simt::clock_ns();
+  for (unsigned turn = 0; departed.load(simt::relaxed) != all; ++turn) {
+    if (simt::clock_ns() - began > abort_patience_ns) {
+      simt::trap();
+      return;  // on the host, where nothing ends them
+    }
+    simt::pause(6, "the other workers");
+  }
+}
+
+}  // namespace grosr::run

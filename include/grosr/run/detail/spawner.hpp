@@ -1,0 +1,252 @@
+// What a task's context holds: how a task that runs on a worker reaches the scheduler. Tasks spawn,
+// fork and join through it, and ask whether to make way; between runs the worker deals with what
+// they left there.
+//
+// A spawner is a few pointers into block-shared memory: cheap to make, to copy and to hand to every
+// lane. All its state lies in block_local and warp_local, so that any lane can call it from inside
+// a task, and every copy in a warp means the same.
+//
+// Invariants between tasks, when nobody spawns in the warp:
+//   * every place that was taken in an open batch has been written;
+//   * open[i].batch is no_batch where bit i of open_mask is not set;
+//   * frame_count, ready_count and stock_count count what lies in their arrays (while lanes spawn,
+//     frame_count may be below 0).
+//
+// Tasks are placed and batches published in spawner_tasks.inl; frames are in spawner_frames.inl
+// (docs/internals/fork-join.md).
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+
+#include "grosr/run/detail/frame_stack.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/wait.hpp"
+
+namespace grosr {
+template <class Spawner>
+class context;
+}
+
+namespace grosr::run {
+
+/// One 16-byte piece of a record.
+struct alignas(16) piece {
+  std::uint32_t w[4];
+};
+
+template <class... Tasks>
+class spawner {
+ public:
+  using types = type_list<Tasks...>;
+  using local = warp_local<sizeof...(Tasks)>;
+  using shared = block_local<sizeof...(Tasks)>;
+  using context_type = context<spawner>;
+
+  static constexpr std::uint32_t no_frame = task_end::nothing;
+  static constexpr std::uint64_t turn_ns = 8192;
+  static constexpr std::uint64_t room_wait_ns = 200'000'000;
+  static constexpr std::uint32_t poll_stale_ns = 4096;
+  static constexpr std::uint64_t long_run_cycles = 64 * 1024;         // about 32 us
+  static constexpr std::uint64_t heartbeat_cycles = 8 * 1024 * 1024;  // about 4 ms
+
+  GROSR_DEVICE explicit spawner(shared& b)
+      : b_(b),
+        v_(b.get_view()),
+        w_(b.warps[simt::warp_id()]),
+        id_(simt::block_id() * warps_per_block + simt::warp_id()) {}
+
+  /// The block's memory, to make another one of these from.
+  GROSR_DEVICE shared& memory() const { return b_; }
+  GROSR_DEVICE const view& get_view() const { return v_; }
+  /// This worker's number on the device.
+  GROSR_DEVICE std::uint32_t id() const { return id_; }
+
+  // ---- for contexts: spawning ----
+
+  /// False: there was no room for it, and it was not run.
+  template <class T>
+  GROSR_DEVICE bool spawn(const T& task, std::uint32_t level, std::uint32_t depth);
+  template <class T>
+  GROSR_DEVICE bool try_spawn(const T& task, std::uint32_t level) {
+    return place(task, level, false);
+  }
+
+  /// Lanes that are together, outside tasks: as spawn(), for types that are not lane-wide.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static bool spawn_alone(shared* block, T task, std::uint32_t level);
+  /// Lanes that are together: the same where there is room now, also in the overflow; false else,
+  /// and nothing was counted as rejected.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static bool spawn_if_room(shared* block, T task, std::uint32_t level);
+
+  /// Calls a task; what it returned, or 0.
+  template <class T, class Context>
+  GROSR_DEVICE static int invoke(const T& task, Context& c);
+
+  template <class T>
+  GROSR_DEVICE void note_failure(const T& task, int status);
+  /// One lane: a task ended with an error, and is not counted as failed yet.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void note_failure(shared* block, T task, int status);
+  /// One lane: keeps a failed task for the host.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void keep_error(shared* block, T task, int status);
+
+  // ---- for contexts: what else a task asks ----
+
+  GROSR_DEVICE bool aborted() const { return v_.aborted(); }
+  /// Any lane: whether workers wait for work.
+  GROSR_DEVICE bool others_wait() const;
+  /// Any lane: whether this worker should make way for work above `level`. May take a line in from
+  /// a port that nobody polled for a while.
+  GROSR_DEVICE bool higher_waits(std::uint32_t level);
+  /// One lane, nobody spawning in its warp: publishes all that this worker has.
+  GROSR_DEVICE void offer();
+  /// Any lane: what it pushed may lie in lots that are not full. This worker sees to them before it
+  /// rests.
+  GROSR_DEVICE void note_pushed();
+  GROSR_DEVICE const heap_ref& get_heap() const { return v_.heap; }
+  /// Whether it is worth to ask for memory again; may wait 20 us.
+  GROSR_DEVICE bool wait_for_memory() const;
+  /// Owners of the task types follow each other.
+  template <class T>
+  GROSR_DEVICE checked_heap_ref get_checked_heap() const;
+
+  // ---- for joins: frames ----
+
+  /// Bytes that the largest continuation may take.
+  struct continuation_bytes {
+    piece p[std::max({stride_of_task<Tasks>...}) / 16];
+  };
+
+  /// A frame; no_frame when there was no room in time.
+  GROSR_DEVICE std::uint32_t claim_frame();
+  GROSR_DEVICE frame_header& header_of(std::uint32_t frame) const {
+    return *reinterpret_cast<frame_header*>(v_.frame_at(frame));
+  }
+  GROSR_DEVICE unsigned char* continuation_of(std::uint32_t frame) const {
+    return v_.frame_at(frame) + frame_header_bytes;
+  }
+  GROSR_DEVICE unsigned char* value_of(home to) const {
+    return to.host() ? v_.roots[to.where()].value : v_.frame_at(to.where()) + to.offset();
+  }
+  /// Where what finds no room may be written: this worker's, and read by nobody.
+  GROSR_DEVICE unsigned char* waste() const { return continuation_of(id_); }
+
+  /// One lane: a result has come, or has not: the frame whose continuation is to run now, or
+  /// no_frame. The value was stored before.
+  GROSR_DEVICE std::uint32_t deliver(home to, int status);
+  /// One lane: the first error stays.
+  GROSR_DEVICE void set_status(std::uint32_t frame, int status);
+
+  /// One lane: nothing that is to bring something for this frame begins any more, when it is seen.
+  GROSR_DEVICE GROSR_NOINLINE static void cancel(shared* block, std::uint32_t frame);
+  /// One lane, on behalf of a task whose result goes to `to`: whether that, or a frame above, is
+  /// cancelled. They all wait for it, and stay.
+  GROSR_DEVICE GROSR_NOINLINE static bool is_cancelled(shared* block, home to);
+  GROSR_DEVICE void cancel(std::uint32_t frame) { cancel(&b_, frame); }
+  GROSR_DEVICE bool is_cancelled(home to) const { return is_cancelled(&b_, to); }
+  /// Whether a frame may be cancelled. Cheap.
+  GROSR_DEVICE bool cancelling() const {
+    return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.cancelling).load(simt::relaxed) !=
+           0;
+  }
+
+  // ---- for the worker and the chain of continuations (join.hpp), between tasks ----
+
+  /// Whole warp, nobody spawning: what lay in the frames of the first n lanes is in registers.
+  GROSR_DEVICE void free_frames(std::uint32_t frame, std::uint32_t n, bool cancelled);
+  /// Whole warp, nobody spawning: how many free frames are at hand.
+  GROSR_DEVICE std::uint32_t frames_at_hand() const;
+  /// Whole warp, nobody spawning: keeps each lane's frame, if its continuation is to run, until
+  /// then.
+  GROSR_DEVICE void keep_ready(task_end end);
+  /// Whole warp, nobody spawning: takes kept frames, one a lane; how many. With `all` also fewer
+  /// than a warp's worth.
+  GROSR_DEVICE std::uint32_t take_ready(std::uint32_t& frame, bool all);
+  GROSR_DEVICE void count_joined(std::uint32_t n) {
+    if (leads()) w_.joined += n;
+  }
+  /// One lane, between tasks that take no turn: lets the host know that this worker goes on.
+  GROSR_DEVICE void tell_alive();
+  /// One lane: lets the host know what runs here.
+  GROSR_DEVICE void tell_host(std::uint32_t type, std::uint64_t now);
+
+  /// One lane, the warp's lock held if `locked` or nobody spawning: adds a ref to this warp's own
+  /// or, a block task, to the block's.
+  GROSR_DEVICE void push_any(ref r, bool locked);
+  /// Whole warp, after a run: closes every open batch. `with_blocks`: other blocks may see this
+  /// block's tasks at once.
+  GROSR_DEVICE void flush(bool with_blocks);
+  /// One lane, nobody spawning: closes what is open, and, if somebody waits for work and nothing of
+  /// the level is published, publishes the older half of what is kept then.
+  GROSR_DEVICE GROSR_NOINLINE static void share(shared* block, std::uint32_t level, bool hungry);
+  /// One lane: other blocks may see this block's tasks.
+  GROSR_DEVICE void publish_blocks();
+  GROSR_DEVICE bool long_run() const {
+    return simt::cycle_count() - w_.run_began > long_run_cycles;
+  }
+  GROSR_DEVICE static constexpr bool is_block_type(std::uint32_t type) {
+    std::uint32_t blocks = 0, i = 0;
+    ((blocks |= (width_of<Tasks>() == width::block ? 1u : 0u) << i++), ...);
+    return blocks >> type & 1;
+  }
+
+ private:
+  GROSR_DEVICE static constexpr width width_at(std::uint32_t type) {
+    std::uint32_t code = 0;  // 2 bits a type
+    std::uint32_t i = 0;
+    ((code |= static_cast<std::uint32_t>(width_of<Tasks>()) << (2 * i++)), ...);
+    return static_cast<width>(code >> (2 * type) & 3);
+  }
+
+  /// Records of a type that one pool batch takes before it is published: wide tasks are handed out
+  /// in smaller lots, because a lot is run by one worker.
+  GROSR_DEVICE static constexpr std::uint32_t batch_limit(width w) {
+    return w == width::lane ? batch_records : w == width::warp ? 8 : 4;
+  }
+
+  // spawner_tasks.inl
+  template <class T>
+  GROSR_DEVICE bool spawn_slowly(const T& task, std::uint32_t level, std::uint32_t depth);
+  template <class T>
+  GROSR_DEVICE bool place(const T& task, std::uint32_t level, bool last_resort);
+  GROSR_DEVICE GROSR_NOINLINE static bool next_batch(shared* block, std::uint32_t kind,
+                                                     bool last_resort);
+  template <class T>
+  GROSR_DEVICE static void write_record(unsigned char* to, const T& task);
+  GROSR_DEVICE void close(std::uint32_t kind, std::uint32_t n, bool locked);
+  GROSR_DEVICE void close_all();
+  GROSR_DEVICE void close_open(std::uint32_t kind);
+  GROSR_DEVICE GROSR_NOINLINE static void offer(shared* block);
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, T task, std::uint32_t level,
+                                                     std::uint32_t depth);
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void reject(shared* block, T task);
+  GROSR_DEVICE GROSR_NOINLINE static void record_error(const view& v, std::uint32_t type, int code,
+                                                       const void* task, std::uint32_t bytes);
+  GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t level);
+  GROSR_DEVICE GROSR_NOINLINE static bool takes_turn(shared* block, std::uint32_t hints);
+
+  // spawner_frames.inl
+  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t wait_for_frame(shared* block);
+  GROSR_DEVICE void leave_ready(std::uint32_t frame);
+  GROSR_DEVICE std::uint32_t ready_after(task_end end);
+  GROSR_DEVICE std::uint32_t await(std::uint32_t frame, std::uint32_t n);
+  GROSR_DEVICE std::uint32_t count_down(std::uint32_t frame);
+  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t deliver_otherwise(shared* block, home to,
+                                                                     int status);
+  GROSR_DEVICE GROSR_NOINLINE static void end_of_cancel(shared* block);
+
+  shared& b_;
+  const view& v_;
+  local& w_;
+  std::uint32_t id_;
+};
+
+}  // namespace grosr::run
+
+#include "grosr/run/detail/spawner_frames.inl"
+#include "grosr/run/detail/spawner_tasks.inl"

@@ -1,0 +1,218 @@
+// Of worker: meetings: how a block's warps come together to run block tasks, or to leave.
+// docs/internals/scheduler.md, "Run".
+#pragma once
+
+namespace grosr::run {
+
+// ---- meeting ----
+
+/// One lane: asks the block's warps to meet at their next step. False: they did not come a moment
+/// ago.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::ask_for_meeting(bool now) {
+  if (!now &&
+      simt::clock_ns() <
+          simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting).load(simt::relaxed))
+    return false;
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).store(1, simt::relaxed);
+  return true;
+}
+
+/// One lane: whether the block's warps are to meet.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::meeting_is_called() const {
+  return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0;
+}
+
+/// Whole warp: goes to the meeting. True when the block leaves. When a warp does not come in
+/// time the meeting is called off, and everybody goes back to work.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::meet() {
+  simt::atomic_ref<std::uint32_t, simt::scope::block> meeting(b_.meeting), arrived(b_.arrived);
+  bool held = true;
+  if (leads()) {
+    arrived.fetch_add(1, simt::acq_rel);
+    std::uint64_t began = simt::clock_ns(), deadline = began + meeting_patience_ns;
+    bool showed = false;
+    for (unsigned turn = 0;; ++turn) {
+      std::uint32_t n = arrived.load(simt::acquire);
+      if (n == warps_per_block) break;
+      if (!showed && simt::clock_ns() - began > show_after_ns) {
+        spawner_.publish_blocks();
+        showed = true;
+      }
+      bool off = meeting.load(simt::relaxed) == 0;
+      if ((off || (simt::clock_ns() > deadline && !must_leave())) &&
+          arrived.compare_exchange(n, n - 1, simt::acq_rel)) {
+        simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
+            .store(simt::clock_ns() + meeting_pause_ns, simt::relaxed);
+        meeting.store(0, simt::relaxed);
+        held = false;
+        break;
+      }
+      // Told to abort, and a task does not end: ends it with everything else. From here, because
+      // the host's calls may all be waiting for this kernel.
+      if (v_.aborted() && simt::clock_ns() - began > abort_patience_ns) simt::trap();
+      simt::pause(turn < 3 ? turn : 3, "the block's other warps");
+    }
+  }
+  if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
+  simt::sync_block();
+  for (unsigned streak = 0;; ++streak) {
+    if (simt::warp_id() == 0) {
+      ref r = streak < block_streak ? find_block(streak) : ref{};
+      if (leads()) {
+        b_.task_ref = r.bits;
+        b_.task_failed = 0;
+        b_.verdict = !r && must_leave() ? 1 : 0;
+        if (!r) b_.meeting = b_.arrived = 0;
+      }
+    }
+    simt::sync_block();
+    ref r{b_.task_ref};
+    if (!r) break;
+    run_block(r);
+    simt::sync_block();
+  }
+  bool leaving = b_.verdict != 0;
+  simt::sync_block();
+  return leaving;
+}
+
+// ---- block tasks ----
+
+/// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
+template <class... Tasks>
+GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
+  constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
+  std::uint32_t hints = 0;
+  if (leads()) {
+    const signals now = v_.look();
+    if (!now.says_leave(v_.epoch))
+      hints = now.hints() | hint::for_blocks(nonempty(b_.deques)) | stays;
+  }
+  hints = simt::shuffle(simt::full_mask, hints, 0);
+  if ((hints & stays) == 0) return {};
+  std::uint32_t self = v_.workers + simt::block_id();
+  GROSR_NO_UNROLL
+  for (unsigned k = 0; k < priority_levels; ++k) {
+    std::uint32_t level = priority_levels - 1 - k;
+    ref r{};
+    if (leads()) r = pop_ref(v_, b_.deques, self, level);
+    r = {simt::shuffle(simt::full_mask, r.bits, 0)};
+    if (!r && (hints & hint::of(level, true))) {
+      r = unspill(v_.block_spill[level]);
+      outrun_ = false;
+      if (!r)
+        r = choose_victim(v_, level, true, simt::block_id(), streak,
+                          [&](std::uint32_t victim) { return steal(level, v_.workers + victim); });
+      // Who has these tasks may be in a long one and would not set the hint again.
+      if (!r && leads() && !outrun_) {
+        clear_hint(hint::of(level, true));
+        if (v_.block_spill[level].ready() != 0) set_bit(*v_.hints, hint::of(level, true));
+      }
+    }
+    if (r) {
+      activate();
+      load_block_task(r);
+      return r;
+    }
+    // Warps have something more urgent than what blocks could still find.
+    if (hints & hint::of(level, false)) return {};
+  }
+  return {};
+}
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::load_block_task(ref r) {
+  if (b_.early != r.bits || b_.early_published != published(b_.deques)) load_record(r);
+  simt::sync_warp();
+  if (!leads()) return;
+  b_.early = 0;
+  retire(r, 1);
+  GROSR_NO_UNROLL
+  for (std::uint32_t level = 0; level < priority_levels; ++level) show_kept(level);
+}
+
+/// Whole warp: a block task's record into block-shared memory.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::load_record(ref r) {
+  const unsigned lane = simt::lane_id();
+  const std::uint32_t stride = stride_at(r.type());
+  if (lane < stride / 16) {
+    const unsigned char* from = batch_at(r) + r.first() * stride + lane * 16;
+    piece p;
+    if (r.slot()) {
+      simt::bus_word b = simt::bus_load(reinterpret_cast<const simt::bus_word*>(from));
+      for (unsigned k = 0; k < 4; ++k) p.w[k] = b.w[k];
+    } else {
+      p = *reinterpret_cast<const piece*>(from);
+    }
+    reinterpret_cast<piece*>(b_.record)[lane] = p;
+  }
+  simt::sync_warp();
+}
+
+template <class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Tasks...>::stride_at(std::uint32_t type) {
+  std::uint32_t i = 0, stride = 16;
+  ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
+  return stride;
+}
+
+/// One lane, nobody spawning, before a task that may be long: others may take what this block
+/// keeps, unless there is more that they can take already.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::show_kept(std::uint32_t level) {
+  const std::uint32_t self = v_.workers + simt::block_id(), kept = b_.deques.kept[level];
+  if (kept != 0 && v_.deque(level, self).size() < kept)
+    w_.spilled += publish(v_, b_.deques, self, level, kept);
+}
+
+/// Whole block: runs the block task that warp 0 laid into block-shared memory.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::run_block(ref r) {
+  begin_busy();
+  ((r.type() == types::template index_of<Tasks>() ? (run_block_typed<Tasks>(r), 0) : 0), ...);
+  end_busy();
+}
+
+template <class... Tasks>
+template <class T>
+GROSR_DEVICE void worker<Tasks...>::run_block_typed(ref r) {
+  if constexpr (width_of<T>() == width::block) {
+    constexpr std::uint32_t type = types::template index_of<T>();
+    T task;
+    __builtin_memcpy(&task, b_.record, sizeof(T));
+    if (simt::warp_id() == 0) {
+      begin_run(type, r.slot());
+    } else if (leads()) {
+      end_of_way();
+      w_.run_began = simt::cycle_count();
+    }
+    simt::sync_warp();
+    context_type c(spawner_, width::block, r.level(), 0);
+    int status = spawner_type::invoke(task, c);
+    std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
+    if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
+        simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.task_failed)
+                .exchange(1, simt::relaxed) == 0)
+      spawner_type::keep_error(&b_, task, status);
+    simt::sync_warp();
+    keep_ready<T>(c.end());
+    run_ready(true);
+    spawner_.flush(false);
+    // Warps that were not active may not rest soon, and what went wrong is to be seen.
+    if (simt::warp_id() != 0 && leads() && (w_.failed | w_.rejected) != 0) flush_stats();
+    // Only the warp that found the task was active for sure; what others spawned is theirs now.
+    if (simt::shuffle(simt::full_mask, w_.deques.nonempty | w_.pushed, 0) != 0) activate();
+    simt::sync_block();
+    if (simt::warp_id() == 0) {
+      bool failed = b_.task_failed != 0;
+      end_run(type, 1, failed ? 1 : 0);
+      if (r.slot()) complete(r, 1, failed ? 1 : 0, false);
+    }
+  }
+}
+
+}  // namespace grosr::run

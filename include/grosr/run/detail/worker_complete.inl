@@ -1,0 +1,197 @@
+// Of worker: a line that it took, and how it says that lines and tickets are done.
+// docs/internals/scheduler.md, "The way of a single task", "Completion".
+#pragma once
+
+namespace grosr::run {
+
+// ---- lines ----
+
+/// Whole warp, active: deals with a line. A task that it carries is run, and a block task goes to
+/// the block; else returns the ref that this warp must run.
+template <class... Tasks>
+GROSR_DEVICE ref worker<Tasks...>::open_line(const queue::held_line& l) {
+  line_header h = line_header::of(l);
+  if (h.carries_task()) {
+    end_of_scouting();
+    run_line(h, l);
+    return {};
+  }
+  std::uint32_t type = h.type();
+  ref r = ref::make(h.slot, true, 0, h.count, type, h.level(), true);
+  bool meets = false, early = false;
+  if (leads()) {
+    w_.line = h;
+    if (h.count > 1 || spawner_type::is_block_type(type)) {
+      slot_info& s = v_.slots[h.slot];
+      s.total = h.count;
+      s.ticket = h.ticket;
+      s.ticket_lines = h.ticket_lines;
+      s.generation = h.generation;
+      s.ticket_generation = h.ticket_generation;
+    }
+    if (spawner_type::is_block_type(type)) {
+      const std::uint32_t before = published(b_.deques);
+      spawner_.push_any(r, false);
+      meets = ask_for_meeting(false) && h.count == 1;
+      std::uint64_t none = 0;
+      early =
+          meets && simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.early).compare_exchange(
+                       none, r.split().bits, simt::relaxed);
+      if (early) b_.early_published = before;
+    }
+  }
+  end_of_scouting();  // who comes after sees the call for a meeting, and polls nothing before it
+  simt::sync_warp();
+  if (!spawner_type::is_block_type(type)) return r;
+  if (simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0) outcome_ = outcome::meets;
+  // While the others come, and before this warp does.
+  if (simt::shuffle(simt::full_mask, early ? 1u : 0u, 0) != 0) load_record(r);
+  return {};
+}
+
+/// Whole warp, active: runs the task of a line that carries it (lane and warp types), and says
+/// that it is complete.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::run_line(const line_header& h, const queue::held_line& l) {
+  settle();
+  std::uint32_t type = h.type();
+  begin_busy();
+  ((type == types::template index_of<Tasks>() ? (run_line_typed<Tasks>(h, l), 0) : 0), ...);
+  end_busy();
+}
+
+template <class... Tasks>
+template <class T>
+GROSR_DEVICE void worker<Tasks...>::run_line_typed(const line_header& h,
+                                                   const queue::held_line& l) {
+  if constexpr (width_of<T>() != width::block) {
+    constexpr std::uint32_t type = types::template index_of<T>();
+    constexpr unsigned words = stride_of<T> / 4;
+    std::uint32_t payload[words];
+    for (unsigned i = 0; i < words; ++i) payload[i] = l.word(line_payload_word + i);
+    T task;
+    __builtin_memcpy(&task, payload, sizeof(T));
+    // For quiescence: while this worker is alone nobody else claims, so it is not too early.
+    std::uint32_t claimed = lines_claimed(simt::relaxed);
+    begin_run(type, true);
+    simt::sync_warp();
+    int status = 0;
+    task_end end;
+    if (width_of<T>() == width::warp || leads()) {
+      context_type c(spawner_, width_of<T>(), h.level(), 0);
+      status = spawner_type::invoke(task, c);
+      end = c.end();
+    }
+    simt::sync_warp();
+    keep_ready<T>(end);
+    run_ready(true);
+    std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
+    if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
+      spawner_type::keep_error(&b_, task, status);
+    end_run(type, 1, bad ? 1 : 0);
+    simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
+    std::uint64_t board = leads() ? board_word().load(simt::relaxed) : 0;
+    if (leads())
+      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, bad != 0);
+    if (hands_empty()) {
+      outcome_ = outcome::nothing_left;
+      tell_alone(claimed, board);
+    }
+  }
+}
+
+/// Whole warp, between runs: whether nothing is left of what this worker took or was given.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::hands_empty() {
+  bool some = leads() && (w_.open_mask != 0 || w_.pushed != 0 || nonempty(w_.deques) != 0 ||
+                          nonempty(b_.deques) != 0);
+  return simt::shuffle(simt::full_mask, some ? 1u : 0u, 0) == 0;
+}
+
+// ---- completion ----
+
+/// Whole warp: `n` tasks of a slot were run, `failed` of them with an error. Counts that the next
+/// run is likely to add to are settled later: at the latest before this worker rests.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::complete(ref r, std::uint32_t n, std::uint32_t failed,
+                                             bool more) {
+  simt::sync_warp();
+  if (r.whole()) {
+    if (leads()) {
+      const line_header& l = w_.line;
+      report(l.slot, l.generation, l.ticket, l.ticket_generation, l.ticket_lines, failed != 0);
+    }
+    return;
+  }
+  if (pending_slot_ != r.where()) settle();
+  pending_slot_ = r.where();
+  pending_done_ += n;
+  pending_failed_ += failed;
+  if (!more) settle();
+}
+
+/// Whole warp: adds what is pending to its slot's counter; whoever completes it reports.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::settle() {
+  if (pending_slot_ == no_slot) return;
+  simt::sync_warp();
+  if (leads()) {
+    slot_info& s = v_.slots[pending_slot_];
+    simt::atomic_ref<std::uint64_t> count(s.count);
+    // Read before the count: after it another worker may complete the slot, and the next line in
+    // it overwrites the total.
+    const std::uint32_t total = s.total;
+    // Who did all of them needs no count: it was 0 and stays that.
+    const bool alone = pending_done_ == total;
+    std::uint64_t now = slot_count::of(pending_done_, pending_failed_);
+    simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
+    if (alone) {                                      // and R2
+      finish(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
+             slot_count::any_failed(now));
+    } else {
+      now += count.fetch_add(now, simt::relaxed);
+      if (slot_count::done(now) == total) {
+        count.fetch_sub(now, simt::relaxed);
+        report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
+               slot_count::any_failed(now));
+      }
+    }
+  }
+  pending_slot_ = no_slot;
+  pending_done_ = pending_failed_ = 0;
+}
+
+/// One lane: completes a line, and its ticket with its last line.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::report(std::uint32_t slot, std::uint32_t generation,
+                                           std::uint32_t ticket, std::uint32_t ticket_generation,
+                                           std::uint32_t ticket_lines, bool failed) {
+  simt::fence<simt::scope::system>(simt::acq_rel);  // R2
+  finish(slot, generation, ticket, ticket_generation, ticket_lines, failed);
+}
+
+/// One lane, after R2, which releases results, the slab's reading and the counters' resetting;
+/// and acquires what others did for the same count (A2, pairs with their R1). The words pair with
+/// the acquires in engine::done() and engine::take_slot().
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::finish(std::uint32_t slot, std::uint32_t generation,
+                                           std::uint32_t ticket, std::uint32_t ticket_generation,
+                                           std::uint32_t ticket_lines, bool failed) {
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+  // What returned because it was told to abort has not been run.
+  if (run_cycles_ > long_run_cycles && v_.aborted()) return;
+  if (ticket_lines > 1) {
+    simt::atomic_ref<std::uint64_t> count(v_.slots[ticket].count);
+    std::uint64_t more = slot_count::of(1, failed ? 1 : 0);
+    std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
+    if (slot_count::done(now) == ticket_lines) {
+      count.fetch_sub(now, simt::relaxed);
+      simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other lines
+      word(v_.slot_words[ticket])
+          .store(slot_word::of(ticket_generation, slot_count::any_failed(now)), simt::relaxed);
+    }
+  }
+  word(v_.slot_words[slot]).store(slot_word::of(generation, failed), simt::relaxed);
+}
+
+}  // namespace grosr::run

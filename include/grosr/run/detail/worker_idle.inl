@@ -1,0 +1,244 @@
+// Of worker: what it does without work: waiting, its block's scout, its place on the board, and who
+// says when all work is done. docs/internals/scheduler.md, "Waiting" and "Quiescence".
+#pragma once
+
+namespace grosr::run {
+
+// ---- waiting ----
+
+/// Whole warp without work: waits until there may be some, or has taken a line.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::wait() {
+  // The block's deque counts as this worker's: it rests only when that is empty too.
+  std::uint32_t block_work = 0;
+  if (leads() && (block_work = nonempty(b_.deques)) != 0 && !ask_for_meeting(false))
+    spawner_.publish_blocks();
+  if (collects(true)) return;
+  if (simt::shuffle(simt::full_mask, block_work, 0) != 0) {
+    simt::pause(3, "the block's meeting");
+    return;
+  }
+  settle();
+  // Alone on the board it says that all is done, and keeps its count for a while if it polls: the
+  // next line then needs no fence.
+  if (standing_ == standing::active && pace_ != pace::quick) {
+    std::uint32_t claimed = lines_claimed(simt::relaxed);
+    simt::fence<simt::scope::system>(simt::acq_rel);
+    simt::sync_warp();  // every lane's claims before the board
+    tell_alone(claimed, leads() ? board_word().load(simt::relaxed) : 0);
+  }
+  bool holds = false;
+  if (back_) {
+    bool again = leads() && v_.ports[w_.port].retake_role(w_.role);
+    holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
+    back_ = false;
+  }
+  bool linger = holds && standing_ == standing::told;
+  for (;;) {
+    if (is_active() && !linger) {
+      rest();
+      if (leads()) end_of_work();
+      simt::sync_warp();
+    }
+    if (!holds) {
+      if (watch() == watched::work) break;
+      holds = true;
+    }
+    if (lead() != led::lingered) break;
+    linger = false;
+  }
+  if (!has_line()) end_of_scouting();
+  simt::sync_warp();
+}
+
+/// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there
+/// may be work or it has the role of polling w_.port; the others sleep until it wakes them.
+template <class... Tasks>
+GROSR_DEVICE auto worker<Tasks...>::watch() -> watched {
+  using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  std::uint32_t self = simt::warp_id() + 1, wake = 0;
+  if (leads()) begin_scan_wait();
+  watched verdict = watched::nothing;
+  const bool keen = simt::block_id() < keen_blocks;
+  if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
+  for (unsigned turn = 0;; ++turn) {
+    if (leads()) {
+      if (!scout_) {
+        std::uint32_t free = 0;
+        scout_ = shared_word(b_.scout).load(simt::relaxed) == 0 &&
+                 shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
+        // Where the last line came from, the next one is likely.
+        if (scout_) {
+          w_.port = shared_word(b_.port).load(simt::relaxed);
+          if (roams()) shared_word(b_.port).store((w_.port + v_.blocks) % ports(), simt::relaxed);
+        }
+      }
+      if (scout_) {
+        std::uint64_t now = look();
+        // Not all at once, so that little work does not wake everybody: the keen ones, and an
+        // eighth of the others at each look.
+        bool mine = keen || (id_ / warps_per_block + turn) % 8 == 0;
+        bool long_ago = scan_due();
+        if ((now & interrupts) || ((now & hint::work) && mine))
+          verdict = watched::work;
+        else if (v_.ports[w_.port].take_role(poll_stale_ns, w_.role))
+          verdict = watched::role;
+        else if (long_ago || (roams() && turn > 0))
+          verdict = watched::work;
+        else if ((now & hint::hungry) == 0)
+          simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint::hungry, simt::relaxed);
+        // Hints are only hints: after a long wait look at more.
+        if (long_ago) {
+          std::uint32_t found = scan_hints();
+          if (verdict == watched::nothing && finds_overdue()) verdict = watched::work;
+          if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+          if (verdict == watched::work && !roams())  // next time
+            shared_word(b_.port).store(w_.port = (w_.port + 1) % ports(), simt::relaxed);
+        }
+      } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
+                 shared_word(b_.meeting).load(simt::relaxed) != 0) {
+        verdict = watched::work;
+      }
+    }
+    auto all = static_cast<watched>(
+        simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0));
+    if (all != watched::nothing) return all;
+    // A line that comes may be for the whole block.
+    const bool soon = keen || (!scout_ && shared_word(b_.polls).load(simt::relaxed) != 0);
+    simt::pause(soon ? 0 : turn < 4 ? turn : 6, "work");
+  }
+}
+
+/// Whole warp: it does not poll, and is no longer the block's scout, if it was.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::end_of_scouting() {
+  if (!leads()) return;
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  if (polls_) word(b_.polls).store(0, simt::relaxed);
+  if (scout_) word(b_.scout).store(0, simt::relaxed);
+  polls_ = scout_ = false;
+}
+
+// ---- what tasks collect for others (task.hpp, collector_of) is work that no worker holds. A
+// worker that collected some looks before it rests ----
+
+/// Whole warp: has collected things taken, with `all` if it collected some since it last found
+/// none, else those that wait for too long. True: it may have work, and does not rest.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::collects(bool all) {
+  if constexpr (has_collector) {
+    std::uint32_t look = 0;
+    if (leads()) look = all ? std::exchange(w_.pushed, 0) : finds_overdue() ? 1 : 0;
+    if (simt::shuffle(simt::full_mask, look, 0) == 0) return false;
+    activate();
+    const bool some = collector::collect(&b_, all);
+    if (some && leads()) w_.pushed = 1;  // there may be more than it could
+    spawner_.flush(true);
+    if (some) simt::pause(0, "those who take what was collected");
+    return some;
+  }
+  return false;
+}
+
+/// One lane: whether something waits for too long. This worker has it taken then before it rests.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::finds_overdue() {
+  if constexpr (has_collector)
+    if (collector::overdue(&b_)) {
+      w_.pushed = 1;
+      return true;
+    }
+  return false;
+}
+
+// ---- the board ----
+
+/// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::activate() {
+  const bool was = is_active();
+  standing_ = standing::active;
+  if (was) return;
+  if (!leads()) return;
+  // Relaxed: whoever claims or steals next does so with a release.
+  std::uint64_t before = board_word().fetch_add(board_count::activation, simt::relaxed);
+  w_.alone = board_count::holders(before) == 0 ? before + board_count::activation : 0;
+}
+
+/// Lane p: lines claimed of port p so far.
+template <class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Tasks...>::lines_claimed(simt::order o) const {
+  return simt::lane_id() < ports() ? v_.ports[simt::lane_id()].claimed(o) : 0;
+}
+
+/// Whole warp, active, with nothing in hand or deques, the block's included. `claimed` is what
+/// lines_claimed() gave after it became active, `board` what lane 0 loaded from the board after
+/// that and a system fence by every lane: if no other worker was active since this one became it,
+/// all those lines are done, and it says so.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::tell_alone(std::uint32_t claimed, std::uint64_t board) {
+  bool alone = leads() && board == w_.alone;
+  alone = simt::shuffle(simt::full_mask, alone ? 1u : 0u, 0) != 0;
+  standing_ = alone ? standing::told : standing::active;
+  if (alone) tell(claimed);
+  return alone;
+}
+
+/// Whole warp, active, hands and deques empty: stops being active. The last one publishes what is
+/// complete.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::rest() {
+  if (!is_active()) return;
+  const bool told = standing_ == standing::told;
+  standing_ = standing::resting;
+  bool done = told && leave_board(w_.alone);
+  while (!done) {
+    std::uint64_t before = 0, after = 0;
+    if (leads()) before = board_word().load(simt::acquire);
+    before = simt::shuffle(simt::full_mask, before, 0);
+    if (board_count::holders(before) != 1) {
+      // Most are not the last. Who finds that it was after all takes its count back.
+      if (leads()) {
+        done = board_count::holders(board_word().fetch_sub(1, simt::acq_rel)) != 1;
+        if (!done) board_word().fetch_add(board_count::activation, simt::acq_rel);
+      }
+      done = simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
+      continue;
+    }
+    // Q1: lines claimed so far. Claimers were active before they claimed.
+    std::uint32_t claimed = lines_claimed(simt::acquire);
+    simt::sync_warp();
+    // Q2: the board again. The same word: nobody else was active meanwhile, so all those lines,
+    // and whatever their tasks spawned, are done: only who is active holds work.
+    if (leads()) after = board_word().load(simt::acquire);
+    if (simt::shuffle(simt::full_mask, after, 0) != before) continue;
+    // What all workers did, before the words that say so; pairs with engine::wait_all(). Every
+    // lane fences what it stores.
+    simt::fence<simt::scope::system>(simt::acq_rel);
+    tell(claimed);  // Q3: before the count drops, so that a later publisher writes later
+    done = leave_board(before);
+  }
+}
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::tell(std::uint32_t claimed) const {
+  if (simt::lane_id() < ports())
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[simt::lane_id()])
+        .store(claimed, simt::relaxed);
+  simt::sync_warp();
+}
+
+/// Whole warp, after tell(). Q4: false when somebody became active since the board was `seen`
+/// (lane 0's): what it claimed is not in what was told.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::leave_board(std::uint64_t seen) const {
+  bool done = false;
+  if (leads()) {
+    simt::fence<simt::scope::system>(simt::seq_cst);
+    quiet_now();
+    done = board_word().compare_exchange(seen, seen - 1, simt::acq_rel);
+  }
+  return simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
+}
+
+}  // namespace grosr::run

@@ -1,0 +1,154 @@
+// Of worker: its loop, a turn of which looks, finds, runs and hands on; what it looks at between
+// runs, and its accounts. docs/internals/scheduler.md, "A worker's turn".
+#pragma once
+
+namespace grosr::run {
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::loop() {
+  arrive();
+  // What is not done at every turn comes after so many turns, or so many runs in rows.
+  unsigned turn = 1, runs = 0, row = 0;
+  auto every = [&](unsigned turns) {
+    const unsigned rows = turns * 8;
+    return turn % turns == 0 || (runs - row) / rows != runs / rows;
+  };
+  for (;; ++turn, row = std::exchange(row_runs_, 0u), runs += row) {
+    hand_ = hand::empty;
+    outcome_ = outcome::other;
+    ref r{};
+    if (pace_ != pace::quick) {
+      // A look at what can interrupt. After short runs every fourth turn is soon enough.
+      bool ran_long = pace_ != pace::idle && run_cycles_ > long_run_cycles;
+      if (ran_long || every(64))
+        poll_overdue(all_ports());
+      else if (every(16))
+        poll_overdue(1u << (id_ + turn / 16 + runs / 128) % ports());
+      if (pace_ == pace::idle || run_cycles_ > look_cycles || every(4)) {
+        std::uint64_t now = 0;
+        if (leads()) now = meeting_is_called() ? meeting_called : look();
+        now = simt::shuffle(simt::full_mask, now, 0);
+        hints_ = static_cast<std::uint32_t>(now);
+        if (now & interrupts) {
+          settle();
+          if ((now & leave_now) && leads()) ask_for_meeting(true);
+          if (meet()) break;
+          continue;
+        }
+        if (leads()) offer();
+        simt::sync_warp();
+      }
+      r = find(turn);
+    }
+    bool waited = !r && !has_line();
+    if (waited) wait();
+    simt::sync_warp();
+    bool line = has_line();
+    // What waits for a meeting does not wait for what this warp runs now.
+    if ((line || r) && leads()) spawner_.publish_blocks();
+    if (line) r = open_line(line_);
+    if (r) run(r);
+    bool found = line || r;
+    // One task that left nothing: the next line may be on its way.
+    const bool nothing_left = outcome_ == outcome::nothing_left, meets = outcome_ == outcome::meets;
+    const bool alone = hand_ != hand::line_of_many;
+    const bool quick = nothing_left && waited && alone && !every(64);
+    if (found && !nothing_left) {
+      simt::sync_warp();
+      // For a line's block task the block meets first: others see it when that takes longer, or
+      // when one of the warps runs something else.
+      bool blocks = leads() && nonempty(b_.deques) != 0 && !meets;
+      bool spawned = leads() && (w_.open_mask != 0 || blocks);
+      if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) spawner_.flush(blocks);
+    }
+    // Who had nothing and now has work: the others should look too, unless a line came alone.
+    if (found && pace_ == pace::idle && (!waited || !alone)) wake_others();
+    pace_ = quick ? pace::quick : found && !meets ? pace::busy : pace::idle;
+    if (every(64)) collects(false);
+    if (every(64) && leads()) {
+      flush_stats();
+      yield_keeper(v_, id_, false);
+    }
+  }
+  depart();
+}
+
+/// One lane: the hints, and whether to leave or to meet.
+template <class... Tasks>
+GROSR_DEVICE std::uint64_t worker<Tasks...>::look() const {
+  const signals both = v_.look();
+  std::uint64_t now = both.hints();
+  if (both.says_leave(v_.epoch)) now |= leave_now;
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  const std::uint32_t cancelling = both.hints() & hint::cancelling;
+  if (word(b_.cancelling).load(simt::relaxed) != cancelling)
+    word(b_.cancelling).store(cancelling, simt::relaxed);
+  if (meeting_is_called()) now |= meeting_called;
+  return now;
+}
+
+/// One lane, between runs: publishes kept refs when somebody waits for work or runs are long;
+/// repeats this worker's hints, which a thief may have cleared.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::offer() {
+  if ((hints_ & hint::hungry) || run_cycles_ > long_run_cycles)
+    w_.spilled += feed(v_, w_.deques, id_);
+  std::uint32_t missing = w_.deques.marked & ~hints_;
+  if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
+}
+
+/// Whole warp: lets the block's other warps look for work.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::wake_others() {
+  if (!leads()) return;
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
+  clear_hint(hint::hungry);  // those who still wait say so again
+}
+
+// ---- accounts ----
+
+/// Whole warp, around what it runs.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::begin_busy() {
+  if (leads()) w_.busy_began = simt::clock_ns();
+}
+
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::end_busy() {
+  if (leads()) w_.busy_ns += simt::clock_ns() - w_.busy_began;
+}
+
+/// One lane: writes the counters where the host can copy them from.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::flush_stats() {
+  worker_stats& s = v_.stats[id_];
+  const worker_stats was = s;  // nobody else writes it; all loads are under way together
+  const auto put = [](std::uint64_t& to, std::uint64_t value) {
+    simt::atomic_ref<std::uint64_t>(to).store(value, simt::relaxed);
+  };
+  put(s.tasks, was.tasks + w_.tasks + w_.inlined + w_.joined);
+  put(s.spawned, was.spawned + w_.spawned + w_.inlined);
+  put(s.batches, was.batches + w_.batches);
+  put(s.stolen, was.stolen + w_.stolen);
+  put(s.inlined, was.inlined + w_.inlined);
+  put(s.spilled, was.spilled + w_.spilled);
+  put(s.failed, was.failed + w_.failed);
+  put(s.rejected, was.rejected + w_.rejected);
+  put(s.joined, was.joined + w_.joined);
+  put(s.busy_ns, was.busy_ns + w_.busy_ns);
+  w_.busy_ns = 0;
+  w_.tasks = w_.batches = w_.stolen = w_.failed = 0;
+  w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = 0;
+}
+
+/// One lane, before a wait: nothing runs here any more.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::end_of_work() {
+  simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(0, simt::relaxed);
+  yield_keeper(v_, id_, true);
+  if (w_.told_type != 0 && w_.run_began - w_.host_told > news_cycles)
+    spawner_.tell_host(0, w_.run_began);
+  if (w_.batches != 0) flush_stats();
+}
+
+}  // namespace grosr::run

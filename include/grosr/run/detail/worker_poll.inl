@@ -1,0 +1,227 @@
+// Of worker: how lines come from the host into the device. docs/internals/scheduler.md, "A port"
+// and "Waiting".
+#pragma once
+
+namespace grosr::run {
+
+// ---- leading ----
+
+/// Whole warp, polling w_.port in w_.role, hands and deques empty: polls until it has a line,
+/// something interrupts (both: the role is given back), or its count on the board should drop.
+template <class... Tasks>
+GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
+  if (leads()) {
+    begin_scan_wait();
+    polls_ = true;
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.polls).store(1, simt::relaxed);
+  }
+  simt::sync_warp();
+  queue::poll_role role = w_.role;
+  led verdict;
+  std::uint32_t late_before = 0;
+  for (unsigned turn = 0;; ++turn) {
+    // All loads of a round are under way together: the bus is the slowest of them. After a single
+    // task another one is likely.
+    const unsigned port = w_.port;
+    auto k = v_.ports[port].peek(role, is_active() && turn != 0 ? 1 : queue::poll_window);
+    const unsigned lane = simt::lane_id();
+    const bool other = lane < ports() && lane != port;
+    const std::uint64_t glance = other ? v_.ports[lane].glance() : 0;
+    std::uint64_t now = 0, board = 0;
+    if (leads()) {
+      now = look();
+      if (is_active() || port == 0) board = board_word().load(simt::relaxed);
+    }
+    const std::uint32_t late =
+        simt::ballot(simt::full_mask, other && queue::ingress_ref::overdue(glance, poll_stale_ns));
+    lines there = accept(port, role, k, true, true);
+    verdict = led::line;
+    if (there == lines::mine) break;
+    if (there == lines::shared) continue;  // lines come in groups: go on handing them out
+    enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4, meet = 8 };
+    std::uint32_t stop = go_on;
+    if (leads()) {
+      if (port == 0) obey_control();
+      if (now & (interrupts | hint::work))
+        stop = (now & meeting_called) != 0 ? give_up | meet : give_up;
+      // Not when the kernel leaves already: it was looked for after taking the role, which
+      // whoever said so has given back since.
+      if (stop == go_on && idles_too_long(port, board)) stop = may_park;
+      if (is_active() && (board != w_.alone || turn >= linger_polls)) stop |= drop_count;
+      if (scan_due()) {
+        const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hint::hungry;
+        if ((news & ~now) != 0)
+          simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(news, simt::relaxed);
+        if (found || finds_overdue()) stop |= give_up;
+      }
+    }
+    if (roams() && turn >= 3) stop |= give_up;
+    stop = simt::shuffle(simt::full_mask, stop, 0);
+    // The warps that would poll other ports may all be busy: they were at the last turn.
+    const std::uint32_t left = late & late_before;
+    late_before = late;
+    if (stop == go_on && left != 0 && move_to_overdue(left, role)) continue;
+    verdict = led::lingered;
+    if (stop & drop_count) break;
+    if (stop & may_park) {
+      if (park()) stop |= give_up;
+      if (leads()) quiet_now();
+    }
+    if (stop & give_up) {
+      if (leads()) v_.ports[port].give_role(role);
+      back_ = !roams() && (stop & meet) == 0;
+      verdict = led::interrupted;
+      break;
+    }
+    simt::pause_if_host(turn, "lines from the host");
+  }
+  if (leads()) w_.role = role;
+  simt::sync_warp();
+  return verdict;
+}
+
+/// Whole warp, polling, with what peek() gave: takes in the lines that are there. `keep`: the role
+/// is kept while all of them are shared. `take`: a line that is first in its ring is for this warp:
+/// it is in `line_` then, and the role is given back.
+template <class... Tasks>
+GROSR_DEVICE auto worker<Tasks...>::accept(unsigned port, queue::poll_role& role,
+                                           const queue::ingress_ref::peeked& k, bool take,
+                                           bool keep) -> lines {
+  const queue::ingress_ref& p = v_.ports[port];
+  unsigned n = p.valid_lines(role, k);
+  if (n == 0) return lines::none;
+  bool first = take && p.first_is_free(k), counted = is_active();
+  if (first) activate();
+  // A single short task is done before anybody else could be there. What it takes longer for is
+  // not known before, but others look some 4 us after a poll would be overdue.
+  bool single = first && n == 1 && line_header::of({k.mine}, 1).carries_task();
+  if (port == 0 && leads() && role.seen % 64 + n >= 64)
+    obey_control();  // also in a stream of lines
+  p.accept(role, n, first, keep && !first, single, counted, k);
+  if (first) back_ = single;
+  if ((n > 1 || !first) && leads()) {
+    // H1: after the port's word; pairs with the clearing in elsewhere(), which then looks at
+    // ports.
+    simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint::of(port / v_.ports_per_level, false),
+                                                        simt::acq_rel);
+  }
+  if (!first) return lines::shared;
+  if (leads() && !roams())
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.port).store(port, simt::relaxed);
+  hand_ = n > 1 ? hand::line_of_many : hand::line;
+  line_ = {k.mine};
+  return lines::mine;
+}
+
+// ---- ports that nobody polled for a while ----
+
+/// Whole warp: polls those of the ports in `which` that nobody polled for a while. It only lets
+/// everybody see the lines: hints tell when they are more urgent than what workers have. Whether
+/// there were any.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::poll_overdue(std::uint32_t which) {
+  which = overdue(which);
+  if (which == 0) return false;
+  queue::poll_role mine{};
+  const std::uint32_t some = take_begun(which, mine);
+  share_begun(some, mine);
+  return some != 0;
+}
+
+/// Whole warp, polling w_.port in `role`: polls another port from now on where lines have begun
+/// to come to one of those in `which`, while nobody polled it for a while. False: to none.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::move_to_overdue(std::uint32_t which, queue::poll_role& role) {
+  queue::poll_role mine{};
+  const std::uint32_t some = take_begun(which, mine);
+  if (some == 0) return false;
+  const unsigned first = simt::highest_bit(some);  // the most urgent
+  share_begun(some & ~(1u << first), mine);
+  if (leads()) {
+    v_.ports[w_.port].give_role(role);
+    w_.port = first;
+  }
+  role = {simt::shuffle(simt::full_mask, mine.seen, first),
+          simt::shuffle(simt::full_mask, mine.tick, first)};
+  simt::sync_warp();
+  return true;
+}
+
+/// Whole warp: those of the ports in `which` that nobody polled for a while.
+template <class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Tasks...>::overdue(std::uint32_t which) const {
+  unsigned lane = simt::lane_id();
+  bool due = (which >> lane & 1) != 0 && v_.ports[lane].overdue(poll_stale_ns);
+  return simt::ballot(simt::full_mask, due);
+}
+
+/// Whole warp: takes the roles of ports in `which`, a port a lane, and keeps them, each lane its
+/// own, where lines have begun to come: of those ports.
+template <class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Tasks...>::take_begun(std::uint32_t which,
+                                                        queue::poll_role& mine) {
+  // The looks across the bus are under way together.
+  const unsigned lane = simt::lane_id();
+  const bool got = (which >> lane & 1) != 0 && v_.ports[lane].take_role(poll_stale_ns, mine);
+  const bool there = got && v_.ports[lane].begins(mine);
+  if (got && !there) {
+    if (lane == 0) obey_control();
+    v_.ports[lane].give_role(mine);
+  }
+  simt::sync_warp();
+  return simt::ballot(simt::full_mask, there);
+}
+
+/// Whole warp: lets everybody see the lines of such ports, and gives the roles back.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::share_begun(std::uint32_t some, const queue::poll_role& mine) {
+  GROSR_NO_UNROLL
+  for (std::uint32_t rest = some; rest != 0; rest &= rest - 1) {
+    const unsigned port = simt::lowest_bit(rest);
+    queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
+                          simt::shuffle(simt::full_mask, mine.tick, port)};
+    auto k = v_.ports[port].peek(role);
+    if (accept(port, role, k, false, false) == lines::none && leads()) {
+      if (port == 0) obey_control();
+      v_.ports[port].give_role(role);
+    }
+    simt::sync_warp();
+  }
+}
+
+// ---- what hints may have missed ----
+
+/// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles. Who
+/// goes round the ports waits in many pieces.
+template <class... Tasks>
+GROSR_DEVICE void worker<Tasks...>::begin_scan_wait() {
+  if (!roams()) w_.scanned = simt::cycle_count();
+}
+
+/// One lane: whether it is time to look for that.
+template <class... Tasks>
+GROSR_DEVICE bool worker<Tasks...>::scan_due() {
+  std::uint64_t now = simt::cycle_count();
+  if (now - w_.scanned < scan_every_cycles) return false;
+  w_.scanned = now;
+  return true;
+}
+
+/// Levels whose bitmaps are not empty, as hint bits. One lane.
+template <class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Tasks...>::scan_hints() const {
+  // One word a wait, not all: over the workers of a device every word is looked at often.
+  std::uint32_t hints = 0;
+  GROSR_NO_UNROLL
+  for (unsigned l = 0; l < priority_levels; ++l) {
+    std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.warp_bitmap_words];
+    std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.block_bitmap_words];
+    if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint::of(l, false);
+    if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint::of(l, true);
+    if (v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level].waiting())
+      hints |= hint::of(l, false);
+  }
+  return hints;
+}
+
+}  // namespace grosr::run
