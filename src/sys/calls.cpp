@@ -295,20 +295,6 @@ long service::call_sized(const linux_call& info, const call_record& c, unsigned 
   return result;
 }
 
-/// Gives back memory that kernels mapped. Taken from the ranges before it is gone: the program may
-/// get the same addresses at once.
-long service::call_munmap(const call_record& c) {
-  const auto removed = mapped_.remove(c.argument[0], c.argument[1]);
-  std::uint64_t all = 0;
-  for (const auto& [begin, end] : removed) all += end - begin;
-  // Less: another call was faster, and what lies there now may be the program's.
-  const bool is_own = options_.policy.raw || all >= c.argument[1];
-  const long result = is_own ? linux_result(SYS_munmap, c.argument) : -EPERM;
-  if (result < 0)
-    for (const auto& [begin, end] : removed) mapped_.add(begin, end - begin);
-  return result;
-}
-
 /// splice or tee: a pipe that is full or empty would hold the thread, and the end.
 long service::call_splice(const call_record& c) {
   std::uint64_t a[max_arguments];
@@ -318,7 +304,8 @@ long service::call_splice(const call_record& c) {
 }
 
 long service::call_plain(const linux_call& info, const call_record& c) {
-  if (c.number == SYS_munmap) return call_munmap(c);
+  if (c.number == SYS_munmap)
+    return mapped_.unmap(c.argument[0], c.argument[1], options_.policy.raw);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
   const std::uint64_t* a = c.argument;
   if (!options_.policy.raw)
@@ -386,9 +373,10 @@ long service::call_linux(service_thread& t, const request& q) {
   if (c.number == SYS_close) {
     result = close(static_cast<int>(c.argument[0]));
   } else if (allows(*info, c)) {
-    result = check(*info, c, t.number);
+    result = check(*info, c, t);
     if (result == 0) result = make_allowed(t, q, *info);
     descriptors_.end_short(t.number);
+    t.memory.clear();
   }
   if (result == -EPERM) count(t.counts.denied);
   return result;

@@ -99,8 +99,8 @@ std::string formatted(const call_record& c) {
 
 /// Under the lock of the shard.
 void service::print(const call_record& c) {
-  if (options_.print_to >= 0 && may_use(c.argument[0], 1) && may_use(c.argument[1], 8) &&
-      may_use(c.argument[1], 8 + 16 * count_of(c)))
+  if (options_.print_to >= 0 && hold(c.argument[0], 1) && hold(c.argument[1], 8) &&
+      hold(c.argument[1], 8 + 16 * count_of(c)))
     printed_.put(formatted(c));
 }
 
