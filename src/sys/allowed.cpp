@@ -143,11 +143,15 @@ bool service::allows(const linux_call& info, const call_record& c) const {
   return false;
 }
 
+bool service::in_arena(std::uint64_t at, std::uint64_t bytes) const {
+  const std::uint64_t from = at - reinterpret_cast<std::uint64_t>(arena_.data());
+  return from < arena_.bytes() && bytes <= arena_.bytes() - from;
+}
+
 /// Whether a call may use this memory, which stays what it is: what kernels map they also unmap.
 bool service::may_keep(std::uint64_t at, std::uint64_t bytes) {
   if (options_.policy.raw || !copies_) return true;
-  const auto begin = reinterpret_cast<std::uint64_t>(arena_.data());
-  if (at >= begin && at - begin < arena_.bytes()) return bytes <= begin + arena_.bytes() - at;
+  if (in_arena(at, bytes)) return true;
   std::shared_lock lock(shared_lock_);
   return std::any_of(shared_host_.at, shared_host_.at + shared_host_.count, [&](const auto& r) {
     return at >= r.begin && at < r.end && bytes <= r.end - at;
@@ -175,7 +179,7 @@ bool service::copy_in(void* to, std::uint64_t at, std::size_t bytes) {
   const auto held = hold(at, bytes);
   if (!held) return false;
   iovec local{to, bytes}, remote{reinterpret_cast<void*>(at), bytes};
-  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
+  if (in_arena(at, bytes))
     std::memcpy(to, remote.iov_base, bytes);
   else if (::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
     return false;
@@ -186,7 +190,7 @@ bool service::copy_out(std::uint64_t at, const void* from, std::size_t bytes) {
   const auto held = hold(at, bytes);
   if (!held) return false;
   iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(at), bytes};
-  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
+  if (in_arena(at, bytes))
     std::memcpy(remote.iov_base, from, bytes);
   else if (::process_vm_writev(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
     return false;

@@ -105,7 +105,7 @@ long service::make(service_thread& t, const request& q) {
   if (c.slot >= slots_) return -EFAULT;
   if (c.number < handler_base) return call_linux(t, q);
   if (c.number < own_base) return call_handler(t, c);
-  return c.number == call_print ? 0 : -ENOSYS;
+  return c.number == call_print ? q.printed : -ENOSYS;
 }
 
 void service::install(call_number number, handler_function handler) {

@@ -51,6 +51,7 @@ struct request {
   std::uint32_t thread;  ///< whose counts it goes to, and which thread took it
   std::uint32_t epoch;   ///< see drain()
   std::uint64_t taken;   ///< when its turn came, in ticks
+  long printed;          ///< of a print: its result
 };
 
 /// A ring, and the lock of who takes records from it.
@@ -137,6 +138,7 @@ class service {
   // allowed.cpp
   bool allows(const linux_call& info, const call_record& c) const;
   long check(const linux_call& info, const call_record& c, service_thread& t);
+  bool in_arena(std::uint64_t at, std::uint64_t bytes) const;
   bool may_keep(std::uint64_t at, std::uint64_t bytes);
   bool may_use(service_thread& t, std::uint64_t at, std::uint64_t bytes);
   std::optional<mapped_ranges::use> hold(std::uint64_t at, std::uint64_t bytes);
@@ -144,7 +146,8 @@ class service {
   bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
 
   // print.cpp
-  void print(const call_record& c);
+  bool copy_printed(void* to, std::uint64_t at, std::size_t bytes);
+  long print(const call_record& c);
 
   // audit.cpp
   void note(service_thread* t, const call_record& c, long result);
