@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "sys/service.hpp"
 
@@ -156,6 +157,18 @@ bool service::may_keep(std::uint64_t at, std::uint64_t bytes) {
   return std::any_of(shared_host_.at, shared_host_.at + shared_host_.count, [&](const auto& r) {
     return at >= r.begin && at < r.end && bytes <= r.end - at;
   });
+}
+
+/// How many bytes from there on a call may use.
+std::uint64_t service::bytes_from(std::uint64_t at) {
+  if (options_.policy.raw || !copies_) return ~std::uint64_t{0} - at;
+  if (in_arena(at, 0))
+    return arena_.bytes() - (at - reinterpret_cast<std::uint64_t>(arena_.data()));
+  std::uint64_t most = mapped_.bytes_from(at);
+  const std::shared_lock lock(shared_lock_);
+  for (const auto& r : std::span(shared_host_.at, shared_host_.count))
+    if (at >= r.begin && at < r.end) most = std::max(most, r.end - at);
+  return most;
 }
 
 /// Whether a call may use this memory, and then it is held: nothing of the program's can come to

@@ -126,9 +126,11 @@ class service {
   long call_handler(service_thread& t, const call_record& c);
   long call_linux(service_thread& t, const request& q);
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
-  long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
+  long copy_text(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
+  long call_as_it_is(const linux_call& info, const call_record& c);
+  long call_texts(const linux_call& info, const call_record& c);
   long call_splice(const call_record& c);
   long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
@@ -140,6 +142,7 @@ class service {
   long check(const linux_call& info, const call_record& c, service_thread& t);
   bool in_arena(std::uint64_t at, std::uint64_t bytes) const;
   bool may_keep(std::uint64_t at, std::uint64_t bytes);
+  std::uint64_t bytes_from(std::uint64_t at);
   bool may_use(service_thread& t, std::uint64_t at, std::uint64_t bytes);
   std::optional<mapped_ranges::use> hold(std::uint64_t at, std::uint64_t bytes);
   bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
