@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "sys/service.hpp"
 
@@ -86,9 +87,9 @@ bool is_socket_for_kernels(std::uint64_t domain, std::uint64_t type) {
 }
 
 bool is_memory_of_host(long number) {
-  return number == SYS_munmap || number == SYS_madvise || number == SYS_mprotect ||
-         number == SYS_msync || number == SYS_mincore || number == SYS_mlock ||
-         number == SYS_munlock || number == SYS_mlock2 || number == SYS_pkey_mprotect ||
+  return number == SYS_madvise || number == SYS_mprotect || number == SYS_msync ||
+         number == SYS_mincore || number == SYS_mlock || number == SYS_munlock ||
+         number == SYS_mlock2 || number == SYS_pkey_mprotect ||
 #ifdef SYS_set_mempolicy_home_node
          number == SYS_set_mempolicy_home_node ||
 #endif
@@ -132,7 +133,7 @@ bool service::allows(const linux_call& info, const call_record& c) const {
           (c.argument[2] & ~std::uint64_t{PROT_READ | PROT_WRITE}) != 0)
         return false;
       if (c.number == SYS_madvise && is_advice_on_machine(c.argument[2])) return false;
-      return !is_memory_of_host(c.number) || mapped_.holds(c.argument[0], c.argument[1]);
+      return true;  // of what is mapped, which check() holds
     case group::process:
       return p.process;
     case group::system:
@@ -143,28 +144,55 @@ bool service::allows(const linux_call& info, const call_record& c) const {
   return false;
 }
 
-/// Whether a call may use this memory, and nothing else can lie there before its reply: what
-/// kernels map they also unmap.
+bool service::in_arena(std::uint64_t at, std::uint64_t bytes) const {
+  const std::uint64_t from = at - reinterpret_cast<std::uint64_t>(arena_.data());
+  return from < arena_.bytes() && bytes <= arena_.bytes() - from;
+}
+
+/// Whether a call may use this memory, which stays what it is: what kernels map they also unmap.
 bool service::may_keep(std::uint64_t at, std::uint64_t bytes) {
   if (options_.policy.raw || !copies_) return true;
-  const auto begin = reinterpret_cast<std::uint64_t>(arena_.data());
-  if (at >= begin && at - begin < arena_.bytes()) return bytes <= begin + arena_.bytes() - at;
+  if (in_arena(at, bytes)) return true;
   std::shared_lock lock(shared_lock_);
   return std::any_of(shared_host_.at, shared_host_.at + shared_host_.count, [&](const auto& r) {
     return at >= r.begin && at < r.end && bytes <= r.end - at;
   });
 }
 
-bool service::may_use(std::uint64_t at, std::uint64_t bytes) {
-  return may_keep(at, bytes) || mapped_.holds(at, bytes);
+/// How many bytes from there on a call may use.
+std::uint64_t service::bytes_from(std::uint64_t at) {
+  if (options_.policy.raw || !copies_) return ~std::uint64_t{0} - at;
+  if (in_arena(at, 0))
+    return arena_.bytes() - (at - reinterpret_cast<std::uint64_t>(arena_.data()));
+  std::uint64_t most = mapped_.bytes_from(at);
+  const std::shared_lock lock(shared_lock_);
+  for (const auto& r : std::span(shared_host_.at, shared_host_.count))
+    if (at >= r.begin && at < r.end) most = std::max(most, r.end - at);
+  return most;
+}
+
+/// Whether a call may use this memory, and then it is held: nothing of the program's can come to
+/// lie there. None: it may not.
+std::optional<mapped_ranges::use> service::hold(std::uint64_t at, std::uint64_t bytes) {
+  if (may_keep(at, bytes)) return mapped_ranges::use();
+  return mapped_.hold(at, bytes);
+}
+
+/// The same until the call of this thread has ended, though it may wait.
+bool service::may_use(service_thread& t, std::uint64_t at, std::uint64_t bytes) {
+  if (may_keep(at, bytes)) return true;
+  auto held = mapped_.hold(at, bytes);
+  if (held) t.memory.push_back(std::move(*held));
+  return held.has_value();
 }
 
 /// Copies what a kernel passed a pointer to. False where there is nothing: a kernel names any
 /// address, and unmaps what it has mapped.
 bool service::copy_in(void* to, std::uint64_t at, std::size_t bytes) {
-  if (!may_use(at, bytes)) return false;
+  const auto held = hold(at, bytes);
+  if (!held) return false;
   iovec local{to, bytes}, remote{reinterpret_cast<void*>(at), bytes};
-  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
+  if (in_arena(at, bytes))
     std::memcpy(to, remote.iov_base, bytes);
   else if (::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
     return false;
@@ -172,17 +200,24 @@ bool service::copy_in(void* to, std::uint64_t at, std::size_t bytes) {
 }
 
 bool service::copy_out(std::uint64_t at, const void* from, std::size_t bytes) {
-  if (!may_use(at, bytes)) return false;
+  const auto held = hold(at, bytes);
+  if (!held) return false;
   iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(at), bytes};
-  if (copies_ && at - reinterpret_cast<std::uint64_t>(arena_.data()) < arena_.bytes())
+  if (in_arena(at, bytes))
     std::memcpy(remote.iov_base, from, bytes);
   else if (::process_vm_writev(::getpid(), &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes))
     return false;
   return true;
 }
 
-/// Whether the call may have its arguments. Holds the descriptors that it uses, for the thread.
-long service::check(const linux_call& info, const call_record& c, unsigned thread) {
+/// Whether the call may have its arguments. Holds the descriptors and the memory that it uses, for
+/// the thread.
+long service::check(const linux_call& info, const call_record& c, service_thread& t) {
+  if (is_memory_of_host(c.number) && !options_.policy.raw) {
+    auto held = mapped_.hold(c.argument[0], c.argument[1]);
+    if (!held) return -EPERM;
+    t.memory.push_back(std::move(*held));
+  }
   unsigned held = 0;
   for (unsigned i = 0; i < info.count; ++i) {
     const argument& a = info.arguments[i];
@@ -196,39 +231,39 @@ long service::check(const linux_call& info, const call_record& c, unsigned threa
       case argument_kind::descriptor: {
         if (a.nullable && static_cast<int>(v) == -1) break;
         if (held == descriptors::at_a_time) return -EPERM;
-        if (!descriptors_.begin_short(thread, held++, static_cast<int>(v))) return -EBADF;
+        if (!descriptors_.begin_short(t.number, held++, static_cast<int>(v))) return -EBADF;
         break;
       }
       case argument_kind::input_bytes:
       case argument_kind::output_bytes: {
         const std::uint64_t bytes = c.argument[a.from];
         if (bytes != 0 && v == 0 && !a.nullable) return -EFAULT;
-        if (v != 0 && bytes != 0 && !may_use(v, bytes)) return -EFAULT;
+        if (v != 0 && bytes != 0 && !may_use(t, v, bytes)) return -EFAULT;
         break;
       }
       case argument_kind::input:
       case argument_kind::output:
       case argument_kind::both:
         if (v == 0 && a.nullable) break;
-        if (v == 0 || !may_use(v, a.bytes)) return -EFAULT;
+        if (v == 0 || !may_use(t, v, a.bytes)) return -EFAULT;
         break;
       case argument_kind::path:
       case argument_kind::text:
         if (v == 0 && a.nullable) break;
-        if (v == 0 || !may_use(v, 1)) return -EFAULT;
+        if (v == 0 || !may_use(t, v, 1)) return -EFAULT;
         break;
       case argument_kind::sized: {
         if (v == 0 && a.nullable) break;
         std::uint32_t room = 0;  // looked at again when the value is there
         if (v == 0 || c.argument[a.from] == 0 || !copy_in(&room, c.argument[a.from], sizeof room))
           return -EFAULT;
-        if (room != 0 && !may_use(v, std::min(room, most_of_value(c.number)))) return -EFAULT;
+        if (room != 0 && !may_use(t, v, std::min(room, most_of_value(c.number)))) return -EFAULT;
         break;
       }
       case argument_kind::array: {
         const std::uint64_t many = c.argument[a.from];
         if (many > std::uint64_t{descriptors::end}) return -EINVAL;
-        if (many != 0 && (v == 0 || !may_use(v, many * a.bytes))) return -EFAULT;
+        if (many != 0 && (v == 0 || !may_use(t, v, many * a.bytes))) return -EFAULT;
         break;
       }
       case argument_kind::read_iovecs:

@@ -105,7 +105,7 @@ long service::make(service_thread& t, const request& q) {
   if (c.slot >= slots_) return -EFAULT;
   if (c.number < handler_base) return call_linux(t, q);
   if (c.number < own_base) return call_handler(t, c);
-  return c.number == call_print ? 0 : -ENOSYS;
+  return c.number == call_print ? q.printed : -ENOSYS;
 }
 
 void service::install(call_number number, handler_function handler) {
@@ -135,8 +135,9 @@ long service::call_handler(service_thread& t, const call_record& c) {
   }
 }
 
-/// A path as the host has it: no kernel can change it any more. Empty where it cannot be had.
-long service::copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path) {
+/// A path or another text as the host has it: no kernel can change it any more. Empty where it
+/// cannot be had: all of it, its end included, lies where kernels may name memory.
+long service::copy_text(std::uint64_t at, std::array<char, PATH_MAX>& path) {
   const auto arena = reinterpret_cast<std::uint64_t>(arena_.data());
   if (at >= arena && at - arena < arena_.bytes()) {
     const std::size_t most = std::min<std::uint64_t>(PATH_MAX, arena_.bytes() - (at - arena));
@@ -148,9 +149,13 @@ long service::copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path) {
     path[n] = 0;
     return 0;
   }
-  // Anywhere in this process: Linux copies, page by page, and says where there is none.
-  for (std::size_t n = 0; n < PATH_MAX;) {
-    const std::size_t now = std::min<std::size_t>(PATH_MAX - n, 4096 - (at + n) % 4096);
+  path[0] = 0;
+  const std::size_t most = std::min<std::uint64_t>(PATH_MAX, bytes_from(at));
+  const auto held = hold(at, most);
+  if (most == 0 || !held) return -EFAULT;
+  // Linux copies, page by page, and says where there is none.
+  for (std::size_t n = 0; n < most;) {
+    const std::size_t now = std::min<std::size_t>(most - n, 4096 - (at + n) % 4096);
     iovec to{path.data() + n, now}, from{reinterpret_cast<void*>(at + n), now};
     if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) < 0) {
       path[0] = 0;
@@ -160,7 +165,7 @@ long service::copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path) {
     n += now;
   }
   path[0] = 0;
-  return -ENAMETOOLONG;
+  return most == PATH_MAX ? -ENAMETOOLONG : -EFAULT;
 }
 
 long service::opened(long fd, bool waits, std::optional<int> open_flags) {
@@ -190,8 +195,8 @@ long service::call_path(service_thread& t, const call_record& c, const linux_cal
   if (!folders_) return -EPERM;
   const std::uint64_t* a = c.argument;
   const auto number = [&](unsigned i) { return static_cast<int>(a[i]); };
-  const auto text = [&](unsigned i) { return copy_path(a[i], t.path[0]); };
-  const auto second = [&](unsigned i) { return copy_path(a[i], t.path[1]); };
+  const auto text = [&](unsigned i) { return copy_text(a[i], t.path[0]); };
+  const auto second = [&](unsigned i) { return copy_text(a[i], t.path[1]); };
   const char *const path = t.path[0].data(), *const other = t.path[1].data();
   const folders& f = *folders_;
   long bad = 0;
@@ -295,20 +300,6 @@ long service::call_sized(const linux_call& info, const call_record& c, unsigned 
   return result;
 }
 
-/// Gives back memory that kernels mapped. Taken from the ranges before it is gone: the program may
-/// get the same addresses at once.
-long service::call_munmap(const call_record& c) {
-  const auto removed = mapped_.remove(c.argument[0], c.argument[1]);
-  std::uint64_t all = 0;
-  for (const auto& [begin, end] : removed) all += end - begin;
-  // Less: another call was faster, and what lies there now may be the program's.
-  const bool is_own = options_.policy.raw || all >= c.argument[1];
-  const long result = is_own ? linux_result(SYS_munmap, c.argument) : -EPERM;
-  if (result < 0)
-    for (const auto& [begin, end] : removed) mapped_.add(begin, end - begin);
-  return result;
-}
-
 /// splice or tee: a pipe that is full or empty would hold the thread, and the end.
 long service::call_splice(const call_record& c) {
   std::uint64_t a[max_arguments];
@@ -317,14 +308,36 @@ long service::call_splice(const call_record& c) {
   return linux_result(c.number, a);
 }
 
+/// A call that takes texts which are no paths: Linux reads copies of them.
+long service::call_texts(const linux_call& info, const call_record& c) {
+  std::array<std::array<char, PATH_MAX>, 3> texts;
+  call_record copied = c;
+  std::size_t next = 0;
+  for (unsigned i = 0; i < info.count; ++i) {
+    if (info.arguments[i].kind != argument_kind::text || c.argument[i] == 0) continue;
+    if (next == texts.size()) return -EPERM;
+    if (const long bad = copy_text(c.argument[i], texts[next])) return bad;
+    copied.argument[i] = reinterpret_cast<std::uint64_t>(texts[next++].data());
+  }
+  return call_as_it_is(info, copied);
+}
+
 long service::call_plain(const linux_call& info, const call_record& c) {
-  if (c.number == SYS_munmap) return call_munmap(c);
+  if (c.number == SYS_munmap)
+    return mapped_.unmap(c.argument[0], c.argument[1], options_.policy.raw);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
-  const std::uint64_t* a = c.argument;
   if (!options_.policy.raw)
-    for (unsigned i = 0; i < info.count; ++i)
-      if (info.arguments[i].kind == argument_kind::sized && a[i] != 0)
-        return call_sized(info, c, i);
+    for (unsigned i = 0; i < info.count; ++i) {
+      const argument_kind kind = info.arguments[i].kind;
+      if (c.argument[i] == 0) continue;
+      if (kind == argument_kind::sized) return call_sized(info, c, i);
+      if (kind == argument_kind::text) return call_texts(info, c);
+    }
+  return call_as_it_is(info, c);
+}
+
+long service::call_as_it_is(const linux_call& info, const call_record& c) {
+  const std::uint64_t* a = c.argument;
   // A sleep that was interrupted would begin anew.
   const long result = linux_result(info.number, a, info.waits != waiting::other);
   if (result < 0) return result;
@@ -386,9 +399,10 @@ long service::call_linux(service_thread& t, const request& q) {
   if (c.number == SYS_close) {
     result = close(static_cast<int>(c.argument[0]));
   } else if (allows(*info, c)) {
-    result = check(*info, c, t.number);
+    result = check(*info, c, t);
     if (result == 0) result = make_allowed(t, q, *info);
     descriptors_.end_short(t.number);
+    t.memory.clear();
   }
   if (result == -EPERM) count(t.counts.denied);
   return result;

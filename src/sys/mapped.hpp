@@ -1,10 +1,11 @@
 // Memory of the host that kernels have mapped, and may therefore unmap, advise on and pass to
-// calls.
+// calls; and which calls use it.
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <utility>
 #include <vector>
@@ -12,6 +13,10 @@
 namespace grosr::sys {
 
 /// Ranges of addresses. Any thread may call.
+///
+/// A range is kernels' from add() to unmap(). A call holds what it uses of them. What is unmapped
+/// meanwhile is gone at once, as in Linux, but its addresses stay reserved, without access, until
+/// the last call that holds any of them has ended: nothing of the program's can come to lie there.
 class mapped_ranges {
  public:
   mapped_ranges() = default;
@@ -19,17 +24,57 @@ class mapped_ranges {
   ~mapped_ranges();
   mapped_ranges(const mapped_ranges&) = delete;
 
-  using range = std::pair<std::uint64_t, std::uint64_t>;  ///< begin and end
-
   void add(std::uint64_t begin, std::uint64_t bytes);
-  /// What of these bytes was in ranges, and is no longer.
-  std::vector<range> remove(std::uint64_t begin, std::uint64_t bytes);
-  /// Whether all of these bytes are in ranges.
-  bool holds(std::uint64_t begin, std::uint64_t bytes) const;
+
+  /// munmap(2) of what is in ranges. 0, or -errno; -EPERM: not all of it is, unless `any` may go.
+  long unmap(std::uint64_t begin, std::uint64_t bytes, bool any);
+
+  /// While it lives, memory that was in ranges is kernels', or nobody's.
+  class use {
+   public:
+    use() = default;
+    use(use&& other) noexcept : all_(std::exchange(other.all_, nullptr)), at_(other.at_) {}
+    use& operator=(use&& other) noexcept {
+      std::swap(all_, other.all_);
+      std::swap(at_, other.at_);
+      return *this;
+    }
+    ~use() {
+      if (all_) all_->release(at_);
+    }
+
+   private:
+    friend class mapped_ranges;
+    using place = std::list<std::pair<std::uint64_t, std::uint64_t>>::iterator;
+    use(mapped_ranges& all, place at) : all_(&all), at_(at) {}
+    mapped_ranges* all_ = nullptr;
+    place at_{};
+  };
+
+  /// None: not all of these bytes are in ranges.
+  std::optional<use> hold(std::uint64_t begin, std::uint64_t bytes);
+
+  /// How many bytes from there on are in ranges.
+  std::uint64_t bytes_from(std::uint64_t at) const;
 
  private:
-  mutable std::shared_mutex lock_;
+  using range = std::pair<std::uint64_t, std::uint64_t>;  // begin and end
+  struct leaving {
+    range at;
+    std::size_t calls;  // that hold any of it, unmap() itself included
+  };
+
+  std::uint64_t end_from(std::uint64_t at) const;
+  void insert(std::uint64_t begin, std::uint64_t end);
+  std::vector<range> cut(std::uint64_t begin, std::uint64_t end);
+  long reserve(std::list<leaving>::iterator left, const std::vector<range>& removed);
+  void release(use::place at);
+  void leave(std::list<leaving>::iterator left);
+
+  mutable std::shared_mutex lock_;               // of all below
   std::map<std::uint64_t, std::uint64_t> ends_;  // by begin; neither overlapping nor touching
+  std::list<range> uses_;
+  std::list<leaving> leaving_;  // unmapped, and held by calls; in no range
 };
 
 }  // namespace grosr::sys

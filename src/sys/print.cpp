@@ -5,9 +5,11 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -17,19 +19,17 @@
 namespace grosr::sys {
 namespace {
 
-std::uint64_t word_at(std::uint64_t at, std::uint64_t i) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, reinterpret_cast<const char*>(at + 8 * i), sizeof word);
-  return word;
-}
+/// The words of a record as print() has copied them: no kernel can change them any more.
+struct words {
+  std::uint64_t head = 0;  ///< arguments, and above them bytes of the format
+  std::uint64_t argument[most_printed][2];
 
-std::uint64_t count_of(const call_record& c) { return word_at(c.argument[1], 0) & 0xffffffff; }
+  std::uint64_t count() const { return head & 0xffffffff; }
+  static std::uint64_t bytes(std::uint64_t word) { return word >> 32; }
+};
 
-/// Text of `word >> 32` bytes at an argument.
-std::string_view text_of(const call_record& c, std::uint64_t argument, std::uint64_t word) {
-  const std::uint64_t at = c.argument[argument % max_arguments];
-  return at == 0 ? "(null)" : std::string_view(reinterpret_cast<const char*>(at), word >> 32);
-}
+/// The format, and arguments of the call that are texts, by number.
+using texts = std::array<std::string, max_arguments>;
 
 /// Takes characters, not too many: a field may be as wide as a number says.
 class bounded {
@@ -57,11 +57,11 @@ class bounded {
   std::string* to_;
 };
 
-std::string formatted(const call_record& c) {
+std::string formatted(const words& w, const texts& all) {
   fmt::dynamic_format_arg_store<fmt::format_context> values;
-  for (std::uint64_t i = 0; i < count_of(c); ++i) {
-    const std::uint64_t word = word_at(c.argument[1], 2 + 2 * i);
-    switch (static_cast<printed>(word_at(c.argument[1], 1 + 2 * i))) {
+  for (std::uint64_t i = 0; i < w.count(); ++i) {
+    const auto [kind, word] = w.argument[i];
+    switch (static_cast<printed>(kind)) {
       case printed::integer:
         values.push_back(static_cast<std::int64_t>(word));
         break;
@@ -81,11 +81,11 @@ std::string formatted(const call_record& c) {
         values.push_back(reinterpret_cast<const void*>(word));
         break;
       case printed::text:
-        values.push_back(std::string(text_of(c, word & 0xffffffff, word)));
+        values.push_back(std::cref(all[word & 0xffffffff]));
         break;
     }
   }
-  const std::string_view format = text_of(c, 0, word_at(c.argument[1], 0));
+  const std::string& format = all[0];
   try {
     std::string text;
     fmt::vformat_to(bounded(text), format, values);
@@ -97,11 +97,35 @@ std::string formatted(const call_record& c) {
 
 }  // namespace
 
-/// Under the lock of the shard.
-void service::print(const call_record& c) {
-  if (options_.print_to >= 0 && may_use(c.argument[0], 1) && may_use(c.argument[1], 8) &&
-      may_use(c.argument[1], 8 + 16 * count_of(c)))
-    printed_.put(formatted(c));
+/// Copies what a print points to, once. False where it may not be had.
+bool service::copy_printed(void* to, std::uint64_t at, std::size_t bytes) {
+  if (copies_) return copy_in(to, at, bytes);
+  std::memcpy(to, reinterpret_cast<const void*>(at), bytes);  // no server looks at pointers there
+  return true;
+}
+
+/// Takes a text. Under the lock of the shard. 0, or -EFAULT: no print writes such a record.
+long service::print(const call_record& c) {
+  if (options_.print_to < 0) return 0;
+  words w;
+  const std::uint64_t at = c.argument[1];
+  if (!copy_printed(&w.head, at, sizeof w.head) || w.count() > most_printed) return -EFAULT;
+  if (!copy_printed(w.argument, at + sizeof w.head, 16 * w.count())) return -EFAULT;
+  texts all;
+  const auto bring = [&](std::uint64_t number, std::uint64_t bytes) {
+    if (number == 1 || number >= max_arguments || bytes > most_of_printed_text) return false;
+    const std::uint64_t from = c.argument[number];
+    std::string& text = all[number] = from == 0 ? "(null)" : std::string(bytes, '\0');
+    return from == 0 || bytes == 0 || copy_printed(text.data(), from, bytes);
+  };
+  if (!bring(0, words::bytes(w.head))) return -EFAULT;
+  for (std::uint64_t i = 0; i < w.count(); ++i) {
+    const auto [kind, word] = w.argument[i];
+    if (static_cast<printed>(kind) != printed::text) continue;
+    if ((word & 0xffffffff) == 0 || !bring(word & 0xffffffff, words::bytes(word))) return -EFAULT;
+  }
+  printed_.put(formatted(w, all));
+  return 0;
 }
 
 }  // namespace grosr::sys

@@ -51,6 +51,7 @@ struct request {
   std::uint32_t thread;  ///< whose counts it goes to, and which thread took it
   std::uint32_t epoch;   ///< see drain()
   std::uint64_t taken;   ///< when its turn came, in ticks
+  long printed;          ///< of a print: its result
 };
 
 /// A ring, and the lock of who takes records from it.
@@ -74,7 +75,8 @@ struct alignas(128) service_thread {
   bool left = false;                ///< records that must wait: see lets_in()
   std::vector<std::uint64_t> seen;  ///< by shard: records taken from it, at the last look at all
   std::array<std::array<char, PATH_MAX>, 2>
-      path;  ///< of the call that is made, as the host has them
+      path;                                ///< of the call that is made, as the host has them
+  std::vector<mapped_ranges::use> memory;  ///< of that call
 };
 
 class service {
@@ -124,10 +126,11 @@ class service {
   long call_handler(service_thread& t, const call_record& c);
   long call_linux(service_thread& t, const request& q);
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
-  long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
+  long copy_text(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
   long call_plain(const linux_call& info, const call_record& c);
-  long call_munmap(const call_record& c);
+  long call_as_it_is(const linux_call& info, const call_record& c);
+  long call_texts(const linux_call& info, const call_record& c);
   long call_splice(const call_record& c);
   long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
@@ -136,14 +139,18 @@ class service {
 
   // allowed.cpp
   bool allows(const linux_call& info, const call_record& c) const;
-  long check(const linux_call& info, const call_record& c, unsigned thread);
+  long check(const linux_call& info, const call_record& c, service_thread& t);
+  bool in_arena(std::uint64_t at, std::uint64_t bytes) const;
   bool may_keep(std::uint64_t at, std::uint64_t bytes);
-  bool may_use(std::uint64_t at, std::uint64_t bytes);
+  std::uint64_t bytes_from(std::uint64_t at);
+  bool may_use(service_thread& t, std::uint64_t at, std::uint64_t bytes);
+  std::optional<mapped_ranges::use> hold(std::uint64_t at, std::uint64_t bytes);
   bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
   bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
 
   // print.cpp
-  void print(const call_record& c);
+  bool copy_printed(void* to, std::uint64_t at, std::size_t bytes);
+  long print(const call_record& c);
 
   // audit.cpp
   void note(service_thread* t, const call_record& c, long result);

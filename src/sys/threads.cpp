@@ -132,7 +132,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       q.serial = serial;
       q.thread = t.number;
       q.epoch = epoch;
-      if (kind == call_print) print(q.call);  // in the order of records
+      if (kind == call_print) q.printed = print(q.call);  // in the order of records
       const unsigned weighs = weight_of(q);
       takes_time = takes_time || weighs > 1;
       weight += chosen ? 1 : weighs;

@@ -233,6 +233,7 @@ service::waiting_call& service::begin_waiting(service_thread& t, const request& 
                                               const linux_call& info, descriptors::use file) {
   auto* place = waiting_.get() + std::size_t{q.call.slot} * sizeof(waiting_call);
   auto& w = *::new (place) waiting_call(*this, q, info, std::move(file));
+  w.memory.swap(t.memory);
   count(t.counts.waited);
   under_way(q).fetch_add(1, std::memory_order_acq_rel);
   return w;

@@ -42,6 +42,7 @@ struct service::waiting_call : waiter, job, disk_call {
   request made;
   const linux_call* info;
   descriptors::use file;
+  std::vector<mapped_ranges::use> memory;
   std::uint64_t progress = 0;  ///< bytes that went already
   bool connecting = false;
   std::unique_ptr<polled> polls;  ///< of a poll

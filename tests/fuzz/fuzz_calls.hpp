@@ -39,6 +39,12 @@ GROSR_DEVICE long printed(const Caller& c, const drawn& d) {
     return sys::print(c, "\1 {}\n", d.path);
   }
   switch (d.offset) {
+    case is_forged: {
+      const auto starter = c.start();
+      auto t = sys::invoke(starter, sys::detail::make<0>(sys::call_print, d.a[0], d.a[1], d.a[2],
+                                                         d.a[3], d.a[4], d.a[5]));
+      return sys::drop(starter, t);
+    }
     case 0:
       return sys::print(c, d.path, d.fd);
     case 1:

@@ -44,6 +44,9 @@ struct lane_memory {
 
 inline constexpr std::uint32_t held_a_block = 48, warp_room = 80 * 1024, none = 0xffffffffu;
 inline constexpr std::uint32_t shared_room = 5 << 20, listened = 8;
+/// Where in shared memory lanes forge the words of prints, behind what most calls are told of.
+inline constexpr std::uint32_t forged_at = 2 << 20, forged_words = 160;
+inline constexpr std::int64_t is_forged = 6;  ///< a print's `offset`
 
 /// One call as it was drawn.
 struct drawn {
@@ -333,6 +336,31 @@ class drawer {
     c.a[0] = !d_.chance(32) || (c.flags > 0 && c.flags <= 8);
   }
 
+  /// A number in the upper half of a word of a print: how long a text is.
+  GROSR_DEVICE std::uint64_t forged_length() {
+    const std::uint32_t kind = d_.below(4);
+    return (kind == 0 ? d_.next() >> 32 : kind == 1 ? 16380 + d_.below(8) : length(4097)) << 32;
+  }
+
+  /// A record of a print that no print would write.
+  GROSR_DEVICE GROSR_NOINLINE void forge_print(drawn& c) {
+    const std::uint32_t lane = simt::block_id() * simt::block_size() + simt::thread_id();
+    const std::uint32_t places = (shared_room - forged_at) / (8 * forged_words);
+    unsigned char* const words = w_.shared + forged_at + lane % places * (8 * forged_words);
+    for (std::uint32_t i = 0; i < forged_words; ++i) {
+      std::uint64_t word = i % 2 == 0 ? d_.below(8) : d_.chance(4) ? 6 : d_.below(8);
+      if (d_.chance(32)) word = d_.next();
+      if (i == 0) word = d_.chance(8) ? d_.next() >> d_.below(64) : d_.below(80);
+      word |= forged_length();
+      __builtin_memcpy(words + 8 * i, &word, 8);
+    }
+    c.marked = false;
+    c.offset = is_forged;
+    for (std::uint64_t& a : c.a) a = pointer();
+    if (!d_.chance(8)) c.a[1] = reinterpret_cast<std::uint64_t>(words);
+    if (!d_.chance(4)) c.a[0] = reinterpret_cast<std::uint64_t>(shared_path());
+  }
+
   GROSR_DEVICE void fill(drawn& c, bool other_outside);
 
   const world& w_;
@@ -356,6 +384,7 @@ GROSR_DEVICE inline void drawer::fill(drawn& c, bool other_outside) {
     case op::print:
       c.marked = !d_.chance(4);
       c.offset = d_.below(6);
+      if (w_.hostile && !w_.in_place && d_.chance(2)) forge_print(c);
       break;
     case op::openat:
       if (d_.chance(3)) c.fd = AT_FDCWD;

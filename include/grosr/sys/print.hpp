@@ -7,6 +7,10 @@
 
 namespace grosr::sys {
 
+/// The most arguments of one print, and bytes of one of its texts: the server takes no more.
+inline constexpr unsigned most_printed = 64;
+inline constexpr std::uint32_t most_of_printed_text = 16384;
+
 /// What kind of value a printed argument is.
 enum class printed : std::uint8_t { integer, natural, real, character, boolean, pointer, text };
 
@@ -47,7 +51,7 @@ GROSR_DEVICE std::uint64_t printed_word(const T& value) {
 /// Bytes of each of `texts` texts that one call carries.
 constexpr std::uint32_t most_of_text(unsigned texts) {
   constexpr std::uint32_t all = piece_bytes - 4096;  // the rest is for the words
-  return all / texts < 16384 ? all / texts : 16384;
+  return all / texts < most_of_printed_text ? all / texts : most_of_printed_text;
 }
 
 /// Text without its end, as much of it as `most`.
@@ -74,7 +78,7 @@ GROSR_DEVICE long print(const Caller& c, const char* format, const Arguments&...
   constexpr unsigned texts =
       (0u + ... + (detail::kind_of_printed<const Arguments&>() == printed::text ? 1u : 0u));
   static_assert(texts <= 4, "grosr: print takes at most 4 arguments that are texts");
-  static_assert(count <= 64, "grosr: print takes at most 64 arguments");
+  static_assert(count <= most_printed, "grosr: print takes at most 64 arguments");
   constexpr std::uint32_t most = detail::most_of_text(1 + texts);
   // How many arguments and how long the format is; then of each its kind, and its value or, of a
   // text, which argument of the call it is and how long.
