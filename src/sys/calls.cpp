@@ -317,7 +317,8 @@ long service::call_splice(const call_record& c) {
   return linux_result(c.number, a);
 }
 
-long service::call_plain(const linux_call& info, const call_record& c) {
+/// `again`: makes the call again when Linux was interrupted.
+long service::call_plain(const linux_call& info, const call_record& c, bool again) {
   if (c.number == SYS_munmap) return call_munmap(c);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
   const std::uint64_t* a = c.argument;
@@ -325,8 +326,7 @@ long service::call_plain(const linux_call& info, const call_record& c) {
     for (unsigned i = 0; i < info.count; ++i)
       if (info.arguments[i].kind == argument_kind::sized && a[i] != 0)
         return call_sized(info, c, i);
-  // A sleep that was interrupted would begin anew.
-  const long result = linux_result(info.number, a, info.waits != waiting::other);
+  const long result = linux_result(info.number, a, again);
   if (result < 0) return result;
   if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
   const int fd = static_cast<int>(result);

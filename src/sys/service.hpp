@@ -126,7 +126,7 @@ class service {
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
   long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
-  long call_plain(const linux_call& info, const call_record& c);
+  long call_plain(const linux_call& info, const call_record& c, bool again = true);
   long call_munmap(const call_record& c);
   long call_splice(const call_record& c);
   long call_pair(const call_record& c);
@@ -158,9 +158,14 @@ class service {
   std::atomic<std::int64_t>& under_way(const request& q);
   long close(int fd);
   long wait_for_peer(waiting_call& w);
-  long wait_on_thread(waiting_call& w);
-  long await_lock(const call_record& c);
   void end_waiting(waiting_call& w, long result, std::uint64_t ns = thread_counts::not_timed);
+
+  // blocking.cpp
+  long call_other(service_thread& t, const request& q, const linux_call& info);
+  long try_lock(const call_record& c);
+  long wait_for_lock(waiting_call& w);
+  long wait_on_thread(waiting_call& w);
+  long make_interruptibly(waiting_call& w);
 
   // disk.cpp
   bool waits_for_disk(const call_record& c);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -18,8 +17,6 @@
 
 namespace grosr::sys {
 namespace {
-
-constexpr std::chrono::microseconds longest_pause{20000};
 
 long errno_or(long result) { return result < 0 ? -errno : result; }
 
@@ -142,6 +139,15 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
       if ((a[3] & MSG_DONTWAIT) != 0) return result;
       break;
     }
+    case SYS_sendmsg:
+    case SYS_recvmsg: {
+      const bool sends = info.number == SYS_sendmsg;
+      const std::uint64_t made[] = {
+          a[0], a[1], a[2] | MSG_DONTWAIT | (sends ? std::uint64_t{MSG_NOSIGNAL} : 0), 0, 0, 0};
+      result = linux_result(info.number, made);
+      if ((a[2] & MSG_DONTWAIT) != 0) return result;
+      break;
+    }
     case SYS_accept4:
 #ifdef SYS_accept
     case SYS_accept:
@@ -206,12 +212,13 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
                                     static_cast<int>(a[2]))),
                   (type & SOCK_NONBLOCK) == 0);
   }
+  if (info.waits == waiting::other) return call_other(t, q, info);
   request tried = q;
   std::uint64_t progress = 0;
   bool connecting = false;
   const bool connects = info.number == SYS_connect && !descriptors_.waits(static_cast<int>(a[0])) &&
                         blocks(static_cast<int>(a[0]));
-  if (info.waits == waiting::peer && !connects) {
+  if (!connects) {
     const long result = attempt(tried, info, progress, connecting);
     if (result != parked) return result;
   }
@@ -247,11 +254,10 @@ long service::waits_or(waiting_call& w, long refused) {
   return refused;
 }
 
-/// Hands a call to the reactor, or to a thread if it waits for no descriptor. 0, or why it cannot
-/// wait.
+/// Hands a call to the reactor, or to a thread if the reactor cannot watch for it. 0, or why it
+/// cannot wait.
 long service::wait_for_peer(waiting_call& w) {
-  const short events = w.info->waits == waiting::peer ? events_of(w.info->number) : short{0};
-  if (events != 0) {
+  if (const short events = events_of(w.info->number); events != 0) {
     w.resume = [](waiter& self, wake why) {
       auto& c = static_cast<waiting_call&>(self);
       long result = parked;
@@ -280,30 +286,6 @@ long service::wait_for_peer(waiting_call& w) {
   return wait_on_thread(w);
 }
 
-long service::wait_on_thread(waiting_call& w) {
-  w.act = [](job& self, turn how) {
-    auto& c = static_cast<waiting_call&>(self);
-    const long result = how == turn::stopped          ? -ESHUTDOWN
-                        : c.info->number == SYS_flock ? c.owner->await_lock(c.made.call)
-                                                      : c.owner->call_plain(*c.info, c.made.call);
-    c.owner->end_waiting(c, result);
-  };
-  return workers_.submit(w);
-}
-
-/// flock() of a thread that looks again and again: who has the lock may never give it back.
-long service::await_lock(const call_record& c) {
-  const int fd = static_cast<int>(c.argument[0]);
-  const std::uint64_t tried[] = {c.argument[0], c.argument[1] | LOCK_NB, 0, 0, 0, 0};
-  for (auto pause = std::chrono::microseconds(50);; pause = std::min(2 * pause, longest_pause)) {
-    const long result = linux_result(SYS_flock, tried);
-    if (result != -EWOULDBLOCK || (c.argument[1] & LOCK_NB) != 0) return result;
-    if (stopping_.load(std::memory_order_relaxed)) return -ESHUTDOWN;
-    if (descriptors_.is_closing(fd)) return -EBADF;
-    std::this_thread::sleep_for(pause);
-  }
-}
-
 void service::end_waiting(waiting_call& w, long result, std::uint64_t ns) {
   const request q = w.made;
   w.~waiting_call();
@@ -323,6 +305,7 @@ std::atomic<std::int64_t>& service::under_way(const request& q) {
 long service::close(int fd) {
   return descriptors_.close(fd, [&] {
     reactor_.close(fd);
+    workers_.ask_users_of(fd);
     if (folders_) folders_->forget(fd);
   });
 }

@@ -44,7 +44,9 @@ struct service::waiting_call : waiter, job, disk_call {
   descriptors::use file;
   std::uint64_t progress = 0;  ///< bytes that went already
   bool connecting = false;
-  std::unique_ptr<polled> polls;  ///< of a poll
+  std::unique_ptr<polled> polls;          ///< of a poll
+  std::unique_ptr<unsigned char[]> kept;  ///< what an argument points to, as it was at the start
+  std::chrono::microseconds pause{50};    ///< of a lock, until it is tried again
 };
 
 }  // namespace grosr::sys

@@ -72,8 +72,8 @@ class server {
   /// after `limit`.
   void drain(std::chrono::nanoseconds limit = std::chrono::hours(24 * 365));
 
-  /// Refuses calls from now on, and those that wait for a peer, with -ESHUTDOWN. Waits for those
-  /// that Linux has begun: reads and writes of disks, and calls on threads. Not from a handler.
+  /// Refuses calls from now on, and ends those that wait, with -ESHUTDOWN. Returns when those have
+  /// ended that Linux does not interrupt: reads and writes of disks. Not from a handler.
   void stop();
 
   sys::statistics statistics() const;
