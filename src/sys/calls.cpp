@@ -320,6 +320,8 @@ long service::call_splice(const call_record& c) {
 /// `again`: makes the call again when Linux was interrupted.
 long service::call_plain(const linux_call& info, const call_record& c, bool again) {
   if (c.number == SYS_munmap) return call_munmap(c);
+  if (is_for_one_thread(c)) return -ENOTRECOVERABLE;
+  if (changes_identity(c.number)) return change_identity(c);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
   const std::uint64_t* a = c.argument;
   if (!options_.policy.raw)

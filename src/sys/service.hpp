@@ -134,6 +134,11 @@ class service {
   long opened(long fd, bool waits = false, std::optional<int> open_flags = {});
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
 
+  // for_all_threads.cpp
+  static bool is_for_one_thread(const call_record& c);
+  static bool changes_identity(unsigned number);
+  long change_identity(const call_record& c);
+
   // allowed.cpp
   bool allows(const linux_call& info, const call_record& c) const;
   long check(const linux_call& info, const call_record& c, unsigned thread);
