@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <system_error>
+#include <vector>
 
 #include "sys/linux_result.hpp"
 #include "sys/waiting_call.hpp"
@@ -80,6 +81,17 @@ bool makes_events(long number) {
 #endif
   return number == SYS_eventfd2 || number == SYS_timerfd_create || number == SYS_inotify_init1 ||
          number == SYS_signalfd4;
+}
+
+/// Calls that open a file by its path.
+bool opens(long number) {
+#ifdef SYS_open
+  if (number == SYS_open || number == SYS_creat) return true;
+#endif
+#ifdef SYS_openat2
+  if (number == SYS_openat2) return true;
+#endif
+  return number == SYS_openat;
 }
 
 /// Calls that put a file in the place of a number of their choice.
@@ -183,10 +195,47 @@ long service::open_below(int directory, const char* path, int flags, std::uint64
                 (flags & O_NONBLOCK) == 0, made);
 }
 
+/// Under a raw policy: opens without waiting as well, and brings the file as the kernel asked for
+/// it.
+long service::call_open(const call_record& c) {
+  std::uint64_t a[max_arguments];
+  std::copy_n(c.argument, max_arguments, a);
+  long number = c.number;
+  std::uint64_t* flags = &a[2];
+#ifdef SYS_open
+  if (number == SYS_open) flags = &a[1];
+  if (number == SYS_creat) {  // which says no flags
+    number = SYS_open;
+    a[2] = a[1];
+    a[1] = O_CREAT | O_WRONLY | O_TRUNC;
+    flags = &a[1];
+  }
+#endif
+  std::vector<std::uint64_t> how;
+#ifdef SYS_openat2
+  if (number == SYS_openat2) {
+    constexpr std::uint64_t first = 24, most = 4096;  // Linux's own limits of the struct
+    if (a[3] < first) return -EINVAL;
+    if (a[3] > most) return -E2BIG;
+    how.resize(static_cast<std::size_t>((a[3] + 7) / 8));
+    if (!copy_in(how.data(), a[2], static_cast<std::size_t>(a[3]))) return -EFAULT;
+    a[2] = reinterpret_cast<std::uint64_t>(how.data());
+    flags = &how[0];
+  }
+#endif
+  const std::uint64_t asked = *flags;
+  const bool changes = (asked & (O_PATH | O_NONBLOCK)) == 0;
+  if (changes) *flags |= O_NONBLOCK;
+  const long fd = linux_result(number, a);
+  if (fd < 0) return fd;
+  if (changes) ::fcntl(static_cast<int>(fd), F_SETFL, static_cast<int>(asked));
+  return opened(fd, false, static_cast<int>(asked));
+}
+
 /// Calls that take a path: below the policy's folders, or not at all.
 long service::call_path(service_thread& t, const call_record& c, const linux_call& info) {
   t.path[0][0] = t.path[1][0] = 0;
-  if (options_.policy.raw) return call_plain(info, c);
+  if (options_.policy.raw) return opens(c.number) ? call_open(c) : call_plain(info, c);
   if (!folders_) return -EPERM;
   const std::uint64_t* a = c.argument;
   const auto number = [&](unsigned i) { return static_cast<int>(a[i]); };
@@ -324,6 +373,7 @@ long service::call_plain(const linux_call& info, const call_record& c, bool agai
   if (changes_identity(c.number)) return change_identity(c);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
   const std::uint64_t* a = c.argument;
+  if (c.number == SYS_open_by_handle_at) return call_open(c);
   if (!options_.policy.raw)
     for (unsigned i = 0; i < info.count; ++i)
       if (info.arguments[i].kind == argument_kind::sized && a[i] != 0)

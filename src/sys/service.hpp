@@ -126,6 +126,7 @@ class service {
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
   long copy_path(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
+  long call_open(const call_record& c);
   long call_plain(const linux_call& info, const call_record& c, bool again = true);
   long call_munmap(const call_record& c);
   long call_splice(const call_record& c);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -42,6 +43,13 @@ bool is_ready(int fd, short events) {
 bool blocks(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
+/// Whether it is a FIFO that nobody has opened for writing yet: its end is not there, but to come.
+bool lacks_writer(int fd) {
+  struct stat s {};
+  if (::fstat(fd, &s) != 0 || !S_ISFIFO(s.st_mode)) return false;
+  return !is_ready(fd, POLLIN);  // one whose writers have gone is
 }
 
 /// read or write of a descriptor that blocks: -EAGAIN where it would wait.
@@ -114,6 +122,8 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
     case SYS_write:
       result =
           granted ? without_waiting(info.number, a, ready_lock_) : linux_result(info.number, a);
+      if (result == 0 && waits && a[2] != 0 && info.number == SYS_read && lacks_writer(fd))
+        return parked;
       break;
     case SYS_recvfrom:
     case SYS_sendto: {
