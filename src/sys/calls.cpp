@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <system_error>
 #include <vector>
 
 #include "sys/linux_result.hpp"
@@ -111,40 +110,17 @@ bool is_select(long number) {
 
 }  // namespace
 
-long service::make(service_thread& t, const request& q) {
+long service::make(service_thread& t, const request& q, bool& later) {
   const call_record& c = q.call;
   if (stopping_.load(std::memory_order_relaxed)) return -ESHUTDOWN;
   if (c.slot >= slots_) return -EFAULT;
-  if (c.number < handler_base) return call_linux(t, q);
-  if (c.number < own_base) return call_handler(t, c);
+  if (c.number < handler_base) {
+    const long result = call_linux(t, q);
+    later = result == parked;
+    return result;
+  }
+  if (c.number < own_base) return call_handler(t, q, later);
   return c.number == call_print ? 0 : -ENOSYS;
-}
-
-void service::install(call_number number, handler_function handler) {
-  std::unique_lock lock(shared_lock_);
-  if (handlers_.size() <= number) handlers_.resize(number + 1u);
-  handlers_[number] = std::make_shared<handler_function>(std::move(handler));
-}
-
-long service::call_handler(service_thread& t, const call_record& c) {
-  std::shared_ptr<handler_function> handler;
-  {
-    std::shared_lock lock(shared_lock_);
-    const unsigned number = c.number - handler_base;
-    if (number < handlers_.size()) handler = handlers_[number];
-  }
-  if (!handler) return -ENOSYS;
-  try {
-    return (*handler)(c.argument);
-  } catch (const std::system_error& e) {
-    count(t.counts.thrown);
-    const auto& kind = e.code().category();
-    const bool is_errno = kind == std::generic_category() || kind == std::system_category();
-    return is_errno && e.code().value() > 0 ? -e.code().value() : -EIO;
-  } catch (...) {
-    count(t.counts.thrown);
-    return -EIO;
-  }
 }
 
 /// A path as the host has it: no kernel can change it any more. Empty where it cannot be had.

@@ -249,7 +249,7 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
 service::waiting_call& service::begin_waiting(service_thread& t, const request& q,
                                               const linux_call& info, descriptors::use file) {
   auto* place = waiting_.get() + std::size_t{q.call.slot} * sizeof(waiting_call);
-  auto& w = *::new (place) waiting_call(*this, q, info, std::move(file));
+  auto& w = *::new (place) waiting_call(*this, q, &info, std::move(file));
   count(t.counts.waited);
   under_way(q).fetch_add(1, std::memory_order_acq_rel);
   return w;

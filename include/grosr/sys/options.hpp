@@ -23,6 +23,8 @@ struct options {
   /// Threads, 1 to 4096, that are started for calls that wait for no descriptor and no lock; more
   /// calls take turns.
   unsigned blocking_threads = 64;
+  /// Threads, 1 to 4096, that are started for handlers; more of their calls queue.
+  unsigned handler_threads = 64;
   /// Calls that may be under way at a time, 32 to 2^23, rounded up to 32s; 0: one for each thread
   /// that can be resident. Who makes one more waits, at most `patience`.
   std::uint32_t calls_in_flight = 0;
