@@ -14,7 +14,7 @@ namespace sys = grosr::sys;
 
 constexpr std::size_t piece = 4096;
 
-// What kernels call on the host. Runs on a service thread, so others may run it at the same time.
+// What kernels call on the host. Several threads may run it at the same time.
 struct progress {
   static constexpr std::uint16_t number = 0;
   std::atomic<long>* bytes;

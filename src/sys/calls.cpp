@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <system_error>
+#include <vector>
 
 #include "sys/linux_result.hpp"
 #include "sys/waiting_call.hpp"
@@ -82,6 +82,17 @@ bool makes_events(long number) {
          number == SYS_signalfd4;
 }
 
+/// Calls that open a file by its path.
+bool opens(long number) {
+#ifdef SYS_open
+  if (number == SYS_open || number == SYS_creat) return true;
+#endif
+#ifdef SYS_openat2
+  if (number == SYS_openat2) return true;
+#endif
+  return number == SYS_openat;
+}
+
 /// Calls that put a file in the place of a number of their choice.
 bool puts_descriptor(long number) {
 #ifdef SYS_dup2
@@ -99,40 +110,17 @@ bool is_select(long number) {
 
 }  // namespace
 
-long service::make(service_thread& t, const request& q) {
+long service::make(service_thread& t, const request& q, bool& later) {
   const call_record& c = q.call;
   if (stopping_.load(std::memory_order_relaxed)) return -ESHUTDOWN;
   if (c.slot >= slots_) return -EFAULT;
-  if (c.number < handler_base) return call_linux(t, q);
-  if (c.number < own_base) return call_handler(t, c);
+  if (c.number < handler_base) {
+    const long result = call_linux(t, q);
+    later = result == parked;
+    return result;
+  }
+  if (c.number < own_base) return call_handler(t, q, later);
   return c.number == call_print ? q.printed : -ENOSYS;
-}
-
-void service::install(call_number number, handler_function handler) {
-  std::unique_lock lock(shared_lock_);
-  if (handlers_.size() <= number) handlers_.resize(number + 1u);
-  handlers_[number] = std::make_shared<handler_function>(std::move(handler));
-}
-
-long service::call_handler(service_thread& t, const call_record& c) {
-  std::shared_ptr<handler_function> handler;
-  {
-    std::shared_lock lock(shared_lock_);
-    const unsigned number = c.number - handler_base;
-    if (number < handlers_.size()) handler = handlers_[number];
-  }
-  if (!handler) return -ENOSYS;
-  try {
-    return (*handler)(c.argument);
-  } catch (const std::system_error& e) {
-    count(t.counts.thrown);
-    const auto& kind = e.code().category();
-    const bool is_errno = kind == std::generic_category() || kind == std::system_category();
-    return is_errno && e.code().value() > 0 ? -e.code().value() : -EIO;
-  } catch (...) {
-    count(t.counts.thrown);
-    return -EIO;
-  }
 }
 
 /// A path or another text as the host has it: no kernel can change it any more. Empty where it
@@ -188,10 +176,47 @@ long service::open_below(int directory, const char* path, int flags, std::uint64
                 (flags & O_NONBLOCK) == 0, made);
 }
 
+/// Under a raw policy: opens without waiting as well, and brings the file as the kernel asked for
+/// it.
+long service::call_open(const call_record& c) {
+  std::uint64_t a[max_arguments];
+  std::copy_n(c.argument, max_arguments, a);
+  long number = c.number;
+  std::uint64_t* flags = &a[2];
+#ifdef SYS_open
+  if (number == SYS_open) flags = &a[1];
+  if (number == SYS_creat) {  // which says no flags
+    number = SYS_open;
+    a[2] = a[1];
+    a[1] = O_CREAT | O_WRONLY | O_TRUNC;
+    flags = &a[1];
+  }
+#endif
+  std::vector<std::uint64_t> how;
+#ifdef SYS_openat2
+  if (number == SYS_openat2) {
+    constexpr std::uint64_t first = 24, most = 4096;  // Linux's own limits of the struct
+    if (a[3] < first) return -EINVAL;
+    if (a[3] > most) return -E2BIG;
+    how.resize(static_cast<std::size_t>((a[3] + 7) / 8));
+    if (!copy_in(how.data(), a[2], static_cast<std::size_t>(a[3]))) return -EFAULT;
+    a[2] = reinterpret_cast<std::uint64_t>(how.data());
+    flags = &how[0];
+  }
+#endif
+  const std::uint64_t asked = *flags;
+  const bool changes = (asked & (O_PATH | O_NONBLOCK)) == 0;
+  if (changes) *flags |= O_NONBLOCK;
+  const long fd = linux_result(number, a);
+  if (fd < 0) return fd;
+  if (changes) ::fcntl(static_cast<int>(fd), F_SETFL, static_cast<int>(asked));
+  return opened(fd, false, static_cast<int>(asked));
+}
+
 /// Calls that take a path: below the policy's folders, or not at all.
 long service::call_path(service_thread& t, const call_record& c, const linux_call& info) {
   t.path[0][0] = t.path[1][0] = 0;
-  if (options_.policy.raw) return call_plain(info, c);
+  if (options_.policy.raw) return opens(c.number) ? call_open(c) : call_plain(info, c);
   if (!folders_) return -EPERM;
   const std::uint64_t* a = c.argument;
   const auto number = [&](unsigned i) { return static_cast<int>(a[i]); };
@@ -309,7 +334,7 @@ long service::call_splice(const call_record& c) {
 }
 
 /// A call that takes texts which are no paths: Linux reads copies of them.
-long service::call_texts(const linux_call& info, const call_record& c) {
+long service::call_texts(const linux_call& info, const call_record& c, bool again) {
   std::array<std::array<char, PATH_MAX>, 3> texts;
   call_record copied = c;
   std::size_t next = 0;
@@ -319,27 +344,30 @@ long service::call_texts(const linux_call& info, const call_record& c) {
     if (const long bad = copy_text(c.argument[i], texts[next])) return bad;
     copied.argument[i] = reinterpret_cast<std::uint64_t>(texts[next++].data());
   }
-  return call_as_it_is(info, copied);
+  return call_as_it_is(info, copied, again);
 }
 
-long service::call_plain(const linux_call& info, const call_record& c) {
+/// `again`: makes the call again when Linux was interrupted.
+long service::call_plain(const linux_call& info, const call_record& c, bool again) {
   if (c.number == SYS_munmap)
     return mapped_.unmap(c.argument[0], c.argument[1], options_.policy.raw);
+  if (is_for_one_thread(c)) return -ENOTRECOVERABLE;
+  if (changes_identity(c.number)) return change_identity(c);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
+  if (c.number == SYS_open_by_handle_at) return call_open(c);
   if (!options_.policy.raw)
     for (unsigned i = 0; i < info.count; ++i) {
       const argument_kind kind = info.arguments[i].kind;
       if (c.argument[i] == 0) continue;
       if (kind == argument_kind::sized) return call_sized(info, c, i);
-      if (kind == argument_kind::text) return call_texts(info, c);
+      if (kind == argument_kind::text) return call_texts(info, c, again);
     }
-  return call_as_it_is(info, c);
+  return call_as_it_is(info, c, again);
 }
 
-long service::call_as_it_is(const linux_call& info, const call_record& c) {
+long service::call_as_it_is(const linux_call& info, const call_record& c, bool again) {
   const std::uint64_t* a = c.argument;
-  // A sleep that was interrupted would begin anew.
-  const long result = linux_result(info.number, a, info.waits != waiting::other);
+  const long result = linux_result(info.number, a, again);
   if (result < 0) return result;
   if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
   const int fd = static_cast<int>(result);

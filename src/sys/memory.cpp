@@ -39,6 +39,8 @@ options service::completed(device d, options o) {
     refuse("records", o.records, fmt::format("a power of two from 32 to {}", 1u << 24));
   if (o.blocking_threads == 0 || o.blocking_threads > 4096)
     refuse("blocking_threads", o.blocking_threads, "from 1 to 4096");
+  if (o.handler_threads == 0 || o.handler_threads > 4096)
+    refuse("handler_threads", o.handler_threads, "from 1 to 4096");
   // What is counted in nanoseconds must not wrap around.
   constexpr std::chrono::hours longest{24 * 365};
   o.patience = std::clamp<std::chrono::milliseconds>(o.patience, 0ms, longest);
@@ -72,6 +74,7 @@ service::service(device d, const options& o)
       printed_(options_.print_to),
       audit_(options_.audit_to),
       workers_(options_.blocking_threads),
+      handler_workers_(options_.handler_threads),
       ring_(options_.io_uring),
       bell_(d, [this] { serve_on_bell(); }) {
   if (!options_.policy.folders.empty())

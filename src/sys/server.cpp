@@ -11,7 +11,7 @@ server::~server() = default;
 
 server_ref server::ref() const { return server_ref(service_->device_view()); }
 
-void server::install(call_number number, std::function<long(const std::uint64_t*)> handler) {
+void server::install(call_number number, detail::installed_handler handler) {
   service_->install(number, std::move(handler));
 }
 

@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +18,7 @@
 
 #include "grosr/simt/bell.hpp"
 #include "grosr/sys/detail/layout.hpp"
+#include "grosr/sys/handler.hpp"
 #include "grosr/sys/options.hpp"
 #include "sys/at_exit.hpp"
 #include "sys/descriptors.hpp"
@@ -40,8 +40,6 @@ namespace grosr::sys {
 inline std::uint32_t most_of_value(unsigned number) {
   return number == SYS_getsockopt ? option_bytes : name_bytes;
 }
-
-using handler_function = std::function<long(const std::uint64_t*)>;
 
 /// What is known of a call while it is made.
 struct request {
@@ -85,7 +83,7 @@ class service {
   ~service();
 
   const view* device_view() const { return view_.data(); }
-  void install(call_number number, handler_function handler);
+  void install(call_number number, detail::installed_handler handler);
   void share(const void* at, std::size_t bytes);
   bool grant(int fd) { return descriptors_.grant(fd); }
   void coalesce(unsigned batch, std::chrono::nanoseconds window);
@@ -119,23 +117,33 @@ class service {
   void finish(service_thread& t, const request& q, long result, std::uint64_t ns);
 
   // calls.cpp
-  /// Makes a call: its result, or `parked` when it will be replied to later (which a handler's
-  /// result may be as well, and means nothing).
+  /// What says that a call is replied to later. No result of Linux's.
   static constexpr long parked = -4095;
-  long make(service_thread& t, const request& q);
-  long call_handler(service_thread& t, const call_record& c);
+  /// Makes a call: its result, unless it is replied to `later`.
+  long make(service_thread& t, const request& q, bool& later);
   long call_linux(service_thread& t, const request& q);
   long make_allowed(service_thread& t, const request& q, const linux_call& info);
   long copy_text(std::uint64_t at, std::array<char, PATH_MAX>& path);
   long call_path(service_thread& t, const call_record& c, const linux_call& info);
-  long call_plain(const linux_call& info, const call_record& c);
-  long call_as_it_is(const linux_call& info, const call_record& c);
-  long call_texts(const linux_call& info, const call_record& c);
+  long call_open(const call_record& c);
+  long call_plain(const linux_call& info, const call_record& c, bool again = true);
+  long call_as_it_is(const linux_call& info, const call_record& c, bool again = true);
+  long call_texts(const linux_call& info, const call_record& c, bool again);
   long call_splice(const call_record& c);
   long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
   long opened(long fd, bool waits = false, std::optional<int> open_flags = {});
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
+
+  // handlers.cpp
+  long call_handler(service_thread& t, const request& q, bool& later);
+  bool has_spans(const detail::installed_handler& h, const call_record& c) const;
+  long run_handler(const detail::installed_handler& h, const call_record& c, bool& threw);
+
+  // for_all_threads.cpp
+  static bool is_for_one_thread(const call_record& c);
+  static bool changes_identity(unsigned number);
+  long change_identity(const call_record& c);
 
   // allowed.cpp
   bool allows(const linux_call& info, const call_record& c) const;
@@ -165,9 +173,14 @@ class service {
   std::atomic<std::int64_t>& under_way(const request& q);
   long close(int fd);
   long wait_for_peer(waiting_call& w);
-  long wait_on_thread(waiting_call& w);
-  long await_lock(const call_record& c);
   void end_waiting(waiting_call& w, long result, std::uint64_t ns = thread_counts::not_timed);
+
+  // blocking.cpp
+  long call_other(service_thread& t, const request& q, const linux_call& info);
+  long try_lock(const call_record& c);
+  long wait_for_lock(waiting_call& w);
+  long wait_on_thread(waiting_call& w);
+  long make_interruptibly(waiting_call& w);
 
   // disk.cpp
   bool waits_for_disk(const call_record& c);
@@ -206,7 +219,7 @@ class service {
 
   std::shared_mutex shared_lock_;  // of shared_host_ and handlers_
   shared_ranges shared_host_{};
-  std::vector<std::shared_ptr<handler_function>> handlers_;
+  std::vector<std::shared_ptr<const detail::installed_handler>> handlers_;
 
   descriptors descriptors_;
   mapped_ranges mapped_;
@@ -235,6 +248,7 @@ class service {
   std::unique_ptr<service_thread> bell_worker_;  ///< has no thread: serve_on_bell()
   reactor reactor_;
   workers workers_;
+  workers handler_workers_;  ///< of their own: what handlers do may end what others wait for
   disk_ring ring_;
   simt::bell bell_;
   std::optional<at_exit> at_exit_;  ///< of the program

@@ -182,7 +182,8 @@ void service::make_all(service_thread& t) {
     const bool light = is_light(q);
     if (!light && untimed != 0) ns_since();
     q.taken = before;
-    const long result = make(t, q);
+    bool later = false;
+    const long result = make(t, q, later);
     double ns = t.light_ns;
     if (!light) {
       ns = ns_since();
@@ -191,8 +192,7 @@ void service::make_all(service_thread& t) {
       ns = t.light_ns = ns_since() / untimed;
       untimed = 0;
     }
-    if (result != parked || q.call.number >= handler_base)
-      finish(t, q, result, static_cast<std::uint64_t>(ns));
+    if (!later) finish(t, q, result, static_cast<std::uint64_t>(ns));
   }
 }
 
@@ -307,6 +307,7 @@ void service::stop() {
   stopping_ = true;
   reactor_.stop();
   workers_.stop();
+  handler_workers_.stop();
   ring_.stop();
 }
 

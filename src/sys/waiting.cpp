@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,8 +18,6 @@
 
 namespace grosr::sys {
 namespace {
-
-constexpr std::chrono::microseconds longest_pause{20000};
 
 long errno_or(long result) { return result < 0 ? -errno : result; }
 
@@ -45,6 +43,13 @@ bool is_ready(int fd, short events) {
 bool blocks(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
+/// Whether it is a FIFO that nobody has opened for writing yet: its end is not there, but to come.
+bool lacks_writer(int fd) {
+  struct stat s {};
+  if (::fstat(fd, &s) != 0 || !S_ISFIFO(s.st_mode)) return false;
+  return !is_ready(fd, POLLIN);  // one whose writers have gone is
 }
 
 /// read or write of a descriptor that blocks: -EAGAIN where it would wait.
@@ -117,6 +122,8 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
     case SYS_write:
       result =
           granted ? without_waiting(info.number, a, ready_lock_) : linux_result(info.number, a);
+      if (result == 0 && waits && a[2] != 0 && info.number == SYS_read && lacks_writer(fd))
+        return parked;
       break;
     case SYS_recvfrom:
     case SYS_sendto: {
@@ -140,6 +147,15 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         result = linux_result(info.number, made);
       }
       if ((a[3] & MSG_DONTWAIT) != 0) return result;
+      break;
+    }
+    case SYS_sendmsg:
+    case SYS_recvmsg: {
+      const bool sends = info.number == SYS_sendmsg;
+      const std::uint64_t made[] = {
+          a[0], a[1], a[2] | MSG_DONTWAIT | (sends ? std::uint64_t{MSG_NOSIGNAL} : 0), 0, 0, 0};
+      result = linux_result(info.number, made);
+      if ((a[2] & MSG_DONTWAIT) != 0) return result;
       break;
     }
     case SYS_accept4:
@@ -206,12 +222,13 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
                                     static_cast<int>(a[2]))),
                   (type & SOCK_NONBLOCK) == 0);
   }
+  if (info.waits == waiting::other) return call_other(t, q, info);
   request tried = q;
   std::uint64_t progress = 0;
   bool connecting = false;
   const bool connects = info.number == SYS_connect && !descriptors_.waits(static_cast<int>(a[0])) &&
                         blocks(static_cast<int>(a[0]));
-  if (info.waits == waiting::peer && !connects) {
+  if (!connects) {
     const long result = attempt(tried, info, progress, connecting);
     if (result != parked) return result;
   }
@@ -232,7 +249,7 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
 service::waiting_call& service::begin_waiting(service_thread& t, const request& q,
                                               const linux_call& info, descriptors::use file) {
   auto* place = waiting_.get() + std::size_t{q.call.slot} * sizeof(waiting_call);
-  auto& w = *::new (place) waiting_call(*this, q, info, std::move(file));
+  auto& w = *::new (place) waiting_call(*this, q, &info, std::move(file));
   w.memory.swap(t.memory);
   count(t.counts.waited);
   under_way(q).fetch_add(1, std::memory_order_acq_rel);
@@ -248,11 +265,10 @@ long service::waits_or(waiting_call& w, long refused) {
   return refused;
 }
 
-/// Hands a call to the reactor, or to a thread if it waits for no descriptor. 0, or why it cannot
-/// wait.
+/// Hands a call to the reactor, or to a thread if the reactor cannot watch for it. 0, or why it
+/// cannot wait.
 long service::wait_for_peer(waiting_call& w) {
-  const short events = w.info->waits == waiting::peer ? events_of(w.info->number) : short{0};
-  if (events != 0) {
+  if (const short events = events_of(w.info->number); events != 0) {
     w.resume = [](waiter& self, wake why) {
       auto& c = static_cast<waiting_call&>(self);
       long result = parked;
@@ -281,30 +297,6 @@ long service::wait_for_peer(waiting_call& w) {
   return wait_on_thread(w);
 }
 
-long service::wait_on_thread(waiting_call& w) {
-  w.act = [](job& self, turn how) {
-    auto& c = static_cast<waiting_call&>(self);
-    const long result = how == turn::stopped          ? -ESHUTDOWN
-                        : c.info->number == SYS_flock ? c.owner->await_lock(c.made.call)
-                                                      : c.owner->call_plain(*c.info, c.made.call);
-    c.owner->end_waiting(c, result);
-  };
-  return workers_.submit(w);
-}
-
-/// flock() of a thread that looks again and again: who has the lock may never give it back.
-long service::await_lock(const call_record& c) {
-  const int fd = static_cast<int>(c.argument[0]);
-  const std::uint64_t tried[] = {c.argument[0], c.argument[1] | LOCK_NB, 0, 0, 0, 0};
-  for (auto pause = std::chrono::microseconds(50);; pause = std::min(2 * pause, longest_pause)) {
-    const long result = linux_result(SYS_flock, tried);
-    if (result != -EWOULDBLOCK || (c.argument[1] & LOCK_NB) != 0) return result;
-    if (stopping_.load(std::memory_order_relaxed)) return -ESHUTDOWN;
-    if (descriptors_.is_closing(fd)) return -EBADF;
-    std::this_thread::sleep_for(pause);
-  }
-}
-
 void service::end_waiting(waiting_call& w, long result, std::uint64_t ns) {
   const request q = w.made;
   w.~waiting_call();
@@ -324,6 +316,7 @@ std::atomic<std::int64_t>& service::under_way(const request& q) {
 long service::close(int fd) {
   return descriptors_.close(fd, [&] {
     reactor_.close(fd);
+    workers_.ask_users_of(fd);
     if (folders_) folders_->forget(fd);
   });
 }

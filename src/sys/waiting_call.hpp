@@ -35,17 +35,20 @@ struct service::polled {
 
 /// Lies in the place of the call's slot, which nobody has again until the reply.
 struct service::waiting_call : waiter, job, disk_call {
-  waiting_call(service& s, const request& q, const linux_call& i, descriptors::use f)
-      : owner(&s), made(q), info(&i), file(std::move(f)) {}
+  waiting_call(service& s, const request& q, const linux_call* i, descriptors::use f)
+      : owner(&s), made(q), info(i), file(std::move(f)) {}
 
   service* owner;
   request made;
-  const linux_call* info;
+  const linux_call* info;  ///< null: of a handler
   descriptors::use file;
   std::vector<mapped_ranges::use> memory;
   std::uint64_t progress = 0;  ///< bytes that went already
   bool connecting = false;
   std::unique_ptr<polled> polls;  ///< of a poll
+  std::shared_ptr<const detail::installed_handler> handler;
+  std::unique_ptr<unsigned char[]> kept;  ///< what an argument points to, as it was at the start
+  std::chrono::microseconds pause{50};    ///< of a lock, until it is tried again
 };
 
 }  // namespace grosr::sys

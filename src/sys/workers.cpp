@@ -1,10 +1,13 @@
 #include "sys/workers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <new>
 #include <system_error>
+#include <utility>
 
+#include "sys/interruption.hpp"
 #include "sys/thread.hpp"
 
 namespace grosr::sys {
@@ -12,7 +15,14 @@ namespace grosr::sys {
 struct workers::active {
   std::uint64_t number;
   active *older, *newer = nullptr;
+  bool interruptible = false;
+  int descriptor = -1;
+  pthread_t thread{};
+  clock::time_point began{};
+  std::atomic<bool> asked{false};  // and not known to have heard it
 };
+
+thread_local workers::active* workers::here_ = nullptr;
 
 struct workers::sleeper {
   std::condition_variable called;
@@ -21,7 +31,9 @@ struct workers::sleeper {
 };
 
 workers::workers(unsigned most, std::chrono::milliseconds idle)
-    : most_(std::max(most, 1u)), idle_(idle) {}
+    : most_(std::max(most, 1u)), idle_(idle) {
+  interruption_signal();  // before there are threads
+}
 
 workers::~workers() { stop(); }
 
@@ -38,7 +50,7 @@ long workers::submit(job& j, bool now) {
     s->is_called = true;
     s->called.notify_one();
   } else if (threads_.size() >= most_ || !add_thread()) {
-    if (now || threads_.empty()) return -EAGAIN;
+    if (now || threads_.empty() || !need_usher()) return -EAGAIN;
   }
   j.next_ = nullptr;
   j.number_ = next_number_++;
@@ -57,6 +69,18 @@ void workers::drain() {
   });
 }
 
+void workers::ask_users_of(int descriptor) {
+  guard lock(lock_);
+  bool any = false;
+  for (active* a = oldest_; a != nullptr; a = a->newer)
+    if (a->interruptible && a->descriptor == descriptor) a->asked = any = true;
+  if (!any) return;
+  if (!need_usher()) ask(clock::now());
+  usher_wakes_.notify_one();
+}
+
+bool workers::is_asked() { return here_ != nullptr && here_->asked.exchange(false); }
+
 void workers::stop() {
   guard lock(lock_);
   stopping_ = true;
@@ -66,9 +90,15 @@ void workers::stop() {
   }
   sleepers_ = nullptr;
   while (first_ != nullptr) act(lock, turn::stopped);
-  changed_.wait(lock, [&] { return threads_.empty() && oldest_ == nullptr; });
+  usher_wakes_.notify_one();
+  const auto none = [&] { return threads_.empty() && oldest_ == nullptr && !ushers_; };
+  for (auto pause = std::chrono::milliseconds(1); !changed_.wait_for(lock, pause, none);
+       pause = std::min(2 * pause, 2 * turn_length))
+    for (active* a = oldest_; a != nullptr; a = a->newer)
+      if (a->interruptible) interrupt(a->thread);
   std::list<std::thread> ended;
   ended.swap(ended_);
+  if (usher_.joinable()) ended.push_back(std::move(usher_));
   lock.unlock();
   for (std::thread& t : ended) t.join();
 }
@@ -100,6 +130,7 @@ bool workers::add_thread() {
 }
 
 void workers::work(std::list<std::thread>::iterator self) {
+  allow_interruption();
   guard lock(lock_);
   do {
     while (first_ != nullptr && !stopping_) act(lock, turn::run);
@@ -127,14 +158,56 @@ void workers::act(guard& lock, turn t) {
   if (first_ == nullptr) last_ = nullptr;
   --queued_;
   active a{.number = j.number_, .older = newest_};
+  a.interruptible = j.interruptible && t == turn::run;
+  a.descriptor = j.descriptor;
+  a.thread = pthread_self();
+  if (a.interruptible) a.began = clock::now();
   (newest_ != nullptr ? newest_->newer : oldest_) = &a;
   newest_ = &a;
   lock.unlock();
+  active* const outer = std::exchange(here_, &a);
   j.act(j, t);
+  here_ = outer;
   lock.lock();
   (a.older != nullptr ? a.older->newer : oldest_) = a.newer;
   (a.newer != nullptr ? a.newer->older : newest_) = a.older;
   changed_.notify_all();
+}
+
+// There is a thread that asks jobs to return. False: none can be made.
+bool workers::need_usher() {
+  if (ushers_) return true;
+  if (usher_.joinable()) usher_.join();  // all it had left to do was to return
+  try {
+    usher_ = quiet_thread("grosr usher", [this] { usher(); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return ushers_ = true;
+}
+
+void workers::usher() {
+  guard lock(lock_);
+  while (!stopping_ && (ask(clock::now()) || first_ != nullptr))
+    usher_wakes_.wait_for(lock, turn_length / 2);
+  ushers_ = false;
+  changed_.notify_all();
+}
+
+// Interrupts those that were asked and have not returned: they may not have been waiting yet. Asks
+// more of them while jobs queue. Whether there was one.
+bool workers::ask(clock::time_point now) {
+  bool any = false;
+  std::size_t queued = queued_;
+  for (active* a = oldest_; a != nullptr; a = a->newer) {
+    if (!a->interruptible) continue;
+    if (queued != 0 && now - a->began >= turn_length) a->asked = true;
+    if (!a->asked) continue;
+    if (queued != 0) --queued;
+    interrupt(a->thread);
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace grosr::sys

@@ -1,9 +1,12 @@
 // Jobs begin in order, each has its turn once, and threads are there while they are needed.
 #include "sys/workers.hpp"
 
+#include <signal.h>
+
 #include <cerrno>
 #include <deque>
 
+#include "sys/interruption.hpp"
 #include "sys/waits.hpp"
 
 namespace grosr::testing {
@@ -133,6 +136,78 @@ TEST(workers, stop_ends_what_runs_and_hands_the_rest_back) {
   pool.stop();
 }
 
+/// Waits in Linux until it may end; makes way when it is asked to.
+struct patient : sys::job {
+  explicit patient(workers& p, std::function<bool()> e, int fd = -1)
+      : job(act_on), pool(&p), may_end(std::move(e)) {
+    interruptible = true;
+    descriptor = fd;
+  }
+  static void act_on(job& j, turn t) {
+    auto& w = static_cast<patient&>(j);
+    ++w.turns;
+    while (t == turn::run && !w.may_end()) {
+      if (::poll(nullptr, 0, -1) == 0 || errno != EINTR) break;  // never
+      if (workers::is_asked() && !w.may_end() && w.pool->submit(w) == 0) return;
+    }
+    w.ended = true;
+  }
+  workers* pool;
+  std::function<bool()> may_end;
+  std::atomic<int> turns{0};
+  std::atomic<bool> ended{false};
+};
+
+TEST(workers, make_way_for_jobs_that_queue) {
+  std::atomic<bool> released{false};
+  std::deque<patient> waiting;
+  workers pool(2);
+  for (int i = 0; i < 20; ++i) {
+    waiting.emplace_back(pool, [&] { return released.load(); });
+    ASSERT_EQ(pool.submit(waiting.back()), 0);
+  }
+  ASSERT_TRUE(comes_true([&] { return pool.queued() == 18; }));
+  work releases([&] { released = true; });
+  ASSERT_EQ(pool.submit(releases), 0);  // behind all of them
+  ASSERT_TRUE(comes_true([&] { return releases.runs == 1; }));
+  for (patient& p : waiting) EXPECT_GE(p.turns, 1);
+  pool.stop();
+  for (patient& p : waiting) EXPECT_TRUE(p.ended);
+}
+
+TEST(workers, leave_jobs_alone_that_nobody_queues_behind) {
+  std::atomic<bool> released{false};
+  workers pool(2);
+  patient waits(pool, [&] { return released.load(); });
+  ASSERT_EQ(pool.submit(waits), 0);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(waits.turns, 1);
+  released = true;
+  pool.stop();
+  EXPECT_EQ(waits.turns, 1);
+  EXPECT_TRUE(waits.ended);
+}
+
+TEST(workers, ask_those_that_use_a_descriptor) {
+  std::atomic<bool> closed{false}, stopped{false};
+  workers pool(4);
+  patient of_it(
+      pool, [&] { return closed || stopped; }, 7);
+  patient of_another(
+      pool, [&] { return stopped.load(); }, 8);
+  ASSERT_EQ(pool.submit(of_it), 0);
+  ASSERT_EQ(pool.submit(of_another), 0);
+  ASSERT_TRUE(comes_true([&] { return of_it.turns == 1 && of_another.turns == 1; }));
+  closed = true;
+  pool.ask_users_of(7);
+  EXPECT_TRUE(comes_true([&] { return of_it.ended.load(); }));
+  EXPECT_FALSE(of_another.ended);
+  EXPECT_EQ(of_another.turns, 1);
+  stopped = true;
+  pool.stop();
+  EXPECT_TRUE(of_another.ended);
+}
+
 TEST(workers, let_a_job_submit_itself_again) {
   const auto rounds = static_cast<int>(scaled(20'000, 1000));
   workers pool(3);
@@ -141,6 +216,20 @@ TEST(workers, let_a_job_submit_itself_again) {
   w.body = [&] { EXPECT_TRUE(++count >= rounds || pool.submit(w) == 0); };
   ASSERT_EQ(pool.submit(w), 0);
   ASSERT_TRUE(comes_true([&] { return w.runs == rounds; }));
+}
+
+TEST(workers, take_no_signal_that_the_program_has_a_handler_for) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto try_it = [] {
+    struct sigaction own {
+    }, found{};
+    own.sa_handler = [](int) {};
+    ::sigaction(SIGRTMAX, &own, nullptr);
+    workers pool(1);
+    ::sigaction(SIGRTMAX, nullptr, &found);
+    std::_Exit(found.sa_handler == own.sa_handler && sys::interruption_signal() == SIGRTMAX - 1);
+  };
+  EXPECT_EXIT(try_it(), ::testing::ExitedWithCode(1), "");
 }
 
 TEST(workers, survive_a_storm) {

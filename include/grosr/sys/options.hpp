@@ -20,8 +20,11 @@ struct options {
   unsigned shards = 0;
   /// Calls that a ring holds, a power of two from 32 to 2^24; 0: 16384, on host:N 1024.
   std::uint32_t records = 0;
-  /// Threads, 1 to 4096, that are started for calls that wait for no descriptor; more calls queue.
+  /// Threads, 1 to 4096, that are started for calls that wait for no descriptor and no lock; more
+  /// calls take turns.
   unsigned blocking_threads = 64;
+  /// Threads, 1 to 4096, that are started for handlers; more of their calls queue.
+  unsigned handler_threads = 64;
   /// Calls that may be under way at a time, 32 to 2^23, rounded up to 32s; 0: one for each thread
   /// that can be resident. Who makes one more waits, at most `patience`.
   std::uint32_t calls_in_flight = 0;

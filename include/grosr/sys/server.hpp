@@ -47,8 +47,11 @@ class server {
   /// What kernels get; valid while this lives.
   server_ref ref() const;
 
-  /// Installs a handler for sys::call<Handler>: a copy is called on service threads, several at a
-  /// time. A later one of the same number takes its place. It must not wait for the device.
+  /// Installs a handler for sys::call<Handler>: a copy is called on threads of its own, several at
+  /// a time, at most options.handler_threads of all handlers. A later one of the same number takes
+  /// its place. It must not wait for the device. One that says `static constexpr bool quick = true`
+  /// runs on the service thread that took the call, and holds up other calls meanwhile: for such as
+  /// take a microsecond and wait for nothing.
   template <class Handler>
   void install(Handler handler) {
     install(Handler::number, detail::unpacked(std::move(handler)));
@@ -72,14 +75,14 @@ class server {
   /// after `limit`.
   void drain(std::chrono::nanoseconds limit = std::chrono::hours(24 * 365));
 
-  /// Refuses calls from now on, and those that wait for a peer, with -ESHUTDOWN. Waits for those
-  /// that Linux has begun: reads and writes of disks, and calls on threads. Not from a handler.
+  /// Refuses calls from now on, and ends those that wait, with -ESHUTDOWN. Returns when those have
+  /// ended that Linux does not interrupt: reads and writes of disks. Not from a handler.
   void stop();
 
   sys::statistics statistics() const;
 
  private:
-  void install(call_number number, std::function<long(const std::uint64_t*)> handler);
+  void install(call_number number, detail::installed_handler handler);
   std::unique_ptr<service> service_;
 };
 

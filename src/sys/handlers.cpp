@@ -1,0 +1,80 @@
+// Calls of the program's own functions. They run on threads of their own, where they may take as
+// long as they like; those that say that they are quick, on the service thread that took the call.
+#include <errno.h>
+
+#include <new>
+#include <system_error>
+
+#include "sys/waiting_call.hpp"
+
+namespace grosr::sys {
+
+void service::install(call_number number, detail::installed_handler handler) {
+  std::unique_lock lock(shared_lock_);
+  if (handlers_.size() <= number) handlers_.resize(number + 1u);
+  handlers_[number] = std::make_shared<const detail::installed_handler>(std::move(handler));
+}
+
+long service::call_handler(service_thread& t, const request& q, bool& later) {
+  std::shared_ptr<const detail::installed_handler> handler;
+  {
+    std::shared_lock lock(shared_lock_);
+    const unsigned number = q.call.number - handler_base;
+    if (number < handlers_.size()) handler = handlers_[number];
+  }
+  if (!handler) return -ENOSYS;
+  if (!has_spans(*handler, q.call)) return -EFAULT;
+  if (handler->quick) {
+    bool threw = false;
+    const long result = run_handler(*handler, q.call, threw);
+    if (threw) count(t.counts.thrown);
+    return result;
+  }
+  auto* place = waiting_.get() + std::size_t{q.call.slot} * sizeof(waiting_call);
+  auto& w = *::new (place) waiting_call(*this, q, nullptr, {});
+  under_way(q).fetch_add(1, std::memory_order_acq_rel);
+  w.handler = std::move(handler);
+  w.act = [](job& self, turn how) {
+    auto& c = static_cast<waiting_call&>(self);
+    service& s = *c.owner;
+    bool threw = false;
+    const long result =
+        how == turn::stopped ? -ESHUTDOWN : s.run_handler(*c.handler, c.made.call, threw);
+    const double ns = static_cast<double>(now_ticks() - c.made.taken) * s.ns_per_tick_;
+    if (threw) {
+      std::lock_guard lock(s.waiting_lock_);
+      count(s.waiting_counts_.thrown);
+    }
+    s.end_waiting(c, result, static_cast<std::uint64_t>(ns));
+  };
+  const long result = waits_or(w, handler_workers_.submit(w));
+  later = result == parked;
+  return result;
+}
+
+/// Whether the bytes that a call names lie in the arena, where they travelled to.
+bool service::has_spans(const detail::installed_handler& h, const call_record& c) const {
+  const auto begin = reinterpret_cast<std::uint64_t>(arena_.data());
+  for (unsigned i = 0; i + 1 < max_arguments; ++i) {
+    if ((h.spans >> i & 1) == 0) continue;
+    const std::uint64_t at = c.argument[i] - begin, bytes = c.argument[i + 1];
+    if (bytes != 0 && (at >= arena_.bytes() || bytes > arena_.bytes() - at)) return false;
+  }
+  return true;
+}
+
+long service::run_handler(const detail::installed_handler& h, const call_record& c, bool& threw) {
+  try {
+    return h.run(c.argument);
+  } catch (const std::system_error& e) {
+    threw = true;
+    const auto& kind = e.code().category();
+    const bool is_errno = kind == std::generic_category() || kind == std::system_category();
+    return is_errno && e.code().value() > 0 ? -e.code().value() : -EIO;
+  } catch (...) {
+    threw = true;
+    return -EIO;
+  }
+}
+
+}  // namespace grosr::sys
