@@ -1,4 +1,5 @@
-# Decides whether the CUDA backend is built. Sets GROSR_CUDA_ENABLED and GROSR_CUDA_SUMMARY.
+# Decides whether the CUDA backend is built. Sets GROSR_CUDA_ENABLED and GROSR_CUDA_SUMMARY; and grosr_HAS_CUDA
+# in the cache, for projects that have this source in them.
 include_guard(GLOBAL)
 include(CheckLanguage)
 
@@ -53,3 +54,4 @@ if(NOT GROSR_CUDA STREQUAL "OFF")
     set(GROSR_CUDA_SUMMARY "off (${grosr_cuda_found})")
   endif()
 endif()
+set(grosr_HAS_CUDA ${GROSR_CUDA_ENABLED} CACHE INTERNAL "Whether grosr::grosr has the CUDA backend")
