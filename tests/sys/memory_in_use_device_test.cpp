@@ -18,8 +18,8 @@ GROSR_DEVICE_SUITE(memory_in_use);
 struct take_page {
   static constexpr std::uint16_t number = 0;
   std::atomic<unsigned char*>* taken;
-  long operator()(void* at) const {
-    void* const got = ::mmap(at, 4096, PROT_READ | PROT_WRITE,
+  long operator()(long at) const {
+    void* const got = ::mmap(reinterpret_cast<void*>(at), 4096, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == MAP_FAILED) return -errno;
     std::memset(got, 7, 4096);
