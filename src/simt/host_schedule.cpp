@@ -1,7 +1,9 @@
 // Which lane runs next. Two schedules:
 //
 // fair    no seed. Warps take turns; in its visit a warp runs its runnable lanes, lowest first,
-//         until all rest or the visit's quota is used up, and then each polling lane once.
+//         until all rest or the visit's quota is used up, and then each polling lane once. Those
+//         whom a barrier lets go on later are visited again before the round is over, up to 16
+//         times, while nobody polls: a worker sleeps only when all of its lanes rest.
 // seeded  every choice is drawn from the seed, in one of four styles that the seed chooses too:
 //         - uniform: any lane, after 1 to 8 schedule points. Short races between many lanes.
 //         - bursts: mostly stays in one warp. Races between lanes of a warp.
@@ -13,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -22,6 +25,7 @@ namespace grosr::simt::host {
 namespace {
 
 constexpr unsigned visit_quota = 512;  // lane switches
+constexpr unsigned most_passes = 16;   // over all warps, for one round
 
 std::uint64_t mix(std::uint64_t z) {  // splitmix64's output function
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -59,7 +63,11 @@ lane* worker::pick() {
 
 void worker::begin_visit() {
   quota = visit_quota;
-  to_poll = warps[cursor]->polling;
+  to_poll = passes == 0 ? warps[cursor]->polling : 0;
+}
+
+bool worker::can_go_on() const {
+  return std::any_of(warps.begin(), warps.end(), [](const warp* w) { return w->runnable != 0; });
 }
 
 lane* worker::pick_fair() {
@@ -82,10 +90,15 @@ lane* worker::pick_fair() {
     } else if (check_stuck(w)) {
       return nullptr;
     }
-    const bool round_over = ++cursor == warps.size();
-    if (round_over) cursor = 0;
+    const bool pass_over = ++cursor == warps.size();
+    if (pass_over) cursor = 0;
+    const bool goes_on = pass_over && !progress && can_go_on() && ++passes < most_passes;
+    if (pass_over && !goes_on) {
+      progress = progress || passes == most_passes;
+      passes = 0;
+    }
     begin_visit();
-    if (!round_over) continue;
+    if (!pass_over || goes_on) continue;
     const bool thread_wanted = some_block_over || next_block < home.shape.blocks || home.poll_limit;
     if (!progress || thread_wanted) return nullptr;
     progress = false;

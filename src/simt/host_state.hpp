@@ -163,7 +163,8 @@ struct worker {
   lane* pick_fair();
   lane* pick_seeded();
   void begin_visit();
-  bool settle(warp& w);  ///< lets converging lanes go on, if nothing else in the warp can
+  bool can_go_on() const;  ///< some lane is runnable
+  bool settle(warp& w);    ///< lets converging lanes go on, if nothing else in the warp can
   void form_group(warp& w, std::uint32_t members);
   bool check_stuck(warp& w);
   lane* activate(warp& w, std::uint32_t warp::*set, unsigned number);
@@ -198,11 +199,12 @@ struct worker {
   bool some_block_over = false;
 
   // A visit runs one warp until its lanes rest or its quota is used up, then looks at its polling
-  // lanes once. A round visits all warps. A round made progress when a lane ended, began a new
-  // wait, or did not come to rest; collectives alone are no progress, because loops that poll with
-  // one lane and tell the others are full of them.
+  // lanes once. A round visits all warps; while others were let go on by barriers, it passes over
+  // all of them again, without looks at polling lanes. A round made progress when a lane ended,
+  // began a new wait, or did not come to rest; collectives alone are no progress, because loops
+  // that poll with one lane and tell the others are full of them.
   std::size_t cursor = 0;
-  unsigned quota = 0;
+  unsigned quota = 0, passes = 0;
   std::uint32_t to_poll = 0;
   bool progress = false;
   std::uint64_t fruitless_rounds = 0, idle_from_ns = 0, nap_ns = 0;

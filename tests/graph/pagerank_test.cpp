@@ -1,6 +1,8 @@
 // Ranks on the resident runtime are as near to exact ones as was asked for.
 #include "grosr/graph/pagerank.hpp"
 
+#include <sys/resource.h>
+
 #include "grosr/graph/reference/check.hpp"
 #include "small_graphs.hpp"
 #include "support/devices.hpp"
@@ -43,6 +45,22 @@ TEST_P(pagerank_on, any_damping_any_tolerance) {
     o.tolerance = random() % 2 != 0 ? 1e-2f : 1e-5f;
     ASSERT_EQ(wrong(where(), g, o), "") << "graph " << i;
   }
+}
+
+// The host backend's threads sleep while all of their lanes wait, not from step to step.
+TEST(pagerank_on_host, does_not_sleep_through_its_rounds) {
+  std::mt19937 random(5);
+  const graph g = random_graph(random, 1000, 10'000, false, weights::none);
+  const device_graph on(device("host:0"), g);
+  pagerank search(on);
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  search.run();
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_GT(search.rounds(), 10u);
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // where all waits are longer
+  EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 30 * long{search.rounds()});
+#endif
 }
 
 TEST_P(pagerank_on, hubs) {
