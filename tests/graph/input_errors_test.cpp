@@ -71,6 +71,8 @@ TEST(graph_errors, of_matrices_name_the_line) {
       {banner("matrix coordinate real skew-symmetric"), ":1: a matrix that is \"skew-symmetric\""},
       {banner("matrix coordinate real"), ":1: no banner of a matrix"},
       {banner("vector coordinate real general"), ":1: no banner of a matrix"},
+      {"%%MatrixMarket", ":1: no banner of a matrix"},
+      {"%%matrixmarket\n", ":1: no banner of a matrix"},
       {general, ":1: the file ends before the line of sizes"},
       {std::string(general) + "% c\n\n", ":3: the file ends before the line of sizes"},
       {std::string(general) + "3 4 1\n1 1 1\n", ":2: 3 rows and 4 columns"},
@@ -160,6 +162,20 @@ TEST(graph_errors, lines_without_end_are_refused) {
   const std::string path = f.write("long", "1 2\n#" + std::string(1'200'000, 'x'));
   EXPECT_EQ(refusal([&] { load(path, {}, in_small_chunks(1000, 4)); }, path),
             ":2: a line of more than 1,048,576 bytes; is this a file of text?");
+}
+
+TEST(graph_errors, lists_of_few_edges_with_huge_numbers_are_refused) {
+  const folder f;
+  const auto says = [&](const std::string& text) {
+    const std::string path = f.write("list", text);
+    return refusal([&] { load(path, {}, reading()); }, path);
+  };
+  const std::string advice =
+      "; number its vertices from 0 on without gaps, or give a format that says how many there "
+      "are, such as Matrix Market";
+  EXPECT_EQ(says("0 1\n0 2147483648\n"), ": 2 edges, and vertices up to 2,147,483,648" + advice);
+  EXPECT_EQ(says("16777216 3\n"), ": 1 edges, and vertices up to 16,777,216" + advice);
+  EXPECT_EQ(says("16777215 3\n"), "nothing");
 }
 
 TEST(graph_errors, graphs_larger_than_memory_are_refused_before_they_are_allocated) {

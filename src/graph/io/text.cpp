@@ -16,6 +16,9 @@
 namespace grosr::graphs {
 namespace {
 
+// Of edge lists, which do not say how many vertices there are.
+constexpr std::uint64_t many_vertices = 1 << 24, most_vertices_an_edge = 100;
+
 class text_reader {
   [[noreturn]] void refuse(std::uint64_t line, std::string_view what) {
     throw error(errc::bad_input, fmt::format("{}:{}: {}", from_.name(), line, what));
@@ -117,6 +120,13 @@ class text_reader {
     edge_list all;
     for (edge_list& part : parts_) all.take(std::move(part));
     const std::uint64_t n = header_.edges() ? header_.form().vertices : vertices_;
+    // A few bytes are not to take all memory because of a number that is none of a vertex.
+    if (!header_.edges() && n > many_vertices && n / most_vertices_an_edge > edges_)
+      throw error(errc::bad_input,
+                  fmt::format("{}: {} edges, and vertices up to {}; number its vertices from 0 on "
+                              "without gaps, or give a format that says how many there are, such "
+                              "as Matrix Market",
+                              from_.name(), grouped(edges_), grouped(n - 1)));
     const host_threads::stage stage(threads_, fmt::format("sorting {} edges", grouped(edges_)));
     graph g = build(std::move(all), static_cast<vertex>(n), !undirected(), dropped, threads_);
     g.first = header_.form().first;
@@ -138,10 +148,11 @@ class text_reader {
 bool is_banner(std::string_view head) {
   constexpr std::string_view banner = "%%matrixmarket";
   const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
-  return head.size() > banner.size() &&
+  return head.size() >= banner.size() &&
          std::equal(banner.begin(), banner.end(), head.begin(),
                     [&](char b, char a) { return same(a, b); }) &&
-         (is_blank(head[banner.size()]) || head[banner.size()] == '\n');
+         (head.size() == banner.size() || is_blank(head[banner.size()]) ||
+          head[banner.size()] == '\n');
 }
 
 bool is_word(std::string_view text, char letter) {
