@@ -16,9 +16,11 @@
 namespace grosr::tool {
 namespace {
 
+/// Begins with the command that was given, which is "grosr" for "grosr graph", too.
 int complain(const CLI::App& program, int code, std::string_view what) {
   std::fflush(stdout);
-  say(fmt::format("{}: {}\n", program.get_name(), what));
+  const std::string& name = program.get_name();
+  say(fmt::format("{}: {}\n", name.substr(0, name.find(' ')), what));
   return code;
 }
 
