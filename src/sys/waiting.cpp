@@ -215,14 +215,18 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
     const long result = attempt(tried, info, progress, connecting);
     if (result != parked) return result;
   }
-  // It is held otherwise from now on.
-  descriptors::use file;
-  if (info.arguments[0].kind == argument_kind::descriptor && static_cast<int>(a[0]) != -1) {
-    auto use = descriptors_.acquire(static_cast<int>(a[0]));
+  // They are held otherwise from now on: as many as check() held.
+  std::array<descriptors::use, descriptors::at_a_time> files;
+  unsigned held = 0;
+  for (unsigned i = 0; i < info.count; ++i) {
+    const int fd = static_cast<int>(a[i]);
+    if (info.arguments[i].kind != argument_kind::descriptor || fd == -1) continue;
+    auto use = descriptors_.acquire(fd);
     if (!use) return -EBADF;
-    file = std::move(*use);
+    files[held++] = std::move(*use);
   }
-  waiting_call& w = begin_waiting(t, tried, info, std::move(file));
+  waiting_call& w = begin_waiting(t, tried, info, std::move(files[0]));
+  w.other_file = std::move(files[1]);
   w.progress = progress;
   w.connecting = connecting;
   return waits_or(w, connects ? wait_on_thread(w) : wait_for_peer(w));
