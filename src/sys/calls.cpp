@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 
 #include "sys/linux_result.hpp"
@@ -88,6 +89,12 @@ bool puts_descriptor(long number) {
   if (number == SYS_dup2) return true;
 #endif
   return number == SYS_dup3;
+}
+
+/// Attributes of files by which those who run them get rights, or which only who has rights may
+/// set.
+bool gives_rights(std::string_view attribute) {
+  return attribute.starts_with("security.") || attribute.starts_with("trusted.");
 }
 
 bool is_select(long number) {
@@ -317,8 +324,19 @@ long service::call_texts(const linux_call& info, const call_record& c) {
     if (info.arguments[i].kind != argument_kind::text || c.argument[i] == 0) continue;
     if (next == texts.size()) return -EPERM;
     if (const long bad = copy_text(c.argument[i], texts[next])) return bad;
+    const bool changes = c.number == SYS_fsetxattr || c.number == SYS_fremovexattr;
+    if (changes && gives_rights(texts[next].data())) return -EPERM;
     copied.argument[i] = reinterpret_cast<std::uint64_t>(texts[next++].data());
   }
+  return call_as_it_is(info, copied);
+}
+
+/// bind or connect, with a name that no kernel can change any more.
+long service::call_named(const linux_call& info, const call_record& c) {
+  sockaddr_storage name;
+  if (const long bad = copy_name(name, c.argument[1], c.argument[2])) return bad;
+  call_record copied = c;
+  copied.argument[1] = reinterpret_cast<std::uint64_t>(&name);
   return call_as_it_is(info, copied);
 }
 
@@ -326,6 +344,8 @@ long service::call_plain(const linux_call& info, const call_record& c) {
   if (c.number == SYS_munmap)
     return mapped_.unmap(c.argument[0], c.argument[1], options_.policy.raw);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
+  if (!options_.policy.raw && (c.number == SYS_bind || c.number == SYS_connect))
+    return call_named(info, c);
   if (!options_.policy.raw)
     for (unsigned i = 0; i < info.count; ++i) {
       const argument_kind kind = info.arguments[i].kind;

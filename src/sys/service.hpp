@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <array>
@@ -131,6 +132,7 @@ class service {
   long call_plain(const linux_call& info, const call_record& c);
   long call_as_it_is(const linux_call& info, const call_record& c);
   long call_texts(const linux_call& info, const call_record& c);
+  long call_named(const linux_call& info, const call_record& c);
   long call_splice(const call_record& c);
   long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
@@ -146,6 +148,7 @@ class service {
   bool may_use(service_thread& t, std::uint64_t at, std::uint64_t bytes);
   std::optional<mapped_ranges::use> hold(std::uint64_t at, std::uint64_t bytes);
   bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
+  long copy_name(sockaddr_storage& to, std::uint64_t at, std::uint64_t bytes);
   bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
 
   // print.cpp

@@ -136,7 +136,12 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         if (result >= 0)
           if (const long bad = give_name(q, 4, peer_at, peer_bytes)) return bad;
       } else {
-        const std::uint64_t made[] = {a[0], a[1], a[2], flags | MSG_NOSIGNAL, a[4], a[5]};
+        std::uint64_t name = a[4];
+        if (name != 0 && !options_.policy.raw) {
+          if (const long bad = copy_name(peer, name, a[5])) return bad;
+          name = reinterpret_cast<std::uint64_t>(&peer);
+        }
+        const std::uint64_t made[] = {a[0], a[1], a[2], flags | MSG_NOSIGNAL, name, a[5]};
         result = linux_result(info.number, made);
       }
       if ((a[3] & MSG_DONTWAIT) != 0) return result;
@@ -175,8 +180,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &bytes) < 0) return -errno;
         return -problem;
       }
-      result = errno_or(
-          ::connect(fd, reinterpret_cast<const sockaddr*>(a[1]), static_cast<socklen_t>(a[2])));
+      result = call_plain(info, q.call);
       if (result == -EINPROGRESS && waits) {
         connecting = true;
         return parked;
