@@ -175,11 +175,14 @@ long service::copy_text(std::uint64_t at, std::array<char, PATH_MAX>& path) {
   return most == PATH_MAX ? -ENAMETOOLONG : -EFAULT;
 }
 
-long service::opened(long fd, bool waits, std::optional<int> open_flags) {
+/// What a call made, for which there was room.
+long service::opened(std::optional<descriptors::room>& room, long fd, bool waits,
+                     std::optional<int> open_flags) {
   if (fd < 0) return fd;
   const int made = static_cast<int>(fd);
-  const long added = open_flags ? descriptors_.add_opened(made, *open_flags, waits)
-                                : descriptors_.add(made, waits);
+  const long added = open_flags
+                         ? descriptors_.add_opened(std::move(*room), made, *open_flags, waits)
+                         : descriptors_.add(std::move(*room), made, waits);
   if (added < 0) {
     if (folders_) folders_->forget(made);
     ::close(made);
@@ -191,7 +194,9 @@ long service::opened(long fd, bool waits, std::optional<int> open_flags) {
 /// of sockets do.
 long service::open_below(int directory, const char* path, int flags, std::uint64_t mode) {
   const int made = (flags & O_PATH) != 0 ? flags : flags | O_NONBLOCK;
-  return opened(folders_->openat(directory, path, made, static_cast<unsigned>(mode)),
+  auto room = descriptors_.make_room();
+  if (!room) return -EMFILE;
+  return opened(room, folders_->openat(directory, path, made, static_cast<unsigned>(mode)),
                 (flags & O_NONBLOCK) == 0, made);
 }
 
@@ -358,12 +363,16 @@ long service::call_plain(const linux_call& info, const call_record& c) {
 
 long service::call_as_it_is(const linux_call& info, const call_record& c) {
   const std::uint64_t* a = c.argument;
+  const bool makes = makes_descriptor(c);
+  const bool puts = puts_descriptor(c.number) && !descriptors_.is_known(static_cast<int>(a[1]));
+  std::optional<descriptors::room> room;
+  if ((makes || puts) && !(room = descriptors_.make_room())) return -EMFILE;
   // A sleep that was interrupted would begin anew.
   const long result = linux_result(info.number, a, info.waits != waiting::other);
   if (result < 0) return result;
   if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
   const int fd = static_cast<int>(result);
-  if (makes_descriptor(c)) {
+  if (makes) {
     bool waits = shares_file(c.number) && descriptors_.waits(static_cast<int>(a[0]));
     if (makes_events(c.number)) {
       // Never blocks on the host's side: who would wait does so in the reactor.
@@ -371,13 +380,10 @@ long service::call_as_it_is(const linux_call& info, const call_record& c) {
       waits = (flags & O_NONBLOCK) == 0;
       ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     }
-    return opened(result, waits);
+    return opened(room, result, waits);
   }
-  if (puts_descriptor(c.number)) {
-    if (!descriptors_.is_known(fd))
-      return opened(result, descriptors_.waits(static_cast<int>(a[0])));
-    descriptors_.replaced(fd);
-  }
+  if (puts) return opened(room, result, descriptors_.waits(static_cast<int>(a[0])));
+  if (puts_descriptor(c.number)) descriptors_.replaced(fd);
   return result;
 }
 
@@ -391,6 +397,8 @@ long service::call_pair(const call_record& c) {
                                           : 0;
   if (!is_sockets && (flags & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT)) != 0) return -EINVAL;
   static_assert(SOCK_NONBLOCK == O_NONBLOCK && SOCK_CLOEXEC == O_CLOEXEC);
+  auto room_one = descriptors_.make_room(), room_two = descriptors_.make_room();
+  if (!room_one || !room_two) return -EMFILE;
   int ends[2];
   const int made = is_sockets ? ::socketpair(static_cast<int>(a[0]),
                                              static_cast<int>(a[1]) | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -398,7 +406,7 @@ long service::call_pair(const call_record& c) {
                               : ::pipe2(ends, flags | O_CLOEXEC | O_NONBLOCK);
   if (made != 0) return -errno;
   const bool waits = (flags & O_NONBLOCK) == 0;
-  const long first = opened(ends[0], waits), second = opened(ends[1], waits);
+  const long first = opened(room_one, ends[0], waits), second = opened(room_two, ends[1], waits);
   const std::uint64_t to = a[is_sockets ? 3 : 0];
   const long result = first < 0                         ? first
                       : second < 0                      ? second

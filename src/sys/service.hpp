@@ -136,7 +136,8 @@ class service {
   long call_splice(const call_record& c);
   long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
-  long opened(long fd, bool waits = false, std::optional<int> open_flags = {});
+  long opened(std::optional<descriptors::room>& room, long fd, bool waits = false,
+              std::optional<int> open_flags = {});
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
 
   // allowed.cpp

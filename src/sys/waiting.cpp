@@ -153,6 +153,8 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
 #endif
     {
       const int flags = info.number == SYS_accept4 ? static_cast<int>(a[3]) : 0;
+      auto room = descriptors_.make_room();
+      if (!room) return -EMFILE;
       {
         // There is no accept that does not wait where the socket does: one of this server at a
         // time.
@@ -170,7 +172,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
           return bad;
         }
       }
-      if (result >= 0) return opened(result, (flags & SOCK_NONBLOCK) == 0);
+      if (result >= 0) return opened(room, result, (flags & SOCK_NONBLOCK) == 0);
       break;
     }
     case SYS_connect:
@@ -206,7 +208,10 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
   const std::uint64_t* a = q.call.argument;
   if (info.number == SYS_socket) {
     const auto type = static_cast<int>(a[1]);
-    return opened(errno_or(::socket(static_cast<int>(a[0]), type | SOCK_NONBLOCK | SOCK_CLOEXEC,
+    auto room = descriptors_.make_room();
+    if (!room) return -EMFILE;
+    return opened(room,
+                  errno_or(::socket(static_cast<int>(a[0]), type | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                     static_cast<int>(a[2]))),
                   (type & SOCK_NONBLOCK) == 0);
   }
