@@ -348,6 +348,7 @@ long service::call_named(const linux_call& info, const call_record& c) {
 long service::call_plain(const linux_call& info, const call_record& c) {
   if (c.number == SYS_munmap)
     return mapped_.unmap(c.argument[0], c.argument[1], options_.policy.raw);
+  if (c.number == SYS_mmap) return call_mmap(c);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
   if (!options_.policy.raw && (c.number == SYS_bind || c.number == SYS_connect))
     return call_named(info, c);
@@ -370,7 +371,6 @@ long service::call_as_it_is(const linux_call& info, const call_record& c) {
   // A sleep that was interrupted would begin anew.
   const long result = linux_result(info.number, a, info.waits != waiting::other);
   if (result < 0) return result;
-  if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
   const int fd = static_cast<int>(result);
   if (makes) {
     bool waits = shares_file(c.number) && descriptors_.waits(static_cast<int>(a[0]));

@@ -140,6 +140,9 @@ class service {
               std::optional<int> open_flags = {});
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
 
+  // map_calls.cpp
+  long call_mmap(const call_record& c);
+
   // allowed.cpp
   bool allows(const linux_call& info, const call_record& c) const;
   long check(const linux_call& info, const call_record& c, service_thread& t);

@@ -1,4 +1,7 @@
 // Memory of the host that kernels map, use by its address, and give back; nothing else of it.
+#include <linux/memfd.h>
+#include <linux/mman.h>
+
 #include "sys/calls.hpp"
 
 namespace grosr::sys {
@@ -88,6 +91,45 @@ TEST_P(memory, is_mapped_used_and_unmapped) {
   EXPECT_EQ(*static_cast<char*>(other), 'a');
   ::munmap(other, 4096);
   EXPECT_EQ(f.read("copy"), std::string("hello\0\0hello", 12));
+}
+
+// Linux maps whole pages, which may be huge.
+struct map_huge {
+  server_ref sys;
+  std::int64_t* r;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() != 0) return;
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE;
+    const long at = mmap(sys, nullptr, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void* const mapped = reinterpret_cast<void*>(at);
+    r[0] = at;
+    r[1] = munmap(sys, mapped, 4096);
+    r[2] = madvise(sys, mapped, 2 << 20, MADV_DONTNEED);
+    r[3] = munmap(sys, mapped, 2 << 20);
+    r[4] = munmap(sys, mapped, 2 << 20);
+    const long file = syscall(sys, SYS_memfd_create, "", MFD_HUGETLB | MFD_HUGE_2MB);
+    r[5] = file;
+    r[6] = mmap(sys, nullptr, 1, PROT_READ, MAP_SHARED | MAP_NORESERVE, static_cast<int>(file), 0);
+    r[7] = mmap(sys, nullptr, 1, PROT_READ, flags | MAP_HUGE_2MB, -1, 0);
+  }
+};
+
+TEST_P(memory, of_huge_pages_goes_whole) {
+  auto r = make<std::int64_t>(8);
+  unsigned char there = 0;
+  {
+    options o;
+    o.threads = 2;
+    server s(where(), o);
+    run(1, 32, map_huge{s.ref(), r.data()});
+  }
+  const auto got = contents(r);
+  if (got[0] < 0 || got[5] < 0 || got[6] < 0 || got[7] < 0) GTEST_SKIP() << "no huge pages here";
+  EXPECT_EQ(got[1], -EINVAL);
+  EXPECT_EQ(got[2], 0);
+  EXPECT_EQ(got[3], 0);
+  EXPECT_EQ(got[4], -EPERM);
+  for (int i : {6, 7}) EXPECT_EQ(::mincore(reinterpret_cast<void*>(got[i]), 4096, &there), -1) << i;
 }
 
 // Lanes map and unmap at a time.
