@@ -254,6 +254,7 @@ long service::check(const linux_call& info, const call_record& c, service_thread
   if (is_memory_of_host(c.number) && !options_.policy.raw) {
     auto held = mapped_.hold(c.argument[0], c.argument[1]);
     if (!held) return -EPERM;
+    if (!mapped_.may_map()) return -ENOMEM;
     t.memory.push_back(std::move(*held));
   }
   unsigned held = 0;

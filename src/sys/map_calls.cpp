@@ -46,6 +46,7 @@ long service::call_mmap(const call_record& c) {
   const std::uint64_t* a = c.argument;
   const std::uint64_t page = page_of_map(a);
   if (page == 0) return (a[3] & MAP_ANONYMOUS) == 0 ? -EBADF : -ENOMEM;
+  if (!options_.policy.raw && !mapped_.may_map()) return -ENOMEM;
   const long result = linux_result(SYS_mmap, a);
   if (result >= 0) mapped_.add(static_cast<std::uint64_t>(result), (a[1] + page - 1) / page * page);
   return result;
