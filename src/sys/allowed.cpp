@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -102,6 +103,32 @@ bool changes_file(long number) {
          number == SYS_fremovexattr;
 }
 
+/// Calls that have whoever runs a file run it with the program's rights.
+bool gives_rights(const call_record& c) {
+  const std::uint64_t* a = c.argument;
+  constexpr std::uint64_t rights = S_ISUID | S_ISGID;
+  const auto makes = [](std::uint64_t flags) {
+    return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  };
+  switch (c.number) {
+    case SYS_openat:
+      return makes(a[2]) && (a[3] & rights) != 0;
+    case SYS_fchmodat:
+      return (a[2] & rights) != 0;
+    case SYS_fchmod:
+      return (a[1] & rights) != 0;
+#ifdef SYS_open
+    case SYS_open:
+      return makes(a[1]) && (a[2] & rights) != 0;
+    case SYS_creat:
+    case SYS_chmod:
+      return (a[1] & rights) != 0;
+#endif
+    default:
+      return false;
+  }
+}
+
 bool is_open_for_writing(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
@@ -115,6 +142,7 @@ bool service::allows(const linux_call& info, const call_record& c) const {
   if (goes_around(c.number)) return false;
   switch (info.in) {
     case group::files:
+      return !gives_rights(c);
     case group::time:
     case group::identity:
       return true;
@@ -210,12 +238,23 @@ bool service::copy_out(std::uint64_t at, const void* from, std::size_t bytes) {
   return true;
 }
 
+/// The name of a socket, which no kernel can change any more. 0, or -errno; -EPERM: it is a path,
+/// or something else on this machine that is no network.
+long service::copy_name(sockaddr_storage& to, std::uint64_t at, std::uint64_t bytes) {
+  const auto n = static_cast<std::int32_t>(bytes);  // what Linux takes of it
+  if (n < 0 || static_cast<std::size_t>(n) > sizeof to) return -EINVAL;
+  to = {};
+  if (n != 0 && !copy_in(&to, at, static_cast<std::size_t>(n))) return -EFAULT;
+  return to.ss_family == AF_UNIX ? -EPERM : 0;
+}
+
 /// Whether the call may have its arguments. Holds the descriptors and the memory that it uses, for
 /// the thread.
 long service::check(const linux_call& info, const call_record& c, service_thread& t) {
   if (is_memory_of_host(c.number) && !options_.policy.raw) {
     auto held = mapped_.hold(c.argument[0], c.argument[1]);
     if (!held) return -EPERM;
+    if (!mapped_.may_map()) return -ENOMEM;
     t.memory.push_back(std::move(*held));
   }
   unsigned held = 0;

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "sys/linux_result.hpp"
@@ -101,6 +103,12 @@ bool puts_descriptor(long number) {
   return number == SYS_dup3;
 }
 
+/// Attributes of files by which those who run them get rights, or which only who has rights may
+/// set.
+bool gives_rights(std::string_view attribute) {
+  return attribute.starts_with("security.") || attribute.starts_with("trusted.");
+}
+
 bool is_select(long number) {
 #ifdef SYS_select
   if (number == SYS_select) return true;
@@ -156,11 +164,14 @@ long service::copy_text(std::uint64_t at, std::array<char, PATH_MAX>& path) {
   return most == PATH_MAX ? -ENAMETOOLONG : -EFAULT;
 }
 
-long service::opened(long fd, bool waits, std::optional<int> open_flags) {
+/// What a call made, for which there was room.
+long service::opened(std::optional<descriptors::room>& room, long fd, bool waits,
+                     std::optional<int> open_flags) {
   if (fd < 0) return fd;
   const int made = static_cast<int>(fd);
-  const long added = open_flags ? descriptors_.add_opened(made, *open_flags, waits)
-                                : descriptors_.add(made, waits);
+  const long added = open_flags
+                         ? descriptors_.add_opened(std::move(*room), made, *open_flags, waits)
+                         : descriptors_.add(std::move(*room), made, waits);
   if (added < 0) {
     if (folders_) folders_->forget(made);
     ::close(made);
@@ -172,7 +183,9 @@ long service::opened(long fd, bool waits, std::optional<int> open_flags) {
 /// of sockets do.
 long service::open_below(int directory, const char* path, int flags, std::uint64_t mode) {
   const int made = (flags & O_PATH) != 0 ? flags : flags | O_NONBLOCK;
-  return opened(folders_->openat(directory, path, made, static_cast<unsigned>(mode)),
+  auto room = descriptors_.make_room();
+  if (!room) return -EMFILE;
+  return opened(room, folders_->openat(directory, path, made, static_cast<unsigned>(mode)),
                 (flags & O_NONBLOCK) == 0, made);
 }
 
@@ -207,10 +220,12 @@ long service::call_open(const call_record& c) {
   const std::uint64_t asked = *flags;
   const bool changes = (asked & (O_PATH | O_NONBLOCK)) == 0;
   if (changes) *flags |= O_NONBLOCK;
+  std::optional<descriptors::room> room = descriptors_.make_room();
+  if (!room) return -EMFILE;
   const long fd = linux_result(number, a);
   if (fd < 0) return fd;
   if (changes) ::fcntl(static_cast<int>(fd), F_SETFL, static_cast<int>(asked));
-  return opened(fd, false, static_cast<int>(asked));
+  return opened(room, fd, false, static_cast<int>(asked));
 }
 
 /// Calls that take a path: below the policy's folders, or not at all.
@@ -342,19 +357,33 @@ long service::call_texts(const linux_call& info, const call_record& c, bool agai
     if (info.arguments[i].kind != argument_kind::text || c.argument[i] == 0) continue;
     if (next == texts.size()) return -EPERM;
     if (const long bad = copy_text(c.argument[i], texts[next])) return bad;
+    const bool changes = c.number == SYS_fsetxattr || c.number == SYS_fremovexattr;
+    if (changes && gives_rights(texts[next].data())) return -EPERM;
     copied.argument[i] = reinterpret_cast<std::uint64_t>(texts[next++].data());
   }
   return call_as_it_is(info, copied, again);
+}
+
+/// bind or connect, with a name that no kernel can change any more.
+long service::call_named(const linux_call& info, const call_record& c) {
+  sockaddr_storage name;
+  if (const long bad = copy_name(name, c.argument[1], c.argument[2])) return bad;
+  call_record copied = c;
+  copied.argument[1] = reinterpret_cast<std::uint64_t>(&name);
+  return call_as_it_is(info, copied, true);
 }
 
 /// `again`: makes the call again when Linux was interrupted.
 long service::call_plain(const linux_call& info, const call_record& c, bool again) {
   if (c.number == SYS_munmap)
     return mapped_.unmap(c.argument[0], c.argument[1], options_.policy.raw);
+  if (c.number == SYS_mmap) return call_mmap(c);
   if (is_for_one_thread(c)) return -ENOTRECOVERABLE;
   if (changes_identity(c.number)) return change_identity(c);
   if (c.number == SYS_splice || c.number == SYS_tee) return call_splice(c);
   if (c.number == SYS_open_by_handle_at) return call_open(c);
+  if (!options_.policy.raw && (c.number == SYS_bind || c.number == SYS_connect))
+    return call_named(info, c);
   if (!options_.policy.raw)
     for (unsigned i = 0; i < info.count; ++i) {
       const argument_kind kind = info.arguments[i].kind;
@@ -367,11 +396,14 @@ long service::call_plain(const linux_call& info, const call_record& c, bool agai
 
 long service::call_as_it_is(const linux_call& info, const call_record& c, bool again) {
   const std::uint64_t* a = c.argument;
+  const bool makes = makes_descriptor(c);
+  const bool puts = puts_descriptor(c.number) && !descriptors_.is_known(static_cast<int>(a[1]));
+  std::optional<descriptors::room> room;
+  if ((makes || puts) && !(room = descriptors_.make_room())) return -EMFILE;
   const long result = linux_result(info.number, a, again);
   if (result < 0) return result;
-  if (c.number == SYS_mmap) mapped_.add(static_cast<std::uint64_t>(result), a[1]);
   const int fd = static_cast<int>(result);
-  if (makes_descriptor(c)) {
+  if (makes) {
     bool waits = shares_file(c.number) && descriptors_.waits(static_cast<int>(a[0]));
     if (makes_events(c.number)) {
       // Never blocks on the host's side: who would wait does so in the reactor.
@@ -379,13 +411,10 @@ long service::call_as_it_is(const linux_call& info, const call_record& c, bool a
       waits = (flags & O_NONBLOCK) == 0;
       ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     }
-    return opened(result, waits);
+    return opened(room, result, waits);
   }
-  if (puts_descriptor(c.number)) {
-    if (!descriptors_.is_known(fd))
-      return opened(result, descriptors_.waits(static_cast<int>(a[0])));
-    descriptors_.replaced(fd);
-  }
+  if (puts) return opened(room, result, descriptors_.waits(static_cast<int>(a[0])));
+  if (puts_descriptor(c.number)) descriptors_.replaced(fd);
   return result;
 }
 
@@ -399,6 +428,8 @@ long service::call_pair(const call_record& c) {
                                           : 0;
   if (!is_sockets && (flags & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT)) != 0) return -EINVAL;
   static_assert(SOCK_NONBLOCK == O_NONBLOCK && SOCK_CLOEXEC == O_CLOEXEC);
+  auto room_one = descriptors_.make_room(), room_two = descriptors_.make_room();
+  if (!room_one || !room_two) return -EMFILE;
   int ends[2];
   const int made = is_sockets ? ::socketpair(static_cast<int>(a[0]),
                                              static_cast<int>(a[1]) | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -406,7 +437,7 @@ long service::call_pair(const call_record& c) {
                               : ::pipe2(ends, flags | O_CLOEXEC | O_NONBLOCK);
   if (made != 0) return -errno;
   const bool waits = (flags & O_NONBLOCK) == 0;
-  const long first = opened(ends[0], waits), second = opened(ends[1], waits);
+  const long first = opened(room_one, ends[0], waits), second = opened(room_two, ends[1], waits);
   const std::uint64_t to = a[is_sockets ? 3 : 0];
   const long result = first < 0                         ? first
                       : second < 0                      ? second

@@ -91,18 +91,23 @@ descriptors::bits descriptors::look_at_type(int fd) const {
   return found & stream;
 }
 
-long descriptors::add(int fd, bool waits) { return add_word(fd, kind_of(fd), waits); }
-
-long descriptors::add_opened(int fd, int flags, bool waits) {
-  return add_word(fd, unseen | by_flags(flags), waits);
+std::optional<descriptors::room> descriptors::make_room() {
+  if (open_.fetch_add(1) < most_) return room(open_);
+  open_.fetch_sub(1);
+  return std::nullopt;
 }
 
-long descriptors::add_word(int fd, bits what, bool waits) {
+long descriptors::add(room r, int fd, bool waits) {
+  return add_word(std::move(r), fd, kind_of(fd), waits);
+}
+
+long descriptors::add_opened(room r, int fd, int flags, bool waits) {
+  return add_word(std::move(r), fd, unseen | by_flags(flags), waits);
+}
+
+long descriptors::add_word(room r, int fd, bits what, bool waits) {
   if (fd >= end) return -EMFILE;
-  if (open_.fetch_add(1) >= most_) {
-    open_.fetch_sub(1);
-    return -EMFILE;
-  }
+  r.open_ = nullptr;  // it is counted until end_of()
   // With a raw policy kernels close without a word, and calls on what it was may still end.
   const bits is = known | what | (waits ? waiting : bits{0});
   bits w = word(fd).load(std::memory_order_relaxed);

@@ -20,13 +20,35 @@ class descriptors {
   /// `most`: that kernels may have open at a time. `threads`: how many use them for a short while.
   explicit descriptors(std::uint32_t most, unsigned threads = max_threads);
 
+  /// Room for a descriptor, while it lives: had before a call makes one, so that what is one too
+  /// many is not made.
+  class room {
+   public:
+    explicit room(std::atomic<std::uint32_t>& open) : open_(&open) {}
+    room(room&& other) noexcept : open_(std::exchange(other.open_, nullptr)) {}
+    room& operator=(room&& other) noexcept {
+      std::swap(open_, other.open_);
+      return *this;
+    }
+    ~room() {
+      if (open_) open_->fetch_sub(1);
+    }
+
+   private:
+    friend class descriptors;
+    std::atomic<std::uint32_t>* open_;
+  };
+
+  /// None: kernels have as many open as they may.
+  std::optional<room> make_room();
+
   /// What a call opened; `waits`: the kernel asked for one that blocks, and got one that does not.
-  /// -EMFILE when there are too many: then the caller closes it.
-  long add(int fd, bool waits = false);
+  /// -EMFILE for one that is not below `end`: then the caller closes it.
+  long add(room r, int fd, bool waits = false);
 
   /// The same of what open(2) opened with `flags`, O_NONBLOCK among them: what it is is not asked
   /// before a call has to know.
-  long add_opened(int fd, int flags, bool waits);
+  long add_opened(room r, int fd, int flags, bool waits);
 
   /// A call has put another file there, which kernels may use as they could the one before.
   void replaced(int fd);
@@ -136,7 +158,7 @@ class descriptors {
   static bits by_flags(int flags);
   bits look_at(int fd) const;
   bits look_at_type(int fd) const;
-  long add_word(int fd, bits what, bool waits);
+  long add_word(room r, int fd, bits what, bool waits);
   bits begin_close(int fd);
   void await_shorts(int fd, bool may_be_shared) const;
   void release(int fd);

@@ -96,6 +96,8 @@ long mapped_ranges::unmap(std::uint64_t begin, std::uint64_t bytes, bool any) {
     const std::unique_lock lock(lock_);
     if (!any && bytes != 0 && end_from(begin) < all.second) return -EPERM;
     if (bytes == 0 || begin % page != 0) return -EINVAL;
+    if (!any && ends_.count(begin) == 0 && end_from(begin) != all.second && !room_to_divide_.take())
+      return -ENOMEM;
     removed = cut(all.first, all.second);
     const auto calls = std::count_if(uses_.begin(), uses_.end(),
                                      [&](const range& used) { return meet(used, all); });

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "sys/map_room.hpp"
+
 namespace grosr::sys {
 
 /// Ranges of addresses. Any thread may call.
@@ -26,7 +28,11 @@ class mapped_ranges {
 
   void add(std::uint64_t begin, std::uint64_t bytes);
 
-  /// munmap(2) of what is in ranges. 0, or -errno; -EPERM: not all of it is, unless `any` may go.
+  /// Whether a call may be made that makes, or divides, mappings.
+  bool may_map() { return room_.take(); }
+
+  /// munmap(2) of what is in ranges. 0, or -errno; -EPERM: not all of it is, unless `any` may go;
+  /// -ENOMEM: it would divide a range, and there are too many mappings.
   long unmap(std::uint64_t begin, std::uint64_t bytes, bool any);
 
   /// While it lives, memory that was in ranges is kernels', or nobody's.
@@ -71,6 +77,8 @@ class mapped_ranges {
   void release(use::place at);
   void leave(std::list<leaving>::iterator left);
 
+  // Who gives memory back is refused later than who takes some.
+  map_room room_{6}, room_to_divide_{7};
   mutable std::shared_mutex lock_;               // of all below
   std::map<std::uint64_t, std::uint64_t> ends_;  // by begin; neither overlapping nor touching
   std::list<range> uses_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <array>
@@ -129,10 +130,12 @@ class service {
   long call_plain(const linux_call& info, const call_record& c, bool again = true);
   long call_as_it_is(const linux_call& info, const call_record& c, bool again = true);
   long call_texts(const linux_call& info, const call_record& c, bool again);
+  long call_named(const linux_call& info, const call_record& c);
   long call_splice(const call_record& c);
   long call_pair(const call_record& c);
   long call_sized(const linux_call& info, const call_record& c, unsigned value);
-  long opened(long fd, bool waits = false, std::optional<int> open_flags = {});
+  long opened(std::optional<descriptors::room>& room, long fd, bool waits = false,
+              std::optional<int> open_flags = {});
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
 
   // handlers.cpp
@@ -145,6 +148,9 @@ class service {
   static bool changes_identity(unsigned number);
   long change_identity(const call_record& c);
 
+  // map_calls.cpp
+  long call_mmap(const call_record& c);
+
   // allowed.cpp
   bool allows(const linux_call& info, const call_record& c) const;
   long check(const linux_call& info, const call_record& c, service_thread& t);
@@ -154,6 +160,7 @@ class service {
   bool may_use(service_thread& t, std::uint64_t at, std::uint64_t bytes);
   std::optional<mapped_ranges::use> hold(std::uint64_t at, std::uint64_t bytes);
   bool copy_in(void* to, std::uint64_t at, std::size_t bytes);
+  long copy_name(sockaddr_storage& to, std::uint64_t at, std::uint64_t bytes);
   bool copy_out(std::uint64_t at, const void* from, std::size_t bytes);
 
   // print.cpp

@@ -143,7 +143,12 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         if (result >= 0)
           if (const long bad = give_name(q, 4, peer_at, peer_bytes)) return bad;
       } else {
-        const std::uint64_t made[] = {a[0], a[1], a[2], flags | MSG_NOSIGNAL, a[4], a[5]};
+        std::uint64_t name = a[4];
+        if (name != 0 && !options_.policy.raw) {
+          if (const long bad = copy_name(peer, name, a[5])) return bad;
+          name = reinterpret_cast<std::uint64_t>(&peer);
+        }
+        const std::uint64_t made[] = {a[0], a[1], a[2], flags | MSG_NOSIGNAL, name, a[5]};
         result = linux_result(info.number, made);
       }
       if ((a[3] & MSG_DONTWAIT) != 0) return result;
@@ -164,6 +169,8 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
 #endif
     {
       const int flags = info.number == SYS_accept4 ? static_cast<int>(a[3]) : 0;
+      auto room = descriptors_.make_room();
+      if (!room) return -EMFILE;
       {
         // There is no accept that does not wait where the socket does: one of this server at a
         // time.
@@ -181,7 +188,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
           return bad;
         }
       }
-      if (result >= 0) return opened(result, (flags & SOCK_NONBLOCK) == 0);
+      if (result >= 0) return opened(room, result, (flags & SOCK_NONBLOCK) == 0);
       break;
     }
     case SYS_connect:
@@ -191,8 +198,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &bytes) < 0) return -errno;
         return -problem;
       }
-      result = errno_or(
-          ::connect(fd, reinterpret_cast<const sockaddr*>(a[1]), static_cast<socklen_t>(a[2])));
+      result = call_plain(info, q.call);
       if (result == -EINPROGRESS && waits) {
         connecting = true;
         return parked;
@@ -218,7 +224,10 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
   const std::uint64_t* a = q.call.argument;
   if (info.number == SYS_socket) {
     const auto type = static_cast<int>(a[1]);
-    return opened(errno_or(::socket(static_cast<int>(a[0]), type | SOCK_NONBLOCK | SOCK_CLOEXEC,
+    auto room = descriptors_.make_room();
+    if (!room) return -EMFILE;
+    return opened(room,
+                  errno_or(::socket(static_cast<int>(a[0]), type | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                     static_cast<int>(a[2]))),
                   (type & SOCK_NONBLOCK) == 0);
   }
@@ -232,14 +241,18 @@ long service::call_waiting(service_thread& t, const request& q, const linux_call
     const long result = attempt(tried, info, progress, connecting);
     if (result != parked) return result;
   }
-  // It is held otherwise from now on.
-  descriptors::use file;
-  if (info.arguments[0].kind == argument_kind::descriptor && static_cast<int>(a[0]) != -1) {
-    auto use = descriptors_.acquire(static_cast<int>(a[0]));
+  // They are held otherwise from now on: as many as check() held.
+  std::array<descriptors::use, descriptors::at_a_time> files;
+  unsigned held = 0;
+  for (unsigned i = 0; i < info.count; ++i) {
+    const int fd = static_cast<int>(a[i]);
+    if (info.arguments[i].kind != argument_kind::descriptor || fd == -1) continue;
+    auto use = descriptors_.acquire(fd);
     if (!use) return -EBADF;
-    file = std::move(*use);
+    files[held++] = std::move(*use);
   }
-  waiting_call& w = begin_waiting(t, tried, info, std::move(file));
+  waiting_call& w = begin_waiting(t, tried, info, std::move(files[0]));
+  w.other_file = std::move(files[1]);
   w.progress = progress;
   w.connecting = connecting;
   return waits_or(w, connects ? wait_on_thread(w) : wait_for_peer(w));

@@ -41,7 +41,7 @@ struct service::waiting_call : waiter, job, disk_call {
   service* owner;
   request made;
   const linux_call* info;  ///< null: of a handler
-  descriptors::use file;
+  descriptors::use file, other_file;
   std::vector<mapped_ranges::use> memory;
   std::uint64_t progress = 0;  ///< bytes that went already
   bool connecting = false;

@@ -20,7 +20,7 @@ constexpr unsigned threads = 4;
 
 int made(descriptors& all) {
   const int fd = ::eventfd(0, EFD_CLOEXEC);
-  EXPECT_EQ(all.add(fd), fd);
+  EXPECT_EQ(all.add(*all.make_room(), fd), fd);
   return fd;
 }
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
@@ -90,7 +90,7 @@ TEST(descriptors, uses_outlive_what_a_raw_call_has_replaced) {
   const int fd = made(all);
   ASSERT_TRUE(all.begin_short(0, 0, fd));
   all.replaced(fd);
-  EXPECT_EQ(all.add(fd), fd);  // closed without a word, and opened again
+  EXPECT_EQ(all.add(*all.make_room(), fd), fd);  // closed without a word, and opened again
   all.end_short(0);
   EXPECT_EQ(all.close(fd, [] {}), 0);
   EXPECT_FALSE(is_open(fd));

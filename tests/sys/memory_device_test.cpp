@@ -1,4 +1,9 @@
 // Memory of the host that kernels map, use by its address, and give back; nothing else of it.
+#include <linux/memfd.h>
+#include <linux/mman.h>
+
+#include <thread>
+
 #include "sys/calls.hpp"
 
 namespace grosr::sys {
@@ -88,6 +93,96 @@ TEST_P(memory, is_mapped_used_and_unmapped) {
   EXPECT_EQ(*static_cast<char*>(other), 'a');
   ::munmap(other, 4096);
   EXPECT_EQ(f.read("copy"), std::string("hello\0\0hello", 12));
+}
+
+// As many mappings as there can be; Linux merges none of them.
+struct map_most {
+  server_ref sys;
+  std::uint32_t most;  // of a lane
+  std::int64_t* at;
+  std::uint32_t* left;   // lanes that were not refused
+  std::uint32_t* wrong;  // results of unmapping
+  bool unmaps;
+  GROSR_DEVICE void operator()() const {
+    std::int64_t* const mine = at + std::size_t{simt::lane_id()} * most;
+    for (std::uint32_t i = 0; i < most && !unmaps; ++i) {
+      mine[i] = mmap(sys, nullptr, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      if (mine[i] == -ENOMEM) return;
+    }
+    if (!unmaps) simt::atomic_ref<std::uint32_t>(*left).fetch_add(1, simt::relaxed);
+    for (std::uint32_t i = 0; i < most && unmaps && mine[i] > 0; ++i)
+      if (munmap(sys, reinterpret_cast<void*>(mine[i]), 4096) != 0)
+        simt::atomic_ref<std::uint32_t>(*wrong).fetch_add(1, simt::relaxed);
+  }
+};
+
+TEST_P(memory, is_mapped_so_often_that_the_program_can_go_on) {
+  std::uint64_t limit = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  if (limit == 0 || limit > 100'000) GTEST_SKIP() << "so many mappings would take long";
+  const auto map_one = [] {
+    return ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  };
+  std::vector<void*> before(limit / 16 * 11);
+  for (void*& one : before) ASSERT_NE(one = map_one(), MAP_FAILED);
+  const auto most = static_cast<std::uint32_t>(limit / 256);
+  auto at = make<std::int64_t>(std::size_t{32} * most);
+  auto counts = make<std::uint32_t>(2);
+  server s(where());
+  map_most kernel{s.ref(), most, at.data(), counts.data(), counts.data() + 1, false};
+  run(1, 32, kernel);
+  EXPECT_EQ(contents(counts)[0], 0u);
+  // What the program needs, to start threads for example.
+  std::vector<void*> own(limit / 8);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    own[i] = map_one();
+    ASSERT_NE(own[i], MAP_FAILED) << i;
+  }
+  std::thread([] {}).join();
+  for (void* one : own) ::munmap(one, 4096);
+  kernel.unmaps = true;
+  run(1, 32, kernel);
+  EXPECT_EQ(contents(counts)[1], 0u);
+  for (void* one : before) ::munmap(one, 4096);
+}
+
+// Linux maps whole pages, which may be huge.
+struct map_huge {
+  server_ref sys;
+  std::int64_t* r;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() != 0) return;
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE;
+    const long at = mmap(sys, nullptr, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void* const mapped = reinterpret_cast<void*>(at);
+    r[0] = at;
+    r[1] = munmap(sys, mapped, 4096);
+    r[2] = madvise(sys, mapped, 2 << 20, MADV_DONTNEED);
+    r[3] = munmap(sys, mapped, 2 << 20);
+    r[4] = munmap(sys, mapped, 2 << 20);
+    const long file = syscall(sys, SYS_memfd_create, "", MFD_HUGETLB | MFD_HUGE_2MB);
+    r[5] = file;
+    r[6] = mmap(sys, nullptr, 1, PROT_READ, MAP_SHARED | MAP_NORESERVE, static_cast<int>(file), 0);
+    r[7] = mmap(sys, nullptr, 1, PROT_READ, flags | MAP_HUGE_2MB, -1, 0);
+  }
+};
+
+TEST_P(memory, of_huge_pages_goes_whole) {
+  auto r = make<std::int64_t>(8);
+  unsigned char there = 0;
+  {
+    options o;
+    o.threads = 2;
+    server s(where(), o);
+    run(1, 32, map_huge{s.ref(), r.data()});
+  }
+  const auto got = contents(r);
+  if (got[0] < 0 || got[5] < 0 || got[6] < 0 || got[7] < 0) GTEST_SKIP() << "no huge pages here";
+  EXPECT_EQ(got[1], -EINVAL);
+  EXPECT_EQ(got[2], 0);
+  EXPECT_EQ(got[3], 0);
+  EXPECT_EQ(got[4], -EPERM);
+  for (int i : {6, 7}) EXPECT_EQ(::mincore(reinterpret_cast<void*>(got[i]), 4096, &there), -1) << i;
 }
 
 // Lanes map and unmap at a time.
