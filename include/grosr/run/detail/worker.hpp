@@ -198,6 +198,8 @@ class worker {
   template <class T>
   GROSR_DEVICE void run_warp(ref r, ran& result);
   template <class T>
+  GROSR_DEVICE std::uint32_t execute(const T& task, bool mine, std::uint32_t level, bool all);
+  template <class T>
   GROSR_DEVICE void keep_ready(task_end end);
   GROSR_DEVICE void run_ready(bool all);
   GROSR_DEVICE bool may_fork(ref r);
@@ -239,6 +241,7 @@ class worker {
   GROSR_DEVICE void run_block(ref r);
   template <class T>
   GROSR_DEVICE void run_block_typed(ref r);
+  GROSR_DEVICE bool is_first_failure();
 
   // ---- nothing to do: worker_idle.inl ----
   GROSR_DEVICE void wait();

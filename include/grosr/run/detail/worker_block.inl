@@ -177,6 +177,13 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_block(ref r) {
   end_busy();
 }
 
+/// One lane, whose warp's part of a block task failed: whether no other warp's did before.
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::is_first_failure() {
+  return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.task_failed)
+             .exchange(1, simt::relaxed) == 0;
+}
+
 template <class Policy, class... Tasks>
 template <class T>
 GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
@@ -191,16 +198,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
       w_.run_began = simt::cycle_count();
     }
     simt::sync_warp();
-    context_type c(spawner_, width::block, r.level(), 0);
-    int status = spawner_type::invoke(task, c);
-    std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-    if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
-        simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.task_failed)
-                .exchange(1, simt::relaxed) == 0)
-      spawner_type::keep_error(&b_, task, status);
-    simt::sync_warp();
-    keep_ready<T>(c.end());
-    run_ready(true);
+    execute(task, true, r.level(), true);
     spawner_.flush(false);
     // Warps that were not active may not rest soon, and what went wrong is to be seen.
     if (simt::warp_id() != 0 && leads() && (w_.failed | w_.rejected) != 0) flush_stats();

@@ -76,24 +76,13 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_line_typed(const line_header& h,
     std::uint32_t claimed = lines_claimed(simt::relaxed);
     begin_run(type, true);
     simt::sync_warp();
-    int status = 0;
-    task_end end;
-    if (width_of<T>() == width::warp || leads()) {
-      context_type c(spawner_, width_of<T>(), h.level(), 0);
-      status = spawner_type::invoke(task, c);
-      end = c.end();
-    }
-    simt::sync_warp();
-    keep_ready<T>(end);
-    run_ready(true);
-    std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-    if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
-      spawner_type::keep_error(&b_, task, status);
-    end_run(type, 1, bad ? 1 : 0);
+    const bool mine = width_of<T>() == width::warp || leads();
+    const bool failed = execute(task, mine, h.level(), true) != 0;
+    end_run(type, 1, failed ? 1 : 0);
     simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
     std::uint64_t board = leads() ? board_word().load(simt::relaxed) : 0;
     if (leads())
-      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, bad != 0);
+      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, failed);
     if (hands_empty()) {
       outcome_ = outcome::nothing_left;
       tell_alone(claimed, board);

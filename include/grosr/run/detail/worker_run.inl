@@ -115,18 +115,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
     if (r.slot() && lane < n) read_record(w_.stage + (done + lane) * stride, task);
     done += n;
     simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
-    int status = 0;
-    task_end end;
-    if (lane < n) {
-      context_type c(spawner_, width::lane, r.level(), 0);
-      status = spawner_type::invoke(task, c);
-      if (status != 0) spawner_type::keep_error(&b_, task, status);
-      end = c.end();
-    }
-    simt::sync_warp();
-    keep_ready<T>(end);
-    run_ready(r.slot());
-    failures += simt::popcount(simt::ballot(simt::full_mask, status != 0));
+    failures += simt::popcount(execute(task, lane < n, r.level(), r.slot()));
     if (done == total) break;
     if (went_long()) {  // others may want the rest, or something more urgent
       if (leads()) spawner_.push_any(r.take(total).rest(done), false);
@@ -153,17 +142,37 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
   }
   begin_run(type, r.slot());
   simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
-  context_type c(spawner_, width::warp, r.level(), 0);
-  int status = spawner_type::invoke(task, c);
-  simt::sync_warp();
-  keep_ready<T>(c.end());
-  run_ready(true);
-  std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-  if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
-    spawner_type::keep_error(&b_, task, status);
-  end_run(type, 1, bad ? 1 : 0);
+  const std::uint32_t failed = execute(task, true, r.level(), true) != 0 ? 1 : 0;
+  end_run(type, 1, failed);
   result.done = 1;
-  result.failures = bad ? 1 : 0;
+  result.failures = failed;
+}
+
+/// Whole warp, after begin_run(), open batches whole: the task is called by the lanes that are to,
+/// `mine`, which are one or more of a lane task's, all of a wider one's; then continuations that
+/// are ready run, with `all` until there are none. The lanes to which it returned an error. The
+/// host is told of each lane task's error, and of one of a wider task's.
+template <class Policy, class... Tasks>
+template <class T>
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool mine,
+                                                             std::uint32_t level, bool all) {
+  constexpr width w = width_of<T>();
+  int status = 0;
+  task_end end;
+  if (mine) {
+    context_type c(spawner_, w, level, 0);
+    status = spawner_type::invoke(task, c);
+    if (w == width::lane && status != 0) spawner_type::keep_error(&b_, task, status);
+    end = c.end();
+  }
+  simt::sync_warp();
+  const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
+  if (w != width::lane && bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
+      (w == width::warp || is_first_failure()))
+    spawner_type::keep_error(&b_, task, status);
+  keep_ready<T>(end);
+  run_ready(all);
+  return bad;
 }
 
 // ---- continuations ----
