@@ -104,25 +104,27 @@ class future {
   std::uint32_t root_ = 0;
 };
 
-/// A resident scheduler for tasks of the types named. Every member may be called from any number
-/// of host threads, except construction and destruction. Not movable: tickets point to it.
-template <class... Tasks>
-class runtime {
+/// A resident scheduler for tasks of the types named, by a policy (run/detail/policy.hpp): runtime
+/// is the one for users. Every member may be called from any number of host threads, except
+/// construction and destruction. Not movable: tickets point to it.
+template <class Policy, class... Tasks>
+class basic_runtime {
  public:
   using types = run::type_list<Tasks...>;
+  using policy = Policy;
 
   /// Takes memory and starts the monitor; the kernel is launched by the first submit. Throws
   /// error(invalid_option, out_of_memory, not_built, device_lost).
-  explicit runtime(device d = device::best(), const runtime_options& options = {})
+  explicit basic_runtime(device d = device::best(), const runtime_options& options = {})
       : engine_(std::make_unique<run::engine>(d, options, make_program(d, options))) {}
 
   /// For a graph: the same, whose task types have a collector (run/task.hpp) for `c`.
-  runtime(device d, const runtime_options& options, run::collection c)
+  basic_runtime(device d, const runtime_options& options, run::collection c)
       : engine_(std::make_unique<run::engine>(d, options, with(make_program(d, options), c))) {}
 
   /// Finishes what was accepted, as stop() without a deadline, but does not throw: call stop() to
   /// learn of errors.
-  ~runtime() = default;
+  ~basic_runtime() = default;
 
   /// Hands over one task. Waits while queues are full, or a wait_all() holds it back. Throws
   /// error(stopped) after stop(), and error(device_lost, watchdog) when the runtime has ended so;
@@ -215,9 +217,7 @@ class runtime {
   const device& where() const { return engine_->where(); }
 
  private:
-  // Blocks an SM the compiler must leave registers for. Tasks that fork gain more by registers than
-  // by warps, others do not (docs/internals/fork-join.md, "What was tried").
-  static constexpr unsigned min_blocks = (run::brings_result<Tasks> || ...) ? 4 : 6;
+  static constexpr unsigned min_blocks = Policy::least_blocks((run::brings_result<Tasks> || ...));
 
   static run::program make_program(const device& d, const runtime_options& o) {
     static_assert(types::checked);
@@ -226,7 +226,7 @@ class runtime {
         std::string(run::type_name<Tasks>()), sizeof(run::record_of<Tasks>),
         run::stride_of<run::record_of<Tasks>>, run::width_of<Tasks>(),
         run::brings_result<Tasks> ? run::frame_header_bytes + run::stride_of<Tasks> : 0}...};
-    using kernel = run::resident<run::record_of<Tasks>...>;
+    using kernel = run::resident<Policy, run::record_of<Tasks>...>;
     p.fit = simt::fit<run::block_threads, min_blocks, kernel>(d, run::block_threads);
     // Functions out of line need up to 1 KiB, the heap's 1 KiB more. In whole KiB, so that runtimes
     // of one process mostly need the same.
@@ -264,6 +264,13 @@ class runtime {
   }
 
   std::unique_ptr<run::engine> engine_;
+};
+
+/// A resident scheduler by the policy that was tuned. Its members are basic_runtime's.
+template <class... Tasks>
+class runtime : public basic_runtime<run::default_policy, Tasks...> {
+ public:
+  using basic_runtime<run::default_policy, Tasks...>::basic_runtime;
 };
 
 }  // namespace grosr

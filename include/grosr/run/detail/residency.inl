@@ -13,8 +13,8 @@ namespace grosr::run {
 
 // ---- coming ----
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::arrive() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
   std::uint32_t active = 0;  // when the last kernel ended
   if (simt::lane_id() == 0) {
     w_.deques = {};
@@ -59,8 +59,8 @@ GROSR_DEVICE void worker<Tasks...>::arrive() {
   simt::sync_block();
 }
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::adopt(deque_local& d, std::uint32_t index) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::adopt(deque_local& d, std::uint32_t index) const {
   GROSR_NO_UNROLL
   for (unsigned l = 0; l < priority_levels; ++l) {
     d.owner[l] = v_.deque(l, index).adopt();
@@ -81,8 +81,8 @@ GROSR_DEVICE void worker<Tasks...>::adopt(deque_local& d, std::uint32_t index) c
 // ---- staying or leaving ----
 
 /// One lane, port 0 held: does what the host asks for.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::obey_control() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::obey_control() {
   std::uint32_t c =
       simt::atomic_ref<std::uint32_t, simt::scope::system>(const_cast<std::uint32_t&>(*v_.control))
           .load(simt::relaxed);
@@ -99,8 +99,8 @@ GROSR_DEVICE void worker<Tasks...>::obey_control() {
 }
 
 /// One lane: tells the host what runs on every worker, before an abort changes it.
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void worker<Tasks...>::name_running(const view& v) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::name_running(const view& v) {
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
   for (std::uint32_t w = 0; w < v.workers; ++w)
     word(v.running_host[w])
@@ -112,15 +112,16 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Tasks...>::name_running(const view& v) {
 
 /// One lane, polling `port`, with the board as it has just loaded it: whether the runtime has
 /// nothing to do for so long that the kernel may leave. Only who polls port 0 says so.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::idles_too_long(unsigned port, std::uint64_t board) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::idles_too_long(unsigned port,
+                                                           std::uint64_t board) const {
   return port == 0 && v_.idle_us != 0 && board_count::holders(board) == 0 &&
-         quiet_for() > v_.idle_us;
+         Policy::parks_after(quiet_for(), v_.idle_us);
 }
 
 /// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::park() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
   // Looked for twice: to submitters, `leaving` is gone, so it is not said while work is seen.
   if (!has_arrived() || work_waits()) return false;
   if (leads()) say_leaving();
@@ -138,16 +139,16 @@ GROSR_DEVICE bool worker<Tasks...>::park() {
 
 /// Whole warp: whether block 0 has said that this kernel is there. Before, it could still say so
 /// after somebody has said that it leaves.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::has_arrived() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::has_arrived() const {
   bool there = leads() && simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).load(
                               simt::relaxed) == state_word::there(v_.epoch);
   return simt::any(simt::full_mask, there);
 }
 
 /// Whole warp: whether a line was not taken, or a worker is active.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::work_waits() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   unsigned lane = simt::lane_id();
   // Lines first, the board last: a worker that takes a line is active before it does.
   bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
@@ -156,27 +157,27 @@ GROSR_DEVICE bool worker<Tasks...>::work_waits() const {
   return simt::any(simt::full_mask, busy);
 }
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::say_leaving() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::say_leaving() {
   simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
       state_word::leaving(v_.epoch), simt::relaxed);
   simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
 }
 
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::must_leave() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::must_leave() const {
   return v_.look().says_leave(v_.epoch);
 }
 
 /// One lane: the runtime came to rest, or woke, now.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::quiet_now() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::quiet_now() const {
   simt::atomic_ref<std::uint64_t>(*v_.quiet_since).store(simt::clock_ns(), simt::relaxed);
 }
 
 /// One lane: microseconds since then.
-template <class... Tasks>
-GROSR_DEVICE std::uint64_t worker<Tasks...>::quiet_for() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::quiet_for() const {
   std::uint64_t since = simt::atomic_ref<std::uint64_t>(*v_.quiet_since).load(simt::relaxed);
   std::uint64_t now = simt::clock_ns();
   return now > since ? (now - since) / 1000 : 0;
@@ -184,8 +185,8 @@ GROSR_DEVICE std::uint64_t worker<Tasks...>::quiet_for() const {
 
 // ---- leaving ----
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::depart() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::depart() {
   simt::sync_warp();
   if (!leads()) return;
   w_.frame_count = spawner_.frames_at_hand();
@@ -205,8 +206,8 @@ GROSR_DEVICE void worker<Tasks...>::depart() {
 }
 
 /// One lane, leaving: after an abort, when not all workers leave in time, ends them.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::take_leave() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::take_leave() const {
   simt::atomic_ref<std::uint32_t> departed(*v_.departed);
   std::uint32_t all = v_.epoch * v_.workers;  // of every kernel so far
   if (departed.fetch_add(1, simt::relaxed) + 1 == all)
@@ -215,7 +216,7 @@ GROSR_DEVICE void worker<Tasks...>::take_leave() const {
   if (!v_.aborted()) return;
   std::uint64_t began = simt::clock_ns();
   for (unsigned turn = 0; departed.load(simt::relaxed) != all; ++turn) {
-    if (simt::clock_ns() - began > abort_patience_ns) {
+    if (simt::clock_ns() - began > Policy::abort_patience_ns) {
       simt::trap();
       return;  // on the host, where nothing ends them
     }

@@ -20,6 +20,7 @@
 #include <cerrno>
 
 #include "grosr/run/detail/frame_stack.hpp"
+#include "grosr/run/detail/policy.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 
@@ -35,7 +36,7 @@ struct alignas(16) piece {
   std::uint32_t w[4];
 };
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 class spawner {
  public:
   using types = type_list<Tasks...>;
@@ -44,11 +45,6 @@ class spawner {
   using context_type = context<spawner>;
 
   static constexpr std::uint32_t no_frame = task_end::nothing;
-  static constexpr std::uint64_t turn_ns = 8192;
-  static constexpr std::uint64_t room_wait_ns = 200'000'000;
-  static constexpr std::uint32_t poll_stale_ns = 4096;
-  static constexpr std::uint64_t long_run_cycles = 64 * 1024;         // about 32 us
-  static constexpr std::uint64_t heartbeat_cycles = 8 * 1024 * 1024;  // about 4 ms
 
   GROSR_DEVICE explicit spawner(shared& b)
       : b_(b),
@@ -185,7 +181,7 @@ class spawner {
   /// One lane: other blocks may see this block's tasks.
   GROSR_DEVICE void publish_blocks();
   GROSR_DEVICE bool long_run() const {
-    return simt::cycle_count() - w_.run_began > long_run_cycles;
+    return simt::cycle_count() - w_.run_began > Policy::long_run_cycles;
   }
   GROSR_DEVICE static constexpr bool is_block_type(std::uint32_t type) {
     std::uint32_t blocks = 0, i = 0;
@@ -201,11 +197,9 @@ class spawner {
     return static_cast<width>(code >> (2 * type) & 3);
   }
 
-  /// Records of a type that one pool batch takes before it is published: wide tasks are handed out
-  /// in smaller lots, because a lot is run by one worker.
-  GROSR_DEVICE static constexpr std::uint32_t batch_limit(width w) {
-    return w == width::lane ? batch_records : w == width::warp ? 8 : 4;
-  }
+  static_assert(Policy::batch_limit(width::lane) <= batch_records &&
+                Policy::batch_limit(width::warp) <= batch_records &&
+                Policy::batch_limit(width::block) <= batch_records);
 
   // spawner_tasks.inl
   template <class T>
@@ -227,7 +221,7 @@ class spawner {
   GROSR_DEVICE GROSR_NOINLINE static void reject(shared* block, T task);
   GROSR_DEVICE GROSR_NOINLINE static void record_error(const view& v, std::uint32_t type, int code,
                                                        const void* task, std::uint32_t bytes);
-  GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t level);
+  GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t levels);
   GROSR_DEVICE GROSR_NOINLINE static bool takes_turn(shared* block, std::uint32_t hints);
 
   // spawner_frames.inl

@@ -6,15 +6,15 @@ namespace grosr::run {
 
 // ---- claimed and free ----
 
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Tasks...>::claim_frame() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::claim_frame() {
   const auto have = static_cast<std::int32_t>(simt::shared_add(w_.frame_count, ~0u));
   return have > 0 ? w_.frames[have - 1] : wait_for_frame(&b_);
 }
 
 /// One lane, for which there was none at hand: a frame, or no_frame when none came for 200 ms.
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Tasks...>::wait_for_frame(shared* block) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::wait_for_frame(shared* block) {
   spawner self(simt::in_block_shared(block));
   std::uint32_t frame = no_frame;
   simt::wait_until(
@@ -26,19 +26,19 @@ GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Tasks...>::wait_for_frame(shar
         unlock(self.w_.deques.lock);
         return frame != no_frame;
       },
-      simt::clock_ns() + room_wait_ns, nullptr, "room for a continuation");
+      simt::clock_ns() + Policy::room_wait_ns, nullptr, "room for a continuation");
   return frame;
 }
 
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Tasks...>::frames_at_hand() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::frames_at_hand() const {
   const auto n = static_cast<std::int32_t>(w_.frame_count);
   return n > 0 ? static_cast<std::uint32_t>(n) : 0;
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::free_frames(std::uint32_t frame, std::uint32_t n,
-                                                 bool cancelled) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::free_frames(std::uint32_t frame, std::uint32_t n,
+                                                         bool cancelled) {
   const std::uint32_t lane = simt::lane_id(), first = frames_at_hand();
   if (lane < n) w_.frames[first + lane] = frame;
   simt::sync_warp();
@@ -52,16 +52,15 @@ GROSR_DEVICE void spawner<Tasks...>::free_frames(std::uint32_t frame, std::uint3
 
 // ---- results ----
 
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Tasks...>::deliver(home to, int status) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::deliver(home to, int status) {
   if (status == 0 && to && !to.host()) return count_down(to.where());
   return deliver_otherwise(&b_, to, status);
 }
 
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Tasks...>::deliver_otherwise(shared* block,
-                                                                               home to,
-                                                                               int status) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::deliver_otherwise(
+    shared* block, home to, int status) {
   spawner self(simt::in_block_shared(block));
   if (!to) return no_frame;
   if (to.host()) {
@@ -75,8 +74,8 @@ GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Tasks...>::deliver_otherwise(s
   return self.count_down(to.where());
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::set_status(std::uint32_t frame, int status) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::set_status(std::uint32_t frame, int status) {
   if (status == 0) return;
   std::int32_t none = 0;
   simt::atomic_ref<std::int32_t>(header_of(frame).status)
@@ -84,24 +83,24 @@ GROSR_DEVICE void spawner<Tasks...>::set_status(std::uint32_t frame, int status)
 }
 
 /// One lane: a result less is to come; the frame if that was the last.
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Tasks...>::count_down(std::uint32_t frame) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::count_down(std::uint32_t frame) {
   // R1: this result; pairs with A1 in chain::run(), by who found that they all have come.
   simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
   return pending.fetch_sub(1, simt::release_for_warp()) == 1 ? frame : no_frame;
 }
 
 /// One lane, as await(): the frame whose continuation is to run now, or no_frame.
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Tasks...>::ready_after(task_end end) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::ready_after(task_end end) {
   return end.forked == task_end::nothing ? end.frame : await(end.frame, end.forked);
 }
 
 /// One lane, which joined and has ended: `n` results are to come for the frame, but for what has
 /// come already; the frame if all have. Nobody is spawning in its warp: otherwise another lane
 /// could show what was forked between the look at `shown` and the store.
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Tasks...>::await(std::uint32_t frame, std::uint32_t n) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::await(std::uint32_t frame, std::uint32_t n) {
   simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
   // What was forked in this run lies with this worker mostly, and waits for the run's end.
   if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).load(simt::relaxed) ==
@@ -115,8 +114,8 @@ GROSR_DEVICE std::uint32_t spawner<Tasks...>::await(std::uint32_t frame, std::ui
 
 // ---- continuations that are ready ----
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::keep_ready(task_end end) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::keep_ready(task_end end) {
   const std::uint32_t frame = ready_after(end);
   simt::sync_warp();  // what await() stored is before what the warp publishes from now on
   const std::uint32_t some = simt::ballot(simt::full_mask, frame != no_frame);
@@ -128,8 +127,8 @@ GROSR_DEVICE void spawner<Tasks...>::keep_ready(task_end end) {
   simt::sync_warp();
 }
 
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Tasks...>::take_ready(std::uint32_t& frame, bool all) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::take_ready(std::uint32_t& frame, bool all) {
   const std::uint32_t have = w_.ready_count, left = w_.left;
   const std::uint32_t n = have < simt::warp_size ? (all ? have : 0) : simt::warp_size;
   if (n == 0 && (!all || left == no_frame)) return 0;
@@ -147,8 +146,8 @@ GROSR_DEVICE std::uint32_t spawner<Tasks...>::take_ready(std::uint32_t& frame, b
 }
 
 /// One lane, inside a task: leaves a frame whose continuation is to run to the run's end.
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::leave_ready(std::uint32_t frame) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::leave_ready(std::uint32_t frame) {
   lock(w_.deques.lock);
   header_of(frame).pending = w_.left;
   w_.left = frame;
@@ -157,8 +156,9 @@ GROSR_DEVICE void spawner<Tasks...>::leave_ready(std::uint32_t frame) {
 
 // ---- cancelling ----
 
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::cancel(shared* block, std::uint32_t frame) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::cancel(shared* block,
+                                                                   std::uint32_t frame) {
   spawner self(simt::in_block_shared(block));
   std::int32_t none = 0;
   if (!simt::atomic_ref<std::int32_t>(self.header_of(frame).status)
@@ -170,8 +170,8 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::cancel(shared* block, std::u
       .store(hint::cancelling, simt::relaxed);
 }
 
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::is_cancelled(shared* block, home to) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::is_cancelled(shared* block, home to) {
   spawner self(simt::in_block_shared(block));
   GROSR_NO_UNROLL
   while (to && !to.host()) {
@@ -186,8 +186,8 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::is_cancelled(shared* block, 
 
 /// One lane: one that was cancelled is no more. A cancel() that meets this may go unnoticed: what
 /// it was to keep from beginning then begins.
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::end_of_cancel(shared* block) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::end_of_cancel(shared* block) {
   const view& v = simt::in_block_shared(block).get_view();
   if (simt::atomic_ref<std::uint32_t>(*v.cancelled).fetch_sub(1, simt::relaxed) == 1)
     simt::atomic_ref<std::uint32_t>(*v.hints).fetch_and(~hint::cancelling, simt::relaxed);
@@ -195,14 +195,14 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::end_of_cancel(shared* block)
 
 // ---- what the host is told ----
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::tell_alive() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::tell_alive() {
   const std::uint64_t now = simt::cycle_count();
-  if (now - w_.host_told > heartbeat_cycles) tell_host(w_.told_type, now);
+  if (now - w_.host_told > Policy::heartbeat_cycles) tell_host(w_.told_type, now);
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::tell_host(std::uint32_t type, std::uint64_t now) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::tell_host(std::uint32_t type, std::uint64_t now) {
   w_.told_type = type;
   w_.host_told = now;
   simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])

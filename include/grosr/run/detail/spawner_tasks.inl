@@ -7,19 +7,19 @@ namespace grosr::run {
 
 // ---- spawning ----
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE bool spawner<Tasks...>::spawn(const T& task, std::uint32_t level,
-                                           std::uint32_t depth) {
+GROSR_DEVICE bool spawner<Policy, Tasks...>::spawn(const T& task, std::uint32_t level,
+                                                   std::uint32_t depth) {
   if (place(task, level, false)) return true;
   return spawn_slowly(task, level, depth);
 }
 
 /// Lanes whose task found no pool batch.
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE bool spawner<Tasks...>::spawn_slowly(const T& task, std::uint32_t level,
-                                                  std::uint32_t depth) {
+GROSR_DEVICE bool spawner<Policy, Tasks...>::spawn_slowly(const T& task, std::uint32_t level,
+                                                          std::uint32_t depth) {
   if constexpr (width_of<T>() == width::lane) {
     if (depth < v_.inline_depth) {
       simt::opaque (&run_inline<T>)(&b_, task, level, depth + 1);
@@ -28,7 +28,7 @@ GROSR_DEVICE bool spawner<Tasks...>::spawn_slowly(const T& task, std::uint32_t l
   }
   // Wider than a lane, or too deep: the overflow in host memory; then wait for room a while; then
   // say that it was not run.
-  std::uint64_t deadline = simt::clock_ns() + room_wait_ns;
+  std::uint64_t deadline = simt::clock_ns() + Policy::room_wait_ns;
   bool placed = false;
   simt::wait_until([&] { return (placed = place(task, level, true)); }, deadline, nullptr,
                    "room in task memory");
@@ -36,24 +36,24 @@ GROSR_DEVICE bool spawner<Tasks...>::spawn_slowly(const T& task, std::uint32_t l
   return placed;
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::spawn_alone(shared* block, T task,
-                                                                std::uint32_t level) {
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::spawn_alone(shared* block, T task,
+                                                                        std::uint32_t level) {
   return spawner(simt::in_block_shared(block)).spawn(task, level, 0);
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::spawn_if_room(shared* block, T task,
-                                                                  std::uint32_t level) {
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::spawn_if_room(shared* block, T task,
+                                                                          std::uint32_t level) {
   spawner self(simt::in_block_shared(block));
   return self.place(task, level, false) || self.place(task, level, true);
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T, class Context>
-GROSR_DEVICE int spawner<Tasks...>::invoke(const T& task, Context& c) {
+GROSR_DEVICE int spawner<Policy, Tasks...>::invoke(const T& task, Context& c) {
   if constexpr (!requires { task(c); }) {
     static_assert(always_false<T>,
                   "grosr: a task needs GROSR_DEVICE void (or int) operator()(auto& context) const");
@@ -69,11 +69,12 @@ GROSR_DEVICE int spawner<Tasks...>::invoke(const T& task, Context& c) {
 }
 
 /// Puts a task into the open batch of the type and level. False when there was no pool batch.
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE bool spawner<Tasks...>::place(const T& task, std::uint32_t level, bool last_resort) {
+GROSR_DEVICE bool spawner<Policy, Tasks...>::place(const T& task, std::uint32_t level,
+                                                   bool last_resort) {
   constexpr std::uint32_t type = types::template index_of<T>();
-  constexpr std::uint32_t limit = batch_limit(width_of<T>());
+  constexpr std::uint32_t limit = Policy::batch_limit(width_of<T>());
   open_batch& open = w_.open[kind_of(type, level)];
   GROSR_NO_UNROLL
   for (;;) {
@@ -90,9 +91,10 @@ GROSR_DEVICE bool spawner<Tasks...>::place(const T& task, std::uint32_t level, b
 
 /// Lanes that found no place: one sees to a batch for records of this kind; false when there is
 /// none.
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::next_batch(shared* block, std::uint32_t kind,
-                                                               bool last_resort) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch(shared* block,
+                                                                       std::uint32_t kind,
+                                                                       bool last_resort) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
   const std::uint32_t mask = simt::active_mask_by(kind, false);
@@ -102,7 +104,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::next_batch(shared* block, st
     lock(w.deques.lock);
     open_batch& open = w.open[kind];
     simt::atomic_ref<std::uint32_t, simt::scope::block> count(open.count), written(open.written);
-    const std::uint32_t limit = batch_limit(width_at(kind / priority_levels));
+    const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
     if (count.load(simt::relaxed) < limit) {
       got = 1;  // another lane has seen to it
     } else {
@@ -130,20 +132,20 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::next_batch(shared* block, st
   return simt::shuffle(mask, got, leader) != 0;
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void spawner<Tasks...>::write_record(unsigned char* to, const T& task) {
+GROSR_DEVICE void spawner<Policy, Tasks...>::write_record(unsigned char* to, const T& task) {
   piece p[stride_of<T> / 16] = {};
   __builtin_memcpy(p, &task, sizeof(T));
   auto* out = reinterpret_cast<piece*>(to);
   for (unsigned i = 0; i < stride_of<T> / 16; ++i) out[i] = p[i];
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::run_inline(shared* block, T task,
-                                                               std::uint32_t level,
-                                                               std::uint32_t depth) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::run_inline(shared* block, T task,
+                                                                       std::uint32_t level,
+                                                                       std::uint32_t depth) {
   using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   spawner self(simt::in_block_shared(block));
   count(self.w_.inlined).fetch_add(1, simt::relaxed);
@@ -157,40 +159,42 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::run_inline(shared* block, T 
   }
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::reject(shared* block, T task) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::reject(shared* block, T task) {
   spawner self(simt::in_block_shared(block));
   simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.rejected).fetch_add(1, simt::relaxed);
   record_error(self.v_, types::template index_of<T>(), -ENOSPC, &task, sizeof(T));
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void spawner<Tasks...>::note_failure(const T& task, int status) {
+GROSR_DEVICE void spawner<Policy, Tasks...>::note_failure(const T& task, int status) {
   note_failure(&b_, task, status);
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::note_failure(shared* block, T task,
-                                                                 int status) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::note_failure(shared* block, T task,
+                                                                         int status) {
   spawner self(simt::in_block_shared(block));
   simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.failed).fetch_add(1, simt::relaxed);
   record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::keep_error(shared* block, T task, int status) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::keep_error(shared* block, T task,
+                                                                       int status) {
   spawner self(simt::in_block_shared(block));
   record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
 }
 
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::record_error(const view& v, std::uint32_t type,
-                                                                 int code, const void* task,
-                                                                 std::uint32_t bytes) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::record_error(const view& v,
+                                                                         std::uint32_t type,
+                                                                         int code, const void* task,
+                                                                         std::uint32_t bytes) {
   std::uint32_t i = simt::atomic_ref<std::uint32_t>(*v.error_count).fetch_add(1, simt::relaxed);
   if (i >= errors_kept) return;
   error_record& e = v.errors[i];
@@ -204,8 +208,9 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::record_error(const view& v, 
 // ---- what was spawned ----
 
 /// One lane: the open batch of this kind has n records, all written.
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::close(std::uint32_t kind, std::uint32_t n, bool locked) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::close(std::uint32_t kind, std::uint32_t n,
+                                                   bool locked) {
   open_batch& open = w_.open[kind];
   w_.spawned += n;
   push_any(
@@ -215,8 +220,8 @@ GROSR_DEVICE void spawner<Tasks...>::close(std::uint32_t kind, std::uint32_t n, 
 }
 
 /// One lane, nobody spawning: closes every open batch.
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::close_all() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::close_all() {
   GROSR_NO_UNROLL
   for (std::uint64_t rest = w_.open_mask; rest != 0; rest &= rest - 1) {
     const std::uint32_t kind = simt::lowest_bit64(rest);
@@ -226,16 +231,16 @@ GROSR_DEVICE void spawner<Tasks...>::close_all() {
 }
 
 /// One lane, nobody spawning: closes the batch of a kind, all of whose records are written.
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::close_open(std::uint32_t kind) {
-  const std::uint32_t limit = batch_limit(width_at(kind / priority_levels));
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::close_open(std::uint32_t kind) {
+  const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
   const std::uint32_t n = w_.open[kind].count;
   close(kind, n < limit ? n : limit, false);
   w_.open[kind].count = nowhere;
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::push_any(ref r, bool locked) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::push_any(ref r, bool locked) {
   std::uint32_t spilled;
   if (is_block_type(r.type())) {
     simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).store(1, simt::relaxed);
@@ -250,8 +255,8 @@ GROSR_DEVICE void spawner<Tasks...>::push_any(ref r, bool locked) {
   w_.spilled += spilled;
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::flush(bool with_blocks) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::flush(bool with_blocks) {
   simt::sync_warp();
   // A loop of the whole warp, for only one lane's would break it up.
   std::uint64_t rest = leads() ? w_.open_mask : 0;
@@ -266,9 +271,10 @@ GROSR_DEVICE void spawner<Tasks...>::flush(bool with_blocks) {
   simt::sync_warp();
 }
 
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::share(shared* block, std::uint32_t level,
-                                                          bool hungry) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::share(shared* block,
+                                                                  std::uint32_t level,
+                                                                  bool hungry) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
   self.close_all();
@@ -276,21 +282,21 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::share(shared* block, std::ui
   if (hungry && kept > 1) w.spilled += publish(self.v_, w.deques, self.id_, level, kept / 2);
 }
 
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Tasks...>::offer(shared* block) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::offer(shared* block) {
   spawner self(simt::in_block_shared(block));
   self.close_all();
   self.w_.spilled += publish_all(self.v_, self.w_.deques, self.id_, 0);
   self.publish_blocks();
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::offer() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::offer() {
   offer(&b_);
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::publish_blocks() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::publish_blocks() {
   if (nonempty(b_.deques) == 0) return;
   lock(b_.deques.lock);
   w_.spilled += publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
@@ -299,35 +305,39 @@ GROSR_DEVICE void spawner<Tasks...>::publish_blocks() {
 
 // ---- what tasks ask ----
 
-template <class... Tasks>
-GROSR_DEVICE bool spawner<Tasks...>::others_wait() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool spawner<Policy, Tasks...>::others_wait() const {
   return (v_.look().hints() & hint::hungry) != 0;
 }
 
-template <class... Tasks>
-GROSR_DEVICE bool spawner<Tasks...>::higher_waits(std::uint32_t level) {
-  const std::uint32_t above = levels_above(level) | hint::for_blocks(levels_above(level));
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool spawner<Policy, Tasks...>::higher_waits(std::uint32_t level) {
+  const std::uint32_t levels = Policy::makes_way_for(level);
+  const std::uint32_t above = levels | hint::for_blocks(levels);
   if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.makes_way).load(simt::relaxed) != 0)
     return true;
   const signals now = v_.look();
   if (now.says_leave(v_.epoch)) return true;
   const std::uint32_t hints = now.hints() & above;
   if (hints != 0) return takes_turn(&b_, hints);
-  return poll_above(&b_, level) && takes_turn(&b_, above);
+  return poll_above(&b_, levels) && takes_turn(&b_, above);
 }
 
-/// Any lane: takes in a line of a level above from a port that nobody polled for a while.
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::poll_above(shared* block, std::uint32_t level) {
+/// Any lane: takes in a line of one of these levels from a port that nobody polled for a while.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* block,
+                                                                       std::uint32_t levels) {
   spawner self(simt::in_block_shared(block));
   const view& v = self.v_;
   // Another one each time, for all that ask may be few.
   std::uint32_t one =
       (self.id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v.ports_per_level;
-  for (std::uint32_t l = level + 1; l < priority_levels; ++l) {
+  GROSR_NO_UNROLL
+  for (std::uint32_t l = 0; l < priority_levels; ++l) {
+    if (!has_level(levels, l)) continue;
     const queue::ingress_ref& port = v.ports[l * v.ports_per_level + one];
     queue::poll_role role{};
-    if (!port.take_role(poll_stale_ns, role) || !port.accept_one(role)) continue;
+    if (!port.take_role(Policy::poll_stale_ns, role) || !port.accept_one(role)) continue;
     // H1, as in worker::accept().
     simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint::of(l, false), simt::acq_rel);
     return true;
@@ -338,8 +348,9 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::poll_above(shared* block, st
 /// Lanes that are together, while more urgent work waits: whether this worker makes way for it.
 /// One at a time, until that one has found something or 8 us have passed: who waits is mostly
 /// one task, and those who ask are all workers. Warps that a block task waits for all do.
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::takes_turn(shared* block, std::uint32_t hints) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::takes_turn(shared* block,
+                                                                       std::uint32_t hints) {
   spawner self(simt::in_block_shared(block));
   const view& v = self.v_;
   std::uint32_t mask = simt::active_mask();
@@ -350,27 +361,28 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Tasks...>::takes_turn(shared* block, st
     if ((hints & hint::blocks) != 0 && word(self.b_.meeting).load(simt::relaxed) != 0) mine = 1;
     simt::atomic_ref<std::uint64_t> way_made(*v.way_made);
     std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
-    if (mine == 0 && now - last > turn_ns && way_made.compare_exchange(last, now, simt::relaxed))
+    if (mine == 0 && now - last > Policy::turn_ns &&
+        way_made.compare_exchange(last, now, simt::relaxed))
       mine = 1;
     if (mine != 0) word(self.w_.makes_way).store(1, simt::relaxed);
   }
   return simt::shuffle(mask, mine, leader) != 0;
 }
 
-template <class... Tasks>
-GROSR_DEVICE void spawner<Tasks...>::note_pushed() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::note_pushed() {
   simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.pushed).store(1, simt::relaxed);
 }
 
-template <class... Tasks>
-GROSR_DEVICE bool spawner<Tasks...>::wait_for_memory() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool spawner<Policy, Tasks...>::wait_for_memory() const {
   std::uint64_t limit_ns = std::uint64_t{v_.memory_wait_us} * 1000;
   return v_.heap.wait_for_free(limit_ns) || v_.checked_heap.wait_for_free(limit_ns);
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE checked_heap_ref spawner<Tasks...>::get_checked_heap() const {
+GROSR_DEVICE checked_heap_ref spawner<Policy, Tasks...>::get_checked_heap() const {
   alloc::heap_view v = v_.checked_heap.view();
   v.owner += types::template index_of<T>();
   return checked_heap_ref(v);

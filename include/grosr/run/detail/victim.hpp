@@ -1,4 +1,5 @@
-// Whom to steal from: the one place to change the victim choice.
+// Whom to steal from: the one place to change the victim choice, unless a policy has its own
+// (policy.hpp, steal()).
 //
 // Every level has a bitmap with a bit for each worker whose deque may hold something. A thief loads
 // the bitmap 32 words a step, one coalesced load. It starts at a word and a bit that its own number
@@ -10,13 +11,11 @@
 
 namespace grosr::run {
 
-inline constexpr unsigned steal_attempts = 4;
-
 /// Whole warp: calls `attempt(worker)` in every lane for candidates until it returns a ref, at most
-/// steal_attempts times. `self` and the result of `attempt` are the same in every lane.
+/// `attempts` times. `self` and the result of `attempt` are the same in every lane.
 template <class Attempt>
 GROSR_DEVICE ref choose_victim(const view& v, std::uint32_t level, bool block, std::uint32_t self,
-                               std::uint32_t salt, Attempt&& attempt) {
+                               std::uint32_t salt, unsigned attempts, Attempt&& attempt) {
   unsigned lane = simt::lane_id();
   const std::uint32_t* bitmap = v.bitmap(level, block);
   std::uint32_t words = block ? v.block_bitmap_words : v.warp_bitmap_words;
@@ -37,7 +36,7 @@ GROSR_DEVICE ref choose_victim(const view& v, std::uint32_t level, bool block, s
       if (lane == source) mine &= ~(1u << bit);
       if (victim == self) continue;
       if (ref r = attempt(victim)) return r;
-      if (++tried == steal_attempts) return {};
+      if (++tried == attempts) return {};
     }
   }
   return {};

@@ -21,7 +21,6 @@
 
 #include "grosr/run/context.hpp"
 #include "grosr/run/detail/spawner.hpp"
-#include "grosr/run/detail/victim.hpp"
 #include "grosr/run/join.hpp"
 #include "grosr/simt/launch.hpp"
 
@@ -41,9 +40,9 @@ namespace grosr::run {
 ///   * At most one warp of a block is its scout. One that has taken a line stays it until
 ///     open_line().
 ///   * pending_* count tasks of one slot, and are settled before the worker waits or meets.
-template <class... Tasks>
+template <class Policy, class... Tasks>
 class worker {
-  using spawner_type = spawner<Tasks...>;
+  using spawner_type = spawner<Policy, Tasks...>;
   using types = typename spawner_type::types;
   using local = typename spawner_type::local;
   using context_type = typename spawner_type::context_type;
@@ -130,31 +129,13 @@ class worker {
     std::uint64_t began;  ///< cycle_count
     signals news;         ///< when the run began
     bool shown;           ///< whoever waits for work finds some here
-    bool is_long;         ///< it ends where anything less urgent is there
+    std::uint32_t runs;   ///< so far, this one not
   };
 
   // ---- constants ----
 
   static constexpr std::uint32_t no_frame = spawner_type::no_frame;
   static constexpr std::uint32_t no_slot = 0xffffffffu;
-  static constexpr std::uint32_t poll_stale_ns = spawner_type::poll_stale_ns;
-  static constexpr std::uint64_t long_run_cycles = spawner_type::long_run_cycles;
-  static constexpr std::uint64_t heartbeat_cycles = spawner_type::heartbeat_cycles;
-  static constexpr std::uint64_t look_cycles = 4096;              // about 2 us
-  static constexpr std::uint64_t news_cycles = 32 * 1024;         // about 16 us
-  static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
-  static constexpr std::uint64_t row_cycles = 4 * 1024 * 1024;    // about 2 ms
-  /// Long rows keep a multiprocessor's instruction cache on what runs; what else a turn runs does
-  /// not fit beside it. Short ones where less urgent work waits, which comes with the turns.
-  static constexpr unsigned runs_in_a_row = 128, runs_in_a_short_row = 8;
-  static constexpr unsigned ageing_turns = 32;
-  static constexpr unsigned linger_polls = 8;  // about 8 us
-  static constexpr unsigned keen_blocks = 96;  // whose scouts do not nap
-  static constexpr unsigned block_streak = 32;
-  static constexpr std::uint64_t meeting_patience_ns = 100'000;
-  static constexpr std::uint64_t show_after_ns = 4'000;
-  static constexpr std::uint64_t meeting_pause_ns = 1'000'000;
-  static constexpr std::uint64_t abort_patience_ns = 1'000'000'000;
 
   // Bits of look() above the hints.
   static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
@@ -217,6 +198,8 @@ class worker {
   template <class T>
   GROSR_DEVICE void run_warp(ref r, ran& result);
   template <class T>
+  GROSR_DEVICE std::uint32_t execute(const T& task, bool mine, std::uint32_t level, bool all);
+  template <class T>
   GROSR_DEVICE void keep_ready(task_end end);
   GROSR_DEVICE void run_ready(bool all);
   GROSR_DEVICE bool may_fork(ref r);
@@ -258,6 +241,7 @@ class worker {
   GROSR_DEVICE void run_block(ref r);
   template <class T>
   GROSR_DEVICE void run_block_typed(ref r);
+  GROSR_DEVICE bool is_first_failure();
 
   // ---- nothing to do: worker_idle.inl ----
   GROSR_DEVICE void wait();
@@ -328,12 +312,12 @@ class worker {
 };
 
 /// The kernel.
-template <class... Tasks>
+template <class Policy, class... Tasks>
 struct resident {
   view v;
 
   GROSR_DEVICE void operator()() const {
-    using worker_type = worker<Tasks...>;
+    using worker_type = worker<Policy, Tasks...>;
     auto& b = simt::block_shared<typename worker_type::shared>();
     b.set_view(v);
     worker_type(b).loop();

@@ -8,8 +8,8 @@ namespace grosr::run {
 
 /// One lane: asks the block's warps to meet at their next step. False: they did not come a moment
 /// ago.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::ask_for_meeting(bool now) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::ask_for_meeting(bool now) {
   if (!now &&
       simt::clock_ns() <
           simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting).load(simt::relaxed))
@@ -19,25 +19,25 @@ GROSR_DEVICE bool worker<Tasks...>::ask_for_meeting(bool now) {
 }
 
 /// One lane: whether the block's warps are to meet.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::meeting_is_called() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::meeting_is_called() const {
   return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0;
 }
 
 /// Whole warp: goes to the meeting. True when the block leaves. When a warp does not come in
 /// time the meeting is called off, and everybody goes back to work.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::meet() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
   simt::atomic_ref<std::uint32_t, simt::scope::block> meeting(b_.meeting), arrived(b_.arrived);
   bool held = true;
   if (leads()) {
     arrived.fetch_add(1, simt::acq_rel);
-    std::uint64_t began = simt::clock_ns(), deadline = began + meeting_patience_ns;
+    std::uint64_t began = simt::clock_ns(), deadline = began + Policy::meeting_patience_ns;
     bool showed = false;
     for (unsigned turn = 0;; ++turn) {
       std::uint32_t n = arrived.load(simt::acquire);
       if (n == warps_per_block) break;
-      if (!showed && simt::clock_ns() - began > show_after_ns) {
+      if (!showed && simt::clock_ns() - began > Policy::show_after_ns) {
         spawner_.publish_blocks();
         showed = true;
       }
@@ -45,22 +45,22 @@ GROSR_DEVICE bool worker<Tasks...>::meet() {
       if ((off || (simt::clock_ns() > deadline && !must_leave())) &&
           arrived.compare_exchange(n, n - 1, simt::acq_rel)) {
         simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
-            .store(simt::clock_ns() + meeting_pause_ns, simt::relaxed);
+            .store(simt::clock_ns() + Policy::meeting_pause_ns, simt::relaxed);
         meeting.store(0, simt::relaxed);
         held = false;
         break;
       }
       // Told to abort, and a task does not end: ends it with everything else. From here, because
       // the host's calls may all be waiting for this kernel.
-      if (v_.aborted() && simt::clock_ns() - began > abort_patience_ns) simt::trap();
-      simt::pause(turn < 3 ? turn : 3, "the block's other warps");
+      if (v_.aborted() && simt::clock_ns() - began > Policy::abort_patience_ns) simt::trap();
+      simt::pause(Policy::meeting_nap(turn), "the block's other warps");
     }
   }
   if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
   simt::sync_block();
   for (unsigned streak = 0;; ++streak) {
     if (simt::warp_id() == 0) {
-      ref r = streak < block_streak ? find_block(streak) : ref{};
+      ref r = streak < Policy::block_streak ? find_block(streak) : ref{};
       if (leads()) {
         b_.task_ref = r.bits;
         b_.task_failed = 0;
@@ -82,8 +82,8 @@ GROSR_DEVICE bool worker<Tasks...>::meet() {
 // ---- block tasks ----
 
 /// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(unsigned streak) {
   constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
   std::uint32_t hints = 0;
   if (leads()) {
@@ -96,7 +96,7 @@ GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
   std::uint32_t self = v_.workers + simt::block_id();
   GROSR_NO_UNROLL
   for (unsigned k = 0; k < priority_levels; ++k) {
-    std::uint32_t level = priority_levels - 1 - k;
+    const std::uint32_t level = Policy::block_level_at(streak, k);
     ref r{};
     if (leads()) r = pop_ref(v_, b_.deques, self, level);
     r = {simt::shuffle(simt::full_mask, r.bits, 0)};
@@ -104,7 +104,7 @@ GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
       r = unspill(v_.block_spill[level]);
       outrun_ = false;
       if (!r)
-        r = choose_victim(v_, level, true, simt::block_id(), streak,
+        r = Policy::steal(v_, level, true, simt::block_id(), streak,
                           [&](std::uint32_t victim) { return steal(level, v_.workers + victim); });
       // Who has these tasks may be in a long one and would not set the hint again.
       if (!r && leads() && !outrun_) {
@@ -123,8 +123,8 @@ GROSR_DEVICE ref worker<Tasks...>::find_block(unsigned streak) {
   return {};
 }
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::load_block_task(ref r) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::load_block_task(ref r) {
   if (b_.early != r.bits || b_.early_published != published(b_.deques)) load_record(r);
   simt::sync_warp();
   if (!leads()) return;
@@ -135,8 +135,8 @@ GROSR_DEVICE void worker<Tasks...>::load_block_task(ref r) {
 }
 
 /// Whole warp: a block task's record into block-shared memory.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::load_record(ref r) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::load_record(ref r) {
   const unsigned lane = simt::lane_id();
   const std::uint32_t stride = stride_at(r.type());
   if (lane < stride / 16) {
@@ -153,8 +153,8 @@ GROSR_DEVICE void worker<Tasks...>::load_record(ref r) {
   simt::sync_warp();
 }
 
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Tasks...>::stride_at(std::uint32_t type) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::stride_at(std::uint32_t type) {
   std::uint32_t i = 0, stride = 16;
   ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
   return stride;
@@ -162,24 +162,31 @@ GROSR_DEVICE std::uint32_t worker<Tasks...>::stride_at(std::uint32_t type) {
 
 /// One lane, nobody spawning, before a task that may be long: others may take what this block
 /// keeps, unless there is more that they can take already.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::show_kept(std::uint32_t level) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::show_kept(std::uint32_t level) {
   const std::uint32_t self = v_.workers + simt::block_id(), kept = b_.deques.kept[level];
   if (kept != 0 && v_.deque(level, self).size() < kept)
     w_.spilled += publish(v_, b_.deques, self, level, kept);
 }
 
 /// Whole block: runs the block task that warp 0 laid into block-shared memory.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::run_block(ref r) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::run_block(ref r) {
   begin_busy();
   ((r.type() == types::template index_of<Tasks>() ? (run_block_typed<Tasks>(r), 0) : 0), ...);
   end_busy();
 }
 
-template <class... Tasks>
+/// One lane, whose warp's part of a block task failed: whether no other warp's did before.
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::is_first_failure() {
+  return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.task_failed)
+             .exchange(1, simt::relaxed) == 0;
+}
+
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Tasks...>::run_block_typed(ref r) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
   if constexpr (width_of<T>() == width::block) {
     constexpr std::uint32_t type = types::template index_of<T>();
     T task;
@@ -191,16 +198,7 @@ GROSR_DEVICE void worker<Tasks...>::run_block_typed(ref r) {
       w_.run_began = simt::cycle_count();
     }
     simt::sync_warp();
-    context_type c(spawner_, width::block, r.level(), 0);
-    int status = spawner_type::invoke(task, c);
-    std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-    if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
-        simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.task_failed)
-                .exchange(1, simt::relaxed) == 0)
-      spawner_type::keep_error(&b_, task, status);
-    simt::sync_warp();
-    keep_ready<T>(c.end());
-    run_ready(true);
+    execute(task, true, r.level(), true);
     spawner_.flush(false);
     // Warps that were not active may not rest soon, and what went wrong is to be seen.
     if (simt::warp_id() != 0 && leads() && (w_.failed | w_.rejected) != 0) flush_stats();

@@ -8,8 +8,8 @@ namespace grosr::run {
 
 /// Whole warp, active: deals with a line. A task that it carries is run, and a block task goes to
 /// the block; else returns the ref that this warp must run.
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::open_line(const queue::held_line& l) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::open_line(const queue::held_line& l) {
   line_header h = line_header::of(l);
   if (h.carries_task()) {
     end_of_scouting();
@@ -51,8 +51,9 @@ GROSR_DEVICE ref worker<Tasks...>::open_line(const queue::held_line& l) {
 
 /// Whole warp, active: runs the task of a line that carries it (lane and warp types), and says
 /// that it is complete.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::run_line(const line_header& h, const queue::held_line& l) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::run_line(const line_header& h,
+                                                     const queue::held_line& l) {
   settle();
   std::uint32_t type = h.type();
   begin_busy();
@@ -60,10 +61,10 @@ GROSR_DEVICE void worker<Tasks...>::run_line(const line_header& h, const queue::
   end_busy();
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Tasks...>::run_line_typed(const line_header& h,
-                                                   const queue::held_line& l) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_line_typed(const line_header& h,
+                                                           const queue::held_line& l) {
   if constexpr (width_of<T>() != width::block) {
     constexpr std::uint32_t type = types::template index_of<T>();
     constexpr unsigned words = stride_of<T> / 4;
@@ -75,24 +76,13 @@ GROSR_DEVICE void worker<Tasks...>::run_line_typed(const line_header& h,
     std::uint32_t claimed = lines_claimed(simt::relaxed);
     begin_run(type, true);
     simt::sync_warp();
-    int status = 0;
-    task_end end;
-    if (width_of<T>() == width::warp || leads()) {
-      context_type c(spawner_, width_of<T>(), h.level(), 0);
-      status = spawner_type::invoke(task, c);
-      end = c.end();
-    }
-    simt::sync_warp();
-    keep_ready<T>(end);
-    run_ready(true);
-    std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-    if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
-      spawner_type::keep_error(&b_, task, status);
-    end_run(type, 1, bad ? 1 : 0);
+    const bool mine = width_of<T>() == width::warp || leads();
+    const bool failed = execute(task, mine, h.level(), true) != 0;
+    end_run(type, 1, failed ? 1 : 0);
     simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
     std::uint64_t board = leads() ? board_word().load(simt::relaxed) : 0;
     if (leads())
-      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, bad != 0);
+      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, failed);
     if (hands_empty()) {
       outcome_ = outcome::nothing_left;
       tell_alone(claimed, board);
@@ -101,8 +91,8 @@ GROSR_DEVICE void worker<Tasks...>::run_line_typed(const line_header& h,
 }
 
 /// Whole warp, between runs: whether nothing is left of what this worker took or was given.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::hands_empty() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::hands_empty() {
   bool some = leads() && (w_.open_mask != 0 || w_.pushed != 0 || nonempty(w_.deques) != 0 ||
                           nonempty(b_.deques) != 0);
   return simt::shuffle(simt::full_mask, some ? 1u : 0u, 0) == 0;
@@ -112,9 +102,9 @@ GROSR_DEVICE bool worker<Tasks...>::hands_empty() {
 
 /// Whole warp: `n` tasks of a slot were run, `failed` of them with an error. Counts that the next
 /// run is likely to add to are settled later: at the latest before this worker rests.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::complete(ref r, std::uint32_t n, std::uint32_t failed,
-                                             bool more) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::complete(ref r, std::uint32_t n, std::uint32_t failed,
+                                                     bool more) {
   simt::sync_warp();
   if (r.whole()) {
     if (leads()) {
@@ -131,8 +121,8 @@ GROSR_DEVICE void worker<Tasks...>::complete(ref r, std::uint32_t n, std::uint32
 }
 
 /// Whole warp: adds what is pending to its slot's counter; whoever completes it reports.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::settle() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::settle() {
   if (pending_slot_ == no_slot) return;
   simt::sync_warp();
   if (leads()) {
@@ -162,10 +152,11 @@ GROSR_DEVICE void worker<Tasks...>::settle() {
 }
 
 /// One lane: completes a line, and its ticket with its last line.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::report(std::uint32_t slot, std::uint32_t generation,
-                                           std::uint32_t ticket, std::uint32_t ticket_generation,
-                                           std::uint32_t ticket_lines, bool failed) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::report(std::uint32_t slot, std::uint32_t generation,
+                                                   std::uint32_t ticket,
+                                                   std::uint32_t ticket_generation,
+                                                   std::uint32_t ticket_lines, bool failed) {
   simt::fence<simt::scope::system>(simt::acq_rel);  // R2
   finish(slot, generation, ticket, ticket_generation, ticket_lines, failed);
 }
@@ -173,13 +164,14 @@ GROSR_DEVICE void worker<Tasks...>::report(std::uint32_t slot, std::uint32_t gen
 /// One lane, after R2, which releases results, the slab's reading and the counters' resetting;
 /// and acquires what others did for the same count (A2, pairs with their R1). The words pair with
 /// the acquires in engine::done() and engine::take_slot().
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::finish(std::uint32_t slot, std::uint32_t generation,
-                                           std::uint32_t ticket, std::uint32_t ticket_generation,
-                                           std::uint32_t ticket_lines, bool failed) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::finish(std::uint32_t slot, std::uint32_t generation,
+                                                   std::uint32_t ticket,
+                                                   std::uint32_t ticket_generation,
+                                                   std::uint32_t ticket_lines, bool failed) {
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
   // What returned because it was told to abort has not been run.
-  if (run_cycles_ > long_run_cycles && v_.aborted()) return;
+  if (run_cycles_ > Policy::long_run_cycles && v_.aborted()) return;
   if (ticket_lines > 1) {
     simt::atomic_ref<std::uint64_t> count(v_.slots[ticket].count);
     std::uint64_t more = slot_count::of(1, failed ? 1 : 0);

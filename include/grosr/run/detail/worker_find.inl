@@ -7,21 +7,20 @@ namespace grosr::run {
 /// Whole warp: a ref for warps; or none, with a line in hand or without. From the
 /// most urgent level down, this worker's own first. Ageing: now and then the levels take turns at
 /// being first, and what others hold comes before what this worker holds.
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::find(unsigned turn) {
-  bool aged = turn % ageing_turns == 0;
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::find(unsigned turn) {
+  const bool others_first = Policy::others_first(turn);
   std::uint32_t mine = 0;
   if (leads()) mine = nonempty(w_.deques);
   std::uint32_t any =
       simt::shuffle(simt::full_mask, mine, 0) | hints_ | hint::levels_of_blocks(hints_);
   GROSR_NO_UNROLL
   for (unsigned k = 0; k < priority_levels; ++k) {
-    std::uint32_t level =
-        (aged ? turn / ageing_turns + k : priority_levels - 1 - k) % priority_levels;
+    const std::uint32_t level = Policy::level_at(turn, k);
     if (!has_level(any, level)) continue;
     GROSR_NO_UNROLL
     for (unsigned half = 0; half < 2; ++half) {
-      if ((half == 0) != aged) {
+      if ((half == 0) != others_first) {
         std::uint64_t own = 0;
         if (leads()) own = pop_ref(v_, w_.deques, id_, level).bits;
         own = simt::shuffle(simt::full_mask, own, 0);
@@ -36,11 +35,11 @@ GROSR_DEVICE ref worker<Tasks...>::find(unsigned turn) {
   return {};
 }
 
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::elsewhere(std::uint32_t level, unsigned turn) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsigned turn) {
   if (ref r = unspill(v_.spill[level])) return r;
   if (claim(level)) return {};
-  ref r = choose_victim(v_, level, false, id_, turn,
+  ref r = Policy::steal(v_, level, false, id_, turn,
                         [&](std::uint32_t victim) { return steal(level, victim); });
   if (r) return r;
   // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
@@ -56,8 +55,8 @@ GROSR_DEVICE ref worker<Tasks...>::elsewhere(std::uint32_t level, unsigned turn)
 }
 
 /// Takes a ref from a spill ring; its active count comes with it.
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::unspill(const queue::ring_ref<std::uint64_t>& ring) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::uint64_t>& ring) {
   std::uint64_t bits = 0;
   if (leads() && ring.ready() != 0) ring.try_pop_n(&bits, 1);
   bits = simt::shuffle(simt::full_mask, bits, 0);
@@ -72,8 +71,8 @@ GROSR_DEVICE ref worker<Tasks...>::unspill(const queue::ring_ref<std::uint64_t>&
 }
 
 /// Claims a line of a level that a poll has seen: it is in `line_` then.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::claim(std::uint32_t level) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   unsigned lane = simt::lane_id(), n = v_.ports_per_level;
   bool there = lane < n && v_.ports[level * n + lane].waiting();
   std::uint32_t some = simt::ballot(simt::full_mask, there);
@@ -94,8 +93,8 @@ GROSR_DEVICE bool worker<Tasks...>::claim(std::uint32_t level) {
   return true;
 }
 
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::steal(std::uint32_t level, std::uint32_t victim) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::steal(std::uint32_t level, std::uint32_t victim) {
   queue::deque_ref d = v_.deque(level, victim);
   std::uint32_t n = 0;
   if (leads()) n = d.size();
@@ -116,8 +115,9 @@ GROSR_DEVICE ref worker<Tasks...>::steal(std::uint32_t level, std::uint32_t vict
 }
 
 /// One lane, which took the last ref there: others do not look there any more, until more comes.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::now_empty(std::uint32_t level, std::uint32_t victim) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::now_empty(std::uint32_t level,
+                                                      std::uint32_t victim) const {
   const bool block = victim >= v_.workers;
   const std::uint32_t i = block ? victim - v_.workers : victim, bit = 1u << i % 32;
   simt::atomic_ref<std::uint32_t> word(v_.bitmap(level, block)[i / 32]);
@@ -126,8 +126,8 @@ GROSR_DEVICE void worker<Tasks...>::now_empty(std::uint32_t level, std::uint32_t
   if (v_.deque(level, victim).size() != 0) word.fetch_or(bit, simt::relaxed);
 }
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::clear_hint(std::uint32_t bit) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::clear_hint(std::uint32_t bit) {
   simt::atomic_ref<std::uint32_t> hints(*v_.hints);
   if (hints.load(simt::relaxed) & bit) hints.fetch_and(~bit, simt::acq_rel);
 }

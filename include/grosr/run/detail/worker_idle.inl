@@ -7,8 +7,8 @@ namespace grosr::run {
 // ---- waiting ----
 
 /// Whole warp without work: waits until there may be some, or has taken a line.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::wait() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   // The block's deque counts as this worker's: it rests only when that is empty too.
   std::uint32_t block_work = 0;
   if (leads() && (block_work = nonempty(b_.deques)) != 0 && !ask_for_meeting(false))
@@ -53,13 +53,13 @@ GROSR_DEVICE void worker<Tasks...>::wait() {
 
 /// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there
 /// may be work or it has the role of polling w_.port; the others sleep until it wakes them.
-template <class... Tasks>
-GROSR_DEVICE auto worker<Tasks...>::watch() -> watched {
+template <class Policy, class... Tasks>
+GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
   using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   std::uint32_t self = simt::warp_id() + 1, wake = 0;
   if (leads()) begin_scan_wait();
   watched verdict = watched::nothing;
-  const bool keen = simt::block_id() < keen_blocks;
+  const bool keen = Policy::is_keen(simt::block_id());
   if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
   for (unsigned turn = 0;; ++turn) {
     if (leads()) {
@@ -75,13 +75,11 @@ GROSR_DEVICE auto worker<Tasks...>::watch() -> watched {
       }
       if (scout_) {
         std::uint64_t now = look();
-        // Not all at once, so that little work does not wake everybody: the keen ones, and an
-        // eighth of the others at each look.
-        bool mine = keen || (id_ / warps_per_block + turn) % 8 == 0;
+        bool mine = keen || Policy::follows_hints(id_ / warps_per_block, turn);
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
           verdict = watched::work;
-        else if (v_.ports[w_.port].take_role(poll_stale_ns, w_.role))
+        else if (v_.ports[w_.port].take_role(Policy::poll_stale_ns, w_.role))
           verdict = watched::role;
         else if (long_ago || (roams() && turn > 0))
           verdict = watched::work;
@@ -105,13 +103,13 @@ GROSR_DEVICE auto worker<Tasks...>::watch() -> watched {
     if (all != watched::nothing) return all;
     // A line that comes may be for the whole block.
     const bool soon = keen || (!scout_ && shared_word(b_.polls).load(simt::relaxed) != 0);
-    simt::pause(soon ? 0 : turn < 4 ? turn : 6, "work");
+    simt::pause(Policy::nap(soon, turn), "work");
   }
 }
 
 /// Whole warp: it does not poll, and is no longer the block's scout, if it was.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::end_of_scouting() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::end_of_scouting() {
   if (!leads()) return;
   using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   if (polls_) word(b_.polls).store(0, simt::relaxed);
@@ -124,8 +122,8 @@ GROSR_DEVICE void worker<Tasks...>::end_of_scouting() {
 
 /// Whole warp: has collected things taken, with `all` if it collected some since it last found
 /// none, else those that wait for too long. True: it may have work, and does not rest.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::collects(bool all) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::collects(bool all) {
   if constexpr (has_collector) {
     std::uint32_t look = 0;
     if (leads()) look = all ? std::exchange(w_.pushed, 0) : finds_overdue() ? 1 : 0;
@@ -141,8 +139,8 @@ GROSR_DEVICE bool worker<Tasks...>::collects(bool all) {
 }
 
 /// One lane: whether something waits for too long. This worker has it taken then before it rests.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::finds_overdue() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::finds_overdue() {
   if constexpr (has_collector)
     if (collector::overdue(&b_)) {
       w_.pushed = 1;
@@ -154,8 +152,8 @@ GROSR_DEVICE bool worker<Tasks...>::finds_overdue() {
 // ---- the board ----
 
 /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::activate() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
   const bool was = is_active();
   standing_ = standing::active;
   if (was) return;
@@ -166,8 +164,8 @@ GROSR_DEVICE void worker<Tasks...>::activate() {
 }
 
 /// Lane p: lines claimed of port p so far.
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Tasks...>::lines_claimed(simt::order o) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::lines_claimed(simt::order o) const {
   return simt::lane_id() < ports() ? v_.ports[simt::lane_id()].claimed(o) : 0;
 }
 
@@ -175,8 +173,8 @@ GROSR_DEVICE std::uint32_t worker<Tasks...>::lines_claimed(simt::order o) const 
 /// lines_claimed() gave after it became active, `board` what lane 0 loaded from the board after
 /// that and a system fence by every lane: if no other worker was active since this one became it,
 /// all those lines are done, and it says so.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::tell_alone(std::uint32_t claimed, std::uint64_t board) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::tell_alone(std::uint32_t claimed, std::uint64_t board) {
   bool alone = leads() && board == w_.alone;
   alone = simt::shuffle(simt::full_mask, alone ? 1u : 0u, 0) != 0;
   standing_ = alone ? standing::told : standing::active;
@@ -186,8 +184,8 @@ GROSR_DEVICE bool worker<Tasks...>::tell_alone(std::uint32_t claimed, std::uint6
 
 /// Whole warp, active, hands and deques empty: stops being active. The last one publishes what is
 /// complete.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::rest() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
   if (!is_active()) return;
   const bool told = standing_ == standing::told;
   standing_ = standing::resting;
@@ -220,8 +218,8 @@ GROSR_DEVICE void worker<Tasks...>::rest() {
   }
 }
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::tell(std::uint32_t claimed) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::tell(std::uint32_t claimed) const {
   if (simt::lane_id() < ports())
     simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[simt::lane_id()])
         .store(claimed, simt::relaxed);
@@ -230,8 +228,8 @@ GROSR_DEVICE void worker<Tasks...>::tell(std::uint32_t claimed) const {
 
 /// Whole warp, after tell(). Q4: false when somebody became active since the board was `seen`
 /// (lane 0's): what it claimed is not in what was told.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::leave_board(std::uint64_t seen) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::leave_board(std::uint64_t seen) const {
   bool done = false;
   if (leads()) {
     simt::fence<simt::scope::system>(simt::seq_cst);

@@ -4,13 +4,13 @@
 
 namespace grosr::run {
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::loop() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
   arrive();
   // What is not done at every turn comes after so many turns, or so many runs in rows.
   unsigned turn = 1, runs = 0, row = 0;
   auto every = [&](unsigned turns) {
-    const unsigned rows = turns * 8;
+    const unsigned rows = turns * Policy::runs_a_turn;
     return turn % turns == 0 || (runs - row) / rows != runs / rows;
   };
   for (;; ++turn, row = std::exchange(row_runs_, 0u), runs += row) {
@@ -19,12 +19,14 @@ GROSR_DEVICE void worker<Tasks...>::loop() {
     ref r{};
     if (pace_ != pace::quick) {
       // A look at what can interrupt. After short runs every fourth turn is soon enough.
-      bool ran_long = pace_ != pace::idle && run_cycles_ > long_run_cycles;
-      if (ran_long || every(64))
+      bool ran_long = pace_ != pace::idle && run_cycles_ > Policy::long_run_cycles;
+      if (ran_long || every(Policy::all_turns))
         poll_overdue(all_ports());
-      else if (every(16))
-        poll_overdue(1u << (id_ + turn / 16 + runs / 128) % ports());
-      if (pace_ == pace::idle || run_cycles_ > look_cycles || every(4)) {
+      else if (every(Policy::one_port_turns))
+        poll_overdue(1u << (id_ + turn / Policy::one_port_turns +
+                            runs / (Policy::one_port_turns * Policy::runs_a_turn)) %
+                               ports());
+      if (pace_ == pace::idle || run_cycles_ > Policy::look_cycles || every(Policy::look_turns)) {
         std::uint64_t now = 0;
         if (leads()) now = meeting_is_called() ? meeting_called : look();
         now = simt::shuffle(simt::full_mask, now, 0);
@@ -52,7 +54,7 @@ GROSR_DEVICE void worker<Tasks...>::loop() {
     // One task that left nothing: the next line may be on its way.
     const bool nothing_left = outcome_ == outcome::nothing_left, meets = outcome_ == outcome::meets;
     const bool alone = hand_ != hand::line_of_many;
-    const bool quick = nothing_left && waited && alone && !every(64);
+    const bool quick = nothing_left && waited && alone && !every(Policy::all_turns);
     if (found && !nothing_left) {
       simt::sync_warp();
       // For a line's block task the block meets first: others see it when that takes longer, or
@@ -64,8 +66,8 @@ GROSR_DEVICE void worker<Tasks...>::loop() {
     // Who had nothing and now has work: the others should look too, unless a line came alone.
     if (found && pace_ == pace::idle && (!waited || !alone)) wake_others();
     pace_ = quick ? pace::quick : found && !meets ? pace::busy : pace::idle;
-    if (every(64)) collects(false);
-    if (every(64) && leads()) {
+    if (every(Policy::all_turns)) collects(false);
+    if (every(Policy::all_turns) && leads()) {
       flush_stats();
       yield_keeper(v_, id_, false);
     }
@@ -74,8 +76,8 @@ GROSR_DEVICE void worker<Tasks...>::loop() {
 }
 
 /// One lane: the hints, and whether to leave or to meet.
-template <class... Tasks>
-GROSR_DEVICE std::uint64_t worker<Tasks...>::look() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::look() const {
   const signals both = v_.look();
   std::uint64_t now = both.hints();
   if (both.says_leave(v_.epoch)) now |= leave_now;
@@ -89,17 +91,17 @@ GROSR_DEVICE std::uint64_t worker<Tasks...>::look() const {
 
 /// One lane, between runs: publishes kept refs when somebody waits for work or runs are long;
 /// repeats this worker's hints, which a thief may have cleared.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::offer() {
-  if ((hints_ & hint::hungry) || run_cycles_ > long_run_cycles)
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::offer() {
+  if ((hints_ & hint::hungry) || run_cycles_ > Policy::long_run_cycles)
     w_.spilled += feed(v_, w_.deques, id_);
   std::uint32_t missing = w_.deques.marked & ~hints_;
   if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
 }
 
 /// Whole warp: lets the block's other warps look for work.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::wake_others() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::wake_others() {
   if (!leads()) return;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
   clear_hint(hint::hungry);  // those who still wait say so again
@@ -108,19 +110,19 @@ GROSR_DEVICE void worker<Tasks...>::wake_others() {
 // ---- accounts ----
 
 /// Whole warp, around what it runs.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::begin_busy() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::begin_busy() {
   if (leads()) w_.busy_began = simt::clock_ns();
 }
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::end_busy() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::end_busy() {
   if (leads()) w_.busy_ns += simt::clock_ns() - w_.busy_began;
 }
 
 /// One lane: writes the counters where the host can copy them from.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::flush_stats() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
   worker_stats& s = v_.stats[id_];
   const worker_stats was = s;  // nobody else writes it; all loads are under way together
   const auto put = [](std::uint64_t& to, std::uint64_t value) {
@@ -142,11 +144,11 @@ GROSR_DEVICE void worker<Tasks...>::flush_stats() {
 }
 
 /// One lane, before a wait: nothing runs here any more.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::end_of_work() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::end_of_work() {
   simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(0, simt::relaxed);
   yield_keeper(v_, id_, true);
-  if (w_.told_type != 0 && w_.run_began - w_.host_told > news_cycles)
+  if (w_.told_type != 0 && w_.run_began - w_.host_told > Policy::news_cycles)
     spawner_.tell_host(0, w_.run_began);
   if (w_.batches != 0) flush_stats();
 }

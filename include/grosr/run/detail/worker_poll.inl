@@ -8,8 +8,8 @@ namespace grosr::run {
 
 /// Whole warp, polling w_.port in w_.role, hands and deques empty: polls until it has a line,
 /// something interrupts (both: the role is given back), or its count on the board should drop.
-template <class... Tasks>
-GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
+template <class Policy, class... Tasks>
+GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
   if (leads()) {
     begin_scan_wait();
     polls_ = true;
@@ -32,8 +32,8 @@ GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
       now = look();
       if (is_active() || port == 0) board = board_word().load(simt::relaxed);
     }
-    const std::uint32_t late =
-        simt::ballot(simt::full_mask, other && queue::ingress_ref::overdue(glance, poll_stale_ns));
+    const std::uint32_t late = simt::ballot(
+        simt::full_mask, other && queue::ingress_ref::overdue(glance, Policy::poll_stale_ns));
     lines there = accept(port, role, k, true, true);
     verdict = led::line;
     if (there == lines::mine) break;
@@ -47,7 +47,7 @@ GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
       // Not when the kernel leaves already: it was looked for after taking the role, which
       // whoever said so has given back since.
       if (stop == go_on && idles_too_long(port, board)) stop = may_park;
-      if (is_active() && (board != w_.alone || turn >= linger_polls)) stop |= drop_count;
+      if (is_active() && (board != w_.alone || turn >= Policy::linger_polls)) stop |= drop_count;
       if (scan_due()) {
         const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hint::hungry;
         if ((news & ~now) != 0)
@@ -55,7 +55,7 @@ GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
         if (found || finds_overdue()) stop |= give_up;
       }
     }
-    if (roams() && turn >= 3) stop |= give_up;
+    if (roams() && turn + 1 >= Policy::roaming_polls) stop |= give_up;
     stop = simt::shuffle(simt::full_mask, stop, 0);
     // The warps that would poll other ports may all be busy: they were at the last turn.
     const std::uint32_t left = late & late_before;
@@ -83,10 +83,10 @@ GROSR_DEVICE auto worker<Tasks...>::lead() -> led {
 /// Whole warp, polling, with what peek() gave: takes in the lines that are there. `keep`: the role
 /// is kept while all of them are shared. `take`: a line that is first in its ring is for this warp:
 /// it is in `line_` then, and the role is given back.
-template <class... Tasks>
-GROSR_DEVICE auto worker<Tasks...>::accept(unsigned port, queue::poll_role& role,
-                                           const queue::ingress_ref::peeked& k, bool take,
-                                           bool keep) -> lines {
+template <class Policy, class... Tasks>
+GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_role& role,
+                                                   const queue::ingress_ref::peeked& k, bool take,
+                                                   bool keep) -> lines {
   const queue::ingress_ref& p = v_.ports[port];
   unsigned n = p.valid_lines(role, k);
   if (n == 0) return lines::none;
@@ -118,8 +118,8 @@ GROSR_DEVICE auto worker<Tasks...>::accept(unsigned port, queue::poll_role& role
 /// Whole warp: polls those of the ports in `which` that nobody polled for a while. It only lets
 /// everybody see the lines: hints tell when they are more urgent than what workers have. Whether
 /// there were any.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::poll_overdue(std::uint32_t which) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::poll_overdue(std::uint32_t which) {
   which = overdue(which);
   if (which == 0) return false;
   queue::poll_role mine{};
@@ -130,8 +130,9 @@ GROSR_DEVICE bool worker<Tasks...>::poll_overdue(std::uint32_t which) {
 
 /// Whole warp, polling w_.port in `role`: polls another port from now on where lines have begun
 /// to come to one of those in `which`, while nobody polled it for a while. False: to none.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::move_to_overdue(std::uint32_t which, queue::poll_role& role) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
+                                                            queue::poll_role& role) {
   queue::poll_role mine{};
   const std::uint32_t some = take_begun(which, mine);
   if (some == 0) return false;
@@ -148,21 +149,22 @@ GROSR_DEVICE bool worker<Tasks...>::move_to_overdue(std::uint32_t which, queue::
 }
 
 /// Whole warp: those of the ports in `which` that nobody polled for a while.
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Tasks...>::overdue(std::uint32_t which) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::overdue(std::uint32_t which) const {
   unsigned lane = simt::lane_id();
-  bool due = (which >> lane & 1) != 0 && v_.ports[lane].overdue(poll_stale_ns);
+  bool due = (which >> lane & 1) != 0 && v_.ports[lane].overdue(Policy::poll_stale_ns);
   return simt::ballot(simt::full_mask, due);
 }
 
 /// Whole warp: takes the roles of ports in `which`, a port a lane, and keeps them, each lane its
 /// own, where lines have begun to come: of those ports.
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Tasks...>::take_begun(std::uint32_t which,
-                                                        queue::poll_role& mine) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t which,
+                                                                queue::poll_role& mine) {
   // The looks across the bus are under way together.
   const unsigned lane = simt::lane_id();
-  const bool got = (which >> lane & 1) != 0 && v_.ports[lane].take_role(poll_stale_ns, mine);
+  const bool got =
+      (which >> lane & 1) != 0 && v_.ports[lane].take_role(Policy::poll_stale_ns, mine);
   const bool there = got && v_.ports[lane].begins(mine);
   if (got && !there) {
     if (lane == 0) obey_control();
@@ -173,8 +175,9 @@ GROSR_DEVICE std::uint32_t worker<Tasks...>::take_begun(std::uint32_t which,
 }
 
 /// Whole warp: lets everybody see the lines of such ports, and gives the roles back.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::share_begun(std::uint32_t some, const queue::poll_role& mine) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
+                                                        const queue::poll_role& mine) {
   GROSR_NO_UNROLL
   for (std::uint32_t rest = some; rest != 0; rest &= rest - 1) {
     const unsigned port = simt::lowest_bit(rest);
@@ -191,25 +194,25 @@ GROSR_DEVICE void worker<Tasks...>::share_begun(std::uint32_t some, const queue:
 
 // ---- what hints may have missed ----
 
-/// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles. Who
-/// goes round the ports waits in many pieces.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::begin_scan_wait() {
+/// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles.
+/// Who goes round the ports waits in many pieces.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::begin_scan_wait() {
   if (!roams()) w_.scanned = simt::cycle_count();
 }
 
 /// One lane: whether it is time to look for that.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::scan_due() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::scan_due() {
   std::uint64_t now = simt::cycle_count();
-  if (now - w_.scanned < scan_every_cycles) return false;
+  if (now - w_.scanned < Policy::scan_every_cycles) return false;
   w_.scanned = now;
   return true;
 }
 
 /// Levels whose bitmaps are not empty, as hint bits. One lane.
-template <class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Tasks...>::scan_hints() const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::scan_hints() const {
   // One word a wait, not all: over the workers of a device every word is looked at often.
   std::uint32_t hints = 0;
   GROSR_NO_UNROLL

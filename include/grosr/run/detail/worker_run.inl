@@ -5,8 +5,8 @@
 namespace grosr::run {
 
 /// Whole warp: runs what `r` names, or its first tasks, and says which of a slot are done.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::run(ref r) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::run(ref r) {
   if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) settle();
   begin_busy();
   const ran result = run_refs(r);
@@ -21,8 +21,8 @@ GROSR_DEVICE void worker<Tasks...>::run(ref r) {
 /// Whole warp: runs what `r` names (lane and warp types), after putting back what is more than
 /// one run of it; then more of what was spawned here, for a while, as long as nothing happens
 /// elsewhere. Out of line, for the registers that the scheduler holds.
-template <class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE auto worker<Tasks...>::run_refs(ref r) -> ran {
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ran {
   worker self(simt::block_shared<shared>());
   ran result{};
   const std::uint64_t began = simt::cycle_count();
@@ -37,9 +37,9 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Tasks...>::run_refs(ref r) -> ran {
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
      ...);
-    self.run_ready(self.run_cycles_ > long_run_cycles);
-    const row_state row{began, news, shown != 0, result.runs >= runs_in_a_short_row};
-    r = !r.slot() && result.runs < runs_in_a_row ? self.next_kept(r.level(), row) : ref{};
+    self.run_ready(self.run_cycles_ > Policy::long_run_cycles);
+    const row_state row{began, news, shown != 0, result.runs};
+    r = !r.slot() && result.runs < Policy::runs_in_a_row ? self.next_kept(r.level(), row) : ref{};
   }
   self.run_ready(true);
   result.cycles = self.run_cycles_;
@@ -49,19 +49,19 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Tasks...>::run_refs(ref r) -> ran {
 /// Whole warp, after a run: the newest ref that this worker keeps, or what it has just spawned,
 /// if all is as it was: nothing more urgent is there, and nothing for blocks, and what ran was
 /// short.
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::next_kept(std::uint32_t level, const row_state& row) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level, const row_state& row) {
   std::uint64_t got = 0;
   if (leads()) {
     const std::uint32_t hints = row.news.hints();
-    const std::uint32_t ends_row =
-        row.is_long ? all_levels & ~level_bit(level) : levels_above(level);
+    const std::uint32_t ends_row = Policy::levels_that_end_row(level, row.runs);
     std::uint32_t& kept = w_.deques.kept[level];
     if ((hints & (hint::cancelling | ends_row | hint::blocks)) == 0 &&
         !row.news.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_row) == 0 &&
         (w_.open_mask & (kinds_of_levels(ends_row) | kinds_of_blocks)) == 0 && w_.makes_way == 0 &&
-        run_cycles_ <= long_run_cycles && simt::cycle_count() - row.began < row_cycles &&
-        nonempty(b_.deques) == 0 && v_.trace == nullptr &&
+        run_cycles_ <= Policy::long_run_cycles &&
+        simt::cycle_count() - row.began < Policy::row_cycles && nonempty(b_.deques) == 0 &&
+        v_.trace == nullptr &&
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) == 0) {
       const bool hungry = (hints & hint::hungry) != 0 && !row.shown;
       if (hungry || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, hungry);
@@ -73,9 +73,9 @@ GROSR_DEVICE ref worker<Tasks...>::next_kept(std::uint32_t level, const row_stat
   return {simt::shuffle(simt::full_mask, got, 0)};
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Tasks...>::run_typed(ref r, ran& result) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_typed(ref r, ran& result) {
   if constexpr (is_forked<T>)
     if (!may_fork(r)) return;
   if constexpr (width_of<T>() == width::lane) run_lanes<T>(r, result);
@@ -83,9 +83,9 @@ GROSR_DEVICE void worker<Tasks...>::run_typed(ref r, ran& result) {
   // Block types are run by meetings.
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Tasks...>::run_lanes(ref r, ran& result) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
   constexpr std::uint32_t type = types::template index_of<T>(), stride = stride_of<T>;
   constexpr std::uint32_t most = stage_bytes / stride / simt::warp_size * simt::warp_size;
   const unsigned lane = simt::lane_id();
@@ -115,18 +115,7 @@ GROSR_DEVICE void worker<Tasks...>::run_lanes(ref r, ran& result) {
     if (r.slot() && lane < n) read_record(w_.stage + (done + lane) * stride, task);
     done += n;
     simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
-    int status = 0;
-    task_end end;
-    if (lane < n) {
-      context_type c(spawner_, width::lane, r.level(), 0);
-      status = spawner_type::invoke(task, c);
-      if (status != 0) spawner_type::keep_error(&b_, task, status);
-      end = c.end();
-    }
-    simt::sync_warp();
-    keep_ready<T>(end);
-    run_ready(r.slot());
-    failures += simt::popcount(simt::ballot(simt::full_mask, status != 0));
+    failures += simt::popcount(execute(task, lane < n, r.level(), r.slot()));
     if (done == total) break;
     if (went_long()) {  // others may want the rest, or something more urgent
       if (leads()) spawner_.push_any(r.take(total).rest(done), false);
@@ -138,9 +127,9 @@ GROSR_DEVICE void worker<Tasks...>::run_lanes(ref r, ran& result) {
   result.failures = failures;
 }
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Tasks...>::run_warp(ref r, ran& result) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
   constexpr std::uint32_t type = types::template index_of<T>();
   T task;
   if (r.slot()) fetch(r.take(1), stride_of<T>, stride_of<T>);
@@ -153,39 +142,59 @@ GROSR_DEVICE void worker<Tasks...>::run_warp(ref r, ran& result) {
   }
   begin_run(type, r.slot());
   simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
-  context_type c(spawner_, width::warp, r.level(), 0);
-  int status = spawner_type::invoke(task, c);
-  simt::sync_warp();
-  keep_ready<T>(c.end());
-  run_ready(true);
-  std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-  if (bad != 0 && simt::lane_id() == simt::lowest_bit(bad))
-    spawner_type::keep_error(&b_, task, status);
-  end_run(type, 1, bad ? 1 : 0);
+  const std::uint32_t failed = execute(task, true, r.level(), true) != 0 ? 1 : 0;
+  end_run(type, 1, failed);
   result.done = 1;
-  result.failures = bad ? 1 : 0;
+  result.failures = failed;
+}
+
+/// Whole warp, after begin_run(), open batches whole: the task is called by the lanes that are to,
+/// `mine`, which are one or more of a lane task's, all of a wider one's; then continuations that
+/// are ready run, with `all` until there are none. The lanes to which it returned an error. The
+/// host is told of each lane task's error, and of one of a wider task's.
+template <class Policy, class... Tasks>
+template <class T>
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool mine,
+                                                             std::uint32_t level, bool all) {
+  constexpr width w = width_of<T>();
+  int status = 0;
+  task_end end;
+  if (mine) {
+    context_type c(spawner_, w, level, 0);
+    status = spawner_type::invoke(task, c);
+    if (w == width::lane && status != 0) spawner_type::keep_error(&b_, task, status);
+    end = c.end();
+  }
+  simt::sync_warp();
+  const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
+  if (w != width::lane && bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
+      (w == width::warp || is_first_failure()))
+    spawner_type::keep_error(&b_, task, status);
+  keep_ready<T>(end);
+  run_ready(all);
+  return bad;
 }
 
 // ---- continuations ----
 
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Tasks...>::keep_ready(task_end end) {
+GROSR_DEVICE void worker<Policy, Tasks...>::keep_ready(task_end end) {
   if constexpr (is_forked<T>) spawner_.keep_ready(end);
 }
 
 /// Whole warp, nobody spawning: runs continuations that are ready; with `all`, until there are
 /// none.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::run_ready(bool all) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::run_ready(bool all) {
   if constexpr ((is_forked<Tasks> || ...))
     if (w_.ready_count >= (all ? 1 : simt::warp_size) || w_.left != no_frame)
       chain<spawner_type>::run(all);
 }
 
 /// Whole warp: whether tasks that fork may be run now. If not, others find them.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::may_fork(ref r) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::may_fork(ref r) {
   const bool low = w_.stock_count < fork_stock || spawner_.frames_at_hand() < fork_frames;
   if (simt::shuffle(simt::full_mask, low ? 1u : 0u, 0) == 0) return true;
   run_ready(true);  // it frees frames
@@ -202,15 +211,15 @@ GROSR_DEVICE bool worker<Tasks...>::may_fork(ref r) {
 
 // ---- records ----
 
-template <class... Tasks>
-GROSR_DEVICE const unsigned char* worker<Tasks...>::batch_at(ref r) const {
+template <class Policy, class... Tasks>
+GROSR_DEVICE const unsigned char* worker<Policy, Tasks...>::batch_at(ref r) const {
   return r.slot() ? v_.slabs + std::uint64_t{r.where()} * v_.slab_bytes : v_.batch_at(r.where());
 }
 
 /// Loads a task from its record.
-template <class... Tasks>
+template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Tasks...>::read_record(const unsigned char* at, T& task) {
+GROSR_DEVICE void worker<Policy, Tasks...>::read_record(const unsigned char* at, T& task) {
   piece p[stride_of<T> / 16];
   auto* from = reinterpret_cast<const piece*>(at);
   for (unsigned i = 0; i < stride_of<T> / 16; ++i) p[i] = from[i];
@@ -218,8 +227,9 @@ GROSR_DEVICE void worker<Tasks...>::read_record(const unsigned char* at, T& task
 }
 
 /// Whole warp: fetches records of a slot into the stage, all accesses under way together.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::fetch(ref r, std::uint32_t bytes, std::uint32_t stride) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::fetch(ref r, std::uint32_t bytes,
+                                                  std::uint32_t stride) {
   constexpr unsigned pieces = stage_bytes / 16 / simt::warp_size;
   unsigned lane = simt::lane_id();
   auto* from = reinterpret_cast<const simt::bus_word*>(batch_at(r) + r.first() * stride) + lane;
@@ -235,8 +245,8 @@ GROSR_DEVICE void worker<Tasks...>::fetch(ref r, std::uint32_t bytes, std::uint3
 }
 
 /// One lane: the first n records of `r` are loaded; puts the rest back, or frees the batch.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::retire(ref r, std::uint32_t n) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::retire(ref r, std::uint32_t n) {
   if (n == r.count()) {
     if (!r.slot()) free_batch(v_, w_, r.where());
     return;
@@ -245,8 +255,8 @@ GROSR_DEVICE void worker<Tasks...>::retire(ref r, std::uint32_t n) {
 }
 
 /// Whole warp: this worker's newest ref if it is a pool batch like `like`.
-template <class... Tasks>
-GROSR_DEVICE ref worker<Tasks...>::pop_same(ref like) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE ref worker<Policy, Tasks...>::pop_same(ref like) {
   std::uint64_t got = 0;
   if (leads()) {
     ref top = peek_ref(v_, w_.deques, id_, like.level());
@@ -260,8 +270,8 @@ GROSR_DEVICE ref worker<Tasks...>::pop_same(ref like) {
 
 // ---- around a run ----
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::begin_run(std::uint32_t type, bool from_slot) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool from_slot) {
   if (!leads()) return;
   w_.run_began = simt::cycle_count();
   w_.deques.shown = 0;
@@ -270,21 +280,21 @@ GROSR_DEVICE void worker<Tasks...>::begin_run(std::uint32_t type, bool from_slot
   simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(type + 1, simt::relaxed);
   // What lies in slots the host knows itself, but not that this worker goes on.
   bool news = !from_slot && type + 1 != w_.told_type;
-  if (w_.run_began - w_.host_told > (news ? news_cycles : heartbeat_cycles))
+  if (w_.run_began - w_.host_told > (news ? Policy::news_cycles : Policy::heartbeat_cycles))
     spawner_.tell_host(type + 1, w_.run_began);
 }
 
 /// One lane, at the beginning of a run: a task that was told to make way has, and the next may.
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::end_of_way() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::end_of_way() {
   if (w_.makes_way == 0) return;
   w_.makes_way = 0;
   simt::atomic_ref<std::uint64_t>(*v_.way_made).store(0, simt::relaxed);
 }
 
 /// Whole warp, between the runs of one ref: whether the last one has taken long.
-template <class... Tasks>
-GROSR_DEVICE bool worker<Tasks...>::went_long() {
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::went_long() {
   std::uint32_t went = 0;
   if (leads()) {
     went = spawner_.long_run() ? 1 : 0;
@@ -293,9 +303,9 @@ GROSR_DEVICE bool worker<Tasks...>::went_long() {
   return simt::shuffle(simt::full_mask, went, 0) != 0;
 }
 
-template <class... Tasks>
-GROSR_DEVICE void worker<Tasks...>::end_run(std::uint32_t type, std::uint32_t count,
-                                            std::uint32_t failed) {
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::end_run(std::uint32_t type, std::uint32_t count,
+                                                    std::uint32_t failed) {
   run_cycles_ = simt::shuffle(simt::full_mask, simt::cycle_count() - w_.run_began, 0);
   if (!leads()) return;
   w_.tasks += count;

@@ -1,0 +1,142 @@
+// What a worker does could be done otherwise, and how often and how long: every number of the
+// scheduler that was tuned, and every choice. The mechanism (worker.hpp, spawner.hpp) is the same
+// for every policy; it is correct for each that keeps the contracts here.
+//
+// A policy is a type without state: a struct that derives from default_policy, and has members of
+// its own where it differs. basic_runtime<Policy, Tasks...> uses it; runtime<Tasks...> uses
+// default_policy. Functions are called by the lanes that need the answer, and must give the same
+// one in every lane.
+//
+// Not here are sizes of block-shared memory, which every kernel and the host must agree on: how
+// many refs, frames and batches a worker has at hand (local.hpp, layout.hpp, frame_stack.hpp).
+#pragma once
+
+#include "grosr/run/detail/victim.hpp"
+
+namespace grosr::run {
+
+struct default_policy {
+  // ---- what comes first ----
+
+  /// In one of so many turns the levels take turns at being first, so that none starves.
+  static constexpr unsigned ageing_turns = 32;
+
+  /// Whether a worker looks at what others hold before its own refs. Now and then it must: what
+  /// others hold would starve otherwise.
+  GROSR_DEVICE static constexpr bool others_first(unsigned turn) {
+    return turn % ageing_turns == 0;
+  }
+  /// The level that a worker looks at after k others. A turn has each level once.
+  GROSR_DEVICE static constexpr std::uint32_t level_at(unsigned turn, unsigned k) {
+    return (others_first(turn) ? turn / ageing_turns + k : priority_levels - 1 - k) %
+           priority_levels;
+  }
+  /// The same for a block's meeting that has run so many tasks.
+  GROSR_DEVICE static constexpr std::uint32_t block_level_at(unsigned /*streak*/, unsigned k) {
+    return priority_levels - 1 - k;
+  }
+  /// Block tasks that a meeting runs, at most.
+  static constexpr unsigned block_streak = 32;
+
+  // ---- from whom to steal: victim.hpp ----
+
+  static constexpr unsigned steal_attempts = 4;
+
+  /// Whole warp: a ref that `attempt(worker)` gave, or none.
+  template <class Attempt>
+  GROSR_DEVICE static ref steal(const view& v, std::uint32_t level, bool block, std::uint32_t self,
+                                std::uint32_t salt, Attempt&& attempt) {
+    return choose_victim(v, level, block, self, salt, steal_attempts, attempt);
+  }
+
+  // ---- rows of runs (bursts) ----
+
+  /// Runs without a turn between them. Long rows keep a multiprocessor's instruction cache on what
+  /// runs; what else a turn runs does not fit beside it. Short ones where less urgent work waits,
+  /// which comes with the turns.
+  static constexpr unsigned runs_in_a_row = 128, runs_in_a_short_row = 8;
+  static constexpr std::uint64_t row_cycles = 4 * 1024 * 1024;  // about 2 ms
+  /// Work of these levels ends a row of `level` after so many runs.
+  GROSR_DEVICE static constexpr std::uint32_t levels_that_end_row(std::uint32_t level,
+                                                                  unsigned runs) {
+    return runs >= runs_in_a_short_row ? all_levels & ~level_bit(level) : levels_above(level);
+  }
+  /// A run that takes longer is no longer part of a row: others may have what it left.
+  static constexpr std::uint64_t long_run_cycles = 64 * 1024;  // about 32 us
+  /// Records of a type that a pool batch takes before it is handed on: batch_records at most. Wide
+  /// tasks go in smaller lots, because a lot is run by one worker.
+  GROSR_DEVICE static constexpr std::uint32_t batch_limit(width w) {
+    return w == width::lane ? batch_records : w == width::warp ? 8 : 4;
+  }
+
+  // ---- making way ----
+
+  /// The levels for whose work a long task is told to make way.
+  GROSR_DEVICE static constexpr std::uint32_t makes_way_for(std::uint32_t level) {
+    return levels_above(level);
+  }
+  /// One worker at a time makes way, for so long or until it has.
+  static constexpr std::uint64_t turn_ns = 8192;
+
+  // ---- what a worker looks at, and how often ----
+
+  /// After so many turns, or runs_a_turn times as many runs in rows:
+  static constexpr unsigned look_turns = 4;       ///< it looks at hints, if runs are short
+  static constexpr unsigned one_port_turns = 16;  ///< it polls a port if that is overdue
+  static constexpr unsigned all_turns = 64;       ///< all overdue ports; it tells its counts
+  static constexpr unsigned runs_a_turn = 8;
+  /// After a run that took longer it looks at hints.
+  static constexpr std::uint64_t look_cycles = 4096;  // about 2 us
+  /// A port that nobody polled for so long is overdue.
+  static constexpr std::uint32_t poll_stale_ns = 4096;
+  /// While it waits: what hints may have missed.
+  static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
+  /// It tells the host what runs, or that it goes on, no more often.
+  static constexpr std::uint64_t news_cycles = 32 * 1024;             // about 16 us
+  static constexpr std::uint64_t heartbeat_cycles = 8 * 1024 * 1024;  // about 4 ms
+
+  // ---- waiting ----
+
+  /// Polls until a worker that has done all gives up its count on the board.
+  static constexpr unsigned linger_polls = 8;  // about 8 us
+  /// Polls of a port where a block goes round several.
+  static constexpr unsigned roaming_polls = 4;
+  /// Whether the scout of a block does not nap, and follows every hint.
+  GROSR_DEVICE static constexpr bool is_keen(std::uint32_t block) { return block < 96; }
+  /// Whether another scout follows hints at this look: not all at once, so that little work does
+  /// not wake everybody.
+  GROSR_DEVICE static constexpr bool follows_hints(std::uint32_t block, unsigned look) {
+    return (block + look) % 8 == 0;
+  }
+  /// How long to nap between looks: the `turn` of simt::pause(). `soon`: work may come any moment.
+  GROSR_DEVICE static constexpr unsigned nap(bool soon, unsigned look) {
+    return soon ? 0 : look < 4 ? look : 6;
+  }
+  /// The same for a warp that waits for the others of its block.
+  GROSR_DEVICE static constexpr unsigned meeting_nap(unsigned look) { return look < 3 ? look : 3; }
+  /// How long a spawn that found no room waits before it says so.
+  static constexpr std::uint64_t room_wait_ns = 200'000'000;
+
+  // ---- meetings ----
+
+  static constexpr std::uint64_t meeting_patience_ns = 100'000;  ///< until it is called off
+  static constexpr std::uint64_t show_after_ns = 4'000;          ///< others may have the tasks then
+  static constexpr std::uint64_t meeting_pause_ns = 1'000'000;   ///< after one that was called off
+
+  // ---- leaving ----
+
+  /// Whether the kernel leaves the device that had nothing to do for so long.
+  GROSR_DEVICE static constexpr bool parks_after(std::uint64_t quiet_us, std::uint32_t idle_us) {
+    return quiet_us > idle_us;
+  }
+  /// After an abort, when a task does not end, the kernel is ended.
+  static constexpr std::uint64_t abort_patience_ns = 1'000'000'000;
+
+  // ---- the kernel ----
+
+  /// Blocks an SM that the compiler must leave registers for. Tasks that fork gain more by
+  /// registers than by warps, others do not (docs/internals/fork-join.md, "What was tried").
+  static constexpr unsigned least_blocks(bool forks) { return forks ? 4 : 6; }
+};
+
+}  // namespace grosr::run
