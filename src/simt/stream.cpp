@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "simt/backend.hpp"
@@ -58,10 +60,10 @@ class host_stream final : public stream_backend {
   void launch_host(host::launch_shape shape, std::function<void()> kernel) override {
     std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
+    start();
     queue_.push_back({shape, std::move(kernel)});
     ++outstanding_;
     launches::of_process().begin();
-    if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
     wake_.notify_one();
   }
 
@@ -70,6 +72,19 @@ class host_stream final : public stream_backend {
     host::launch_shape shape;
     std::function<void()> kernel;
   };
+
+  void start() {
+    if (thread_.joinable()) return;
+    try {
+      thread_ = std::thread([this] { serve(); });
+    } catch (const std::system_error& e) {
+      throw error(
+          errc::out_of_memory,
+          fmt::format("a launch on host:0 needs a thread, and none can be started ({}); end "
+                      "some, or raise the limit (ulimit -u)",
+                      e.code().message()));
+    }
+  }
 
   void serve() {
     std::unique_lock lock(mutex_);
