@@ -26,10 +26,19 @@ struct launches {
     std::lock_guard lock(mutex);
     if (--count == 0) none.notify_all();
   }
+  // Outlives every stream. A forked child has none of its parent's, and begins anew.
   static launches& of_process() {
-    static auto* all = new launches;  // outlives every stream
-    return *all;
+    static std::atomic<launches*> all{nullptr};
+    launches* found = all.load();
+    while (found == nullptr || found->process != this_process()) {
+      auto* own = new launches;
+      if (all.compare_exchange_strong(found, own)) return *own;
+      delete own;
+    }
+    return *found;
   }
+
+  const long process = this_process();
 };
 
 // One thread runs the queued launches in order. The first failure stays: what was queued behind it

@@ -6,7 +6,7 @@
 
 namespace grosr::sys {
 
-server::server(device d, const options& o) : service_(std::make_unique<service>(d, o)) {}
+server::server(device d, const options& o) : service_(new service(d, o)) {}
 server::~server() = default;
 
 server_ref server::ref() const { return server_ref(service_->device_view()); }

@@ -160,7 +160,7 @@ class graph {
         "grosr: a function on the host serves this channel: add on_host<T> to graph<...>");
     if (!function)
       throw error(errc::misuse, "graph: an empty function was connected; give it one to call");
-    if (!host_) host_ = std::make_unique<flow::host_side>(plan_.where(), options_.host_records);
+    if (!host_) host_.reset(new flow::host_side(plan_.where(), options_.host_records));
     const std::uint32_t number = host_->add([f = std::move(function)](const flow::host_batch& b) {
       std::vector<T> values(b.size());
       for (std::size_t i = 0; i < b.size(); ++i)
@@ -335,7 +335,7 @@ class graph {
 
   graph_options options_;
   flow::graph_plan plan_;
-  std::unique_ptr<flow::host_side> host_;
+  std::unique_ptr<flow::host_side, simt::not_in_a_fork> host_;
   std::mutex start_lock_;
   std::unique_ptr<runtime_type> runtime_;  // goes before what its kernel uses
   std::atomic<bool> started_{false};

@@ -116,14 +116,14 @@ class basic_runtime {
   /// Takes memory and starts the monitor; the kernel is launched by the first submit. Throws
   /// error(invalid_option, out_of_memory, not_built, device_lost).
   explicit basic_runtime(device d = device::best(), const runtime_options& options = {})
-      : engine_(std::make_unique<run::engine>(d, options, make_program(d, options))) {}
+      : engine_(new run::engine(d, options, make_program(d, options))) {}
 
   /// For a graph: the same, whose task types have a collector (run/task.hpp) for `c`.
   basic_runtime(device d, const runtime_options& options, run::collection c)
-      : engine_(std::make_unique<run::engine>(d, options, with(make_program(d, options), c))) {}
+      : engine_(new run::engine(d, options, with(make_program(d, options), c))) {}
 
   /// Finishes what was accepted, as stop() without a deadline, but does not throw: call stop() to
-  /// learn of errors.
+  /// learn of errors. In a forked child it does nothing.
   ~basic_runtime() = default;
 
   /// Hands over one task. Waits while queues are full, or a wait_all() holds it back. Throws
@@ -263,7 +263,7 @@ class basic_runtime {
     }
   }
 
-  std::unique_ptr<run::engine> engine_;
+  std::unique_ptr<run::engine, simt::not_in_a_fork> engine_;
 };
 
 /// A resident scheduler by the policy that was tuned. Its members are basic_runtime's.

@@ -16,6 +16,7 @@
 #include <span>
 
 #include "grosr/simt/device.hpp"
+#include "grosr/simt/process.hpp"
 #include "grosr/sys/call.hpp"
 #include "grosr/sys/caller.hpp"
 #include "grosr/sys/files.hpp"
@@ -40,7 +41,7 @@ class server {
   explicit server(device d = device::best(), const options& o = {});
 
   /// Waits for the calls that were made, at most options.exit_patience, and for the device's
-  /// kernels; what they still call is refused with -ESHUTDOWN.
+  /// kernels; what they still call is refused with -ESHUTDOWN. In a forked child it does nothing.
   ~server();
   server(const server&) = delete;
 
@@ -83,7 +84,7 @@ class server {
 
  private:
   void install(call_number number, detail::installed_handler handler);
-  std::unique_ptr<service> service_;
+  std::unique_ptr<service, simt::not_in_a_fork> service_;
 };
 
 }  // namespace grosr::sys
