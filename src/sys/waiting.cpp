@@ -52,6 +52,17 @@ bool lacks_writer(int fd) {
   return !is_ready(fd, POLLIN);  // one whose writers have gone is
 }
 
+/// Why nobody will ever be accepted there; 0: somebody may come.
+long cannot_accept(int fd) {
+  int listens = 0, type = 0;
+  socklen_t bytes = sizeof listens;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) < 0) return -errno;
+  if (listens != 0) return 0;
+  bytes = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) < 0) return -errno;
+  return type == SOCK_STREAM || type == SOCK_SEQPACKET ? -EINVAL : -EOPNOTSUPP;
+}
+
 /// read or write of a descriptor that blocks: -EAGAIN where it would wait.
 long without_waiting(long number, const std::uint64_t* a, std::mutex& one_at_a_time) {
   iovec part{reinterpret_cast<void*>(a[1]), a[2]};
@@ -59,7 +70,7 @@ long without_waiting(long number, const std::uint64_t* a, std::mutex& one_at_a_t
   const std::uint64_t made[] = {a[0],      reinterpret_cast<std::uint64_t>(&part), 1, here, here,
                                 RWF_NOWAIT};
   const long result = linux_result(number == SYS_read ? SYS_preadv2 : SYS_pwritev2, made);
-  if (result != -EOPNOTSUPP && result != -ENOSYS && result != -EINVAL) return result;
+  if (result != -EOPNOTSUPP && result != -ENOSYS) return result;
   // A terminal, or an old Linux: who is ready takes as much as this, unless somebody else was
   // first.
   const std::lock_guard guard(one_at_a_time);
@@ -176,6 +187,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
         // time.
         std::unique_lock guard(ready_lock_, std::defer_lock);
         if (granted) {
+          if (const long bad = cannot_accept(fd)) return bad;
           guard.lock();
           if (!is_ready(fd, POLLIN)) return parked;
         }
