@@ -19,7 +19,7 @@ struct options {
   std::optional<std::string> device;
   std::string address = "127.0.0.1", port = "11211", workers = "0", threads = "2", largest = "8192",
               memory = "0";
-  double seconds = INFINITY;
+  double seconds = INFINITY, idle = kernel_options().idle;
 };
 
 int serve(const options& a) {
@@ -35,6 +35,7 @@ int serve(const options& a) {
   const device d = tool::pick_device(a.device);
   k.workers = static_cast<unsigned>(parse_number("--workers", a.workers, 0, 4096));
   if (k.workers == 0) k.workers = usual_workers(d);
+  k.idle = a.idle;
   const auto s = serve_on(d, o, k);
   fmt::print("store: answers on {} (TCP) with {} warps of {} and {} service threads; Ctrl-C ends\n",
              tool::text_of(s->name()), k.workers, d.name(), o.threads);
@@ -73,6 +74,12 @@ void add_serve_command(CLI::App& program, action& chosen) {
       ->add_option("--workers", a->workers,
                    "Warps that answer, each one connection at a time; 0: chosen")
       ->type_name("N");
+  command
+      ->add_option("--idle", a->idle,
+                   "A connection without a request for so long ends if another one waits for a "
+                   "warp (5)")
+      ->check(tool::seconds_between(0.001, 1e6))
+      ->type_name("S");
   command->add_option("--threads", a->threads, "Service threads (2)")->type_name("T");
   command->add_option("--largest", a->largest, "Bytes of the largest value that is kept (8K)")
       ->type_name("B");

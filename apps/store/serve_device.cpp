@@ -1,4 +1,5 @@
 // The kernel that answers.
+#include <algorithm>
 #include <stdexcept>
 
 #include "device_table.hpp"
@@ -16,6 +17,7 @@ struct answer {
   device_table table;
   unsigned char* memory;
   std::uint32_t longest_value, looks;
+  std::uint64_t idle_ns;
   totals* all;
 
   GROSR_DEVICE std::uint32_t bytes_a_worker() const {
@@ -32,29 +34,68 @@ struct answer {
     return sys::recv(c, peer, to, bytes);
   }
 
-  /// 0, or why it ended: -ESHUTDOWN when the server stops.
+  /// Bounds its waits, and notices a peer that has gone without a word.
+  GROSR_DEVICE void prepare(int peer) const {
+    const timeval limit{static_cast<time_t>(idle_ns / 1'000'000'000),
+                        static_cast<suseconds_t>(idle_ns % 1'000'000'000 / 1000)};
+    const int on = 1;
+    sys::setsockopt(sys.warp(), peer, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    sys::setsockopt(sys.warp(), peer, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    sys::setsockopt(sys.warp(), peer, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  }
+
+  /// Whether somebody waits for a warp. The same for all lanes.
+  GROSR_DEVICE bool others_wait() const {
+    pollfd p{*listener, POLLIN, 0};
+    return sys::poll(sys.warp(), &p, 1, 0) > 0;
+  }
+
+  GROSR_DEVICE static std::uint64_t now() {
+    return simt::shuffle(simt::full_mask, simt::clock_ns(), 0);
+  }
+
+  /// 0, or why not all of it was sent.
+  GROSR_DEVICE long send_all(int peer, const unsigned char* from, std::uint32_t bytes) const {
+    for (std::uint32_t sent = 0; sent < bytes;) {
+      const long n = sys::send(sys.warp(), peer, from + sent, bytes - sent);
+      if (n > 0) sent += static_cast<std::uint32_t>(n);
+      if (sent == bytes) break;
+      if (n < 0 && n != -EAGAIN) return n;
+      if (others_wait()) return -ETIMEDOUT;  // the peer did not read for idle_ns
+    }
+    return 0;
+  }
+
+  /// 0, or why it ended: -ESHUTDOWN when the server stops. A peer whose next request is not there
+  /// within idle_ns makes way for one that waits for a warp.
   GROSR_DEVICE long serve(int peer, const buffers& b) const {
     using protocol = session<together, device_table>;
     const together team;
     protocol s(team, table, b);
     long ended = 0;
+    prepare(peer);
+    std::uint64_t since = now(), requests = 0;
     for (bool open = true; open && ended == 0;) {
       const protocol::next next = s.step();
       team.sync();  // what all lanes wrote
       if (const std::uint32_t bytes = s.answer_bytes(); bytes != 0) {
-        const long n = sys::send(sys.warp(), peer, s.answer(), bytes);
-        if (n != static_cast<long>(bytes)) ended = n < 0 ? n : -EPIPE;
+        ended = send_all(peer, s.answer(), bytes);
         s.sent();
       }
       if (next == protocol::next::close) open = false;
+      if (s.counts().requests() != requests) {
+        requests = s.counts().requests();
+        since = now();
+      }
       if (next != protocol::next::receive || ended != 0) continue;
       const long n = receive(peer, s.room(), s.room_bytes());
       if (n > 0)
         s.received(static_cast<std::uint32_t>(n));
       else if (n == 0)
         open = false;
-      else
+      else if (n != -EAGAIN)
         ended = n;
+      if (ended == 0 && now() - since >= idle_ns && others_wait()) ended = -ETIMEDOUT;
     }
     if (team.leads()) add(s.counts());
     team.sync();
@@ -101,6 +142,11 @@ sys::options options_of(const server_options& o, unsigned workers) {
   return s;
 }
 
+std::uint64_t idle_ns_of(const kernel_options& k) {
+  // A time-out of 0 would be none.
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(k.idle * 1e9), 1'000'000);
+}
+
 std::size_t usual_memory(const device& d) {
   return d.is_cuda() ? std::size_t{1} << 30 : std::size_t{64} << 20;
 }
@@ -125,7 +171,7 @@ class on_device : public server {
                              items_.data(), heap_.ref()};
     simt::launch(stream_, {workers_, simt::warp_size},
                  answer{calls_.ref(), listener_.data(), table, memory_.data(), o.longest_value,
-                        k.looks, all_.data()});
+                        k.looks, idle_ns_of(k), all_.data()});
   }
 
   ~on_device() override { calls_.stop(); }  // else the kernel would never end

@@ -23,6 +23,7 @@ struct server_options {
 struct kernel_options {
   unsigned workers = 0;  ///< warps, each with one connection at a time; 0: by the device
   unsigned looks = 0;    ///< how often a warp looks for a request before it waits for one
+  double idle = 5;       ///< seconds without a request, after which a peer makes way for another
   unsigned batch = 0;    ///< calls that a service thread takes at once; 0: chosen
 };
 
@@ -40,7 +41,8 @@ class server {
 };
 
 /// Each warp of a kernel accepts a connection, answers its requests until it ends, and takes the
-/// next. Who comes when all warps are taken waits in the backlog.
+/// next. Who comes when all warps are taken waits in the backlog, until a connection ends or one
+/// that is idle makes way.
 std::unique_ptr<server> serve_on(const device& d, const server_options& o, const kernel_options& k);
 
 /// Threads of the CPU, each with an epoll of its connections, and a table whose shards have locks.

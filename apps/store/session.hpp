@@ -10,6 +10,8 @@ namespace grosr::store {
 struct totals {
   std::uint64_t connections = 0, gets = 0, hits = 0, sets = 0, deletes = 0;
   std::uint64_t refused = 0;  ///< requests that got an error
+
+  GROSR_DEVICE std::uint64_t requests() const { return gets + sets + deletes + refused; }
 };
 
 enum class stored : std::uint8_t { yes, no_memory };

@@ -144,6 +144,36 @@ def more_connections_than_workers():
         check(counted(out).get("gets") == 2, f"{out!r}")
 
 
+def slow_ones_make_way():
+    with server("store", "--workers", "2", "--idle", "0.3") as s:
+        alone = Client(s.port)
+        alone.expect(b"set a 0 0 3\r\nabc\r\n", b"STORED\r\n")
+        time.sleep(1)  # idle, but nobody waits
+        alone.expect(b"get a\r\n", b"VALUE a 0 3\r\nabc\r\nEND\r\n")
+        alone.close()
+        slow = [Client(s.port) for _ in range(4)]  # two of them wait for a warp as well
+        slow[0].say(b"set a 0 0 100\r\nhalf of")
+        drips = slow[1]
+        quick = Client(s.port)
+        quick.say(b"get a\r\n")
+        quick.socket.settimeout(0.1)
+        got, answer = b"", b"VALUE a 0 3\r\nabc\r\nEND\r\n"
+        end = time.monotonic() + 10
+        while len(got) < len(answer) and time.monotonic() < end:
+            try:
+                drips.say(b"x")  # never silent, and never done
+            except OSError:
+                pass  # it made way
+            try:
+                got += quick.socket.recv(100)
+            except TimeoutError:
+                pass
+        check(got == answer, f"behind slow connections: {got!r}")
+        check(slow[0].ends(), "half a request kept its warp")
+        for c in slow + [quick]:
+            c.close()
+
+
 def runs_out_of_memory():
     stored, no_memory = b"STORED\r\n", b"SERVER_ERROR out of memory storing object\r\n"
     with server("store", "--memory", "65536") as s:
@@ -233,6 +263,7 @@ with server("store") as s:
     check(code == 130 and took < 3, f"Ctrl-C: exit code {code} after {took:.1f} s: {out!r}")
     check(counted(out).get("refused") == 23, f"{out!r}")
 more_connections_than_workers()
+slow_ones_make_way()
 runs_out_of_memory()
 writers_and_readers()
 drives_and_compares()
