@@ -408,6 +408,7 @@ void fuzz_syscalls(session& s) {
   const auto seconds = static_cast<double>(s.number(0).value_or(5));
   const std::uint64_t seed = s.number(1).value_or(std::random_device{}() % 1'000'000'000);
   const bool jailed = enter_jail(64 << 20);
+  { const sys::server first(s.where); }  // takes the signal that servers keep for themselves
   std::unique_ptr<fuzzer> f;
   on_crash([&f] { return f ? f->state() : ""; });
   f = std::make_unique<fuzzer>(s.where);
