@@ -2,7 +2,9 @@
 // there before those calls have ended.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "support/scale.hpp"
@@ -47,8 +49,6 @@ long changed(unsigned char* page) {
   ::munmap(page, 4096);
   return n;
 }
-
-constexpr unsigned most = 10;
 
 GROSR_DEVICE long map_page(server_ref sys) {
   return mmap(sys, nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

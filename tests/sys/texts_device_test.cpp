@@ -68,6 +68,12 @@ TEST_P(texts, end_in_shared_memory) {
   EXPECT_EQ(std::strcmp(pages.at(4096), "of the program"), 0);
 }
 
+/// Just before a kernel maps a page there: else something of the program's comes first.
+struct free_page {
+  static constexpr std::uint16_t number = 0;
+  long operator()(void* at) const { return ::munmap(at, 4096); }
+};
+
 struct pass_mapped {
   server_ref sys;
   void* at;
@@ -77,6 +83,7 @@ struct pass_mapped {
     if (simt::thread_id() != 0) return;
     unsigned i = 0;
     const long file = open(sys, "in", O_RDWR);
+    call<free_page>(sys, at);
     const long got =
         mmap(sys, at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     r[i++] = got == reinterpret_cast<long>(at);
@@ -98,9 +105,9 @@ TEST_P(texts, end_in_mapped_memory) {
   char* const pages = static_cast<char*>(
       ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::strcpy(pages + 4096, "of the program");
-  ::munmap(pages, 4096);
   server s(where(), options_for(f));
   s.share(std::as_writable_bytes(std::span(other.data(), 8)));
+  s.install(free_page{});
   auto r = make<std::int64_t>(6);
   run(1, 32, pass_mapped{s.ref(), pages, other.data(), r.data()});
   EXPECT_EQ(contents(r), (std::vector<std::int64_t>{1, 4096, -EFAULT, 0, 0, -EFAULT}));
