@@ -71,7 +71,7 @@ TEST_P(texts, end_in_shared_memory) {
 /// Just before a kernel maps a page there: else something of the program's comes first.
 struct free_page {
   static constexpr std::uint16_t number = 0;
-  long operator()(void* at) const { return ::munmap(at, 4096); }
+  long operator()(std::uint64_t at) const { return ::munmap(reinterpret_cast<void*>(at), 4096); }
 };
 
 struct pass_mapped {
@@ -83,7 +83,7 @@ struct pass_mapped {
     if (simt::thread_id() != 0) return;
     unsigned i = 0;
     const long file = open(sys, "in", O_RDWR);
-    call<free_page>(sys, at);
+    call<free_page>(sys, reinterpret_cast<std::uint64_t>(at));
     const long got =
         mmap(sys, at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     r[i++] = got == reinterpret_cast<long>(at);
