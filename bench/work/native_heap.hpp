@@ -18,8 +18,8 @@ GROSR_DEVICE inline void native_free(void* p) { free(p); }
 inline void reserve_native_heap(device d, [[maybe_unused]] std::size_t bytes) {
   if (!d.is_cuda()) return;
 #if defined(__CUDACC__)
-  const detail::on_device here(d);
-  detail::check_launch(cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes),
+  const on_device here(d);
+  check_launch(cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes),
                        "reserve " + std::to_string(bytes) + " bytes for malloc in kernels");
 #else
   detail::throw_not_built(d);
