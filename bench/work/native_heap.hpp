@@ -20,7 +20,7 @@ inline void reserve_native_heap(device d, [[maybe_unused]] std::size_t bytes) {
 #if defined(__CUDACC__)
   const on_device here(d);
   check_launch(cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes),
-                       "reserve " + std::to_string(bytes) + " bytes for malloc in kernels");
+               "reserve " + std::to_string(bytes) + " bytes for malloc in kernels");
 #else
   detail::throw_not_built(d);
 #endif
