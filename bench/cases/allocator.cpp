@@ -1,4 +1,4 @@
-// `grosr bench allocator`: the report's experiment D: small blocks of memory for device code.
+// `grosr bench allocator`: small blocks of memory for device code.
 #include <algorithm>
 
 #include "cases/benches.hpp"

@@ -1,4 +1,4 @@
-// `grosr bench baselines`: the report's experiment B+. The tasks of experiment B beside every fair
+// `grosr bench baselines`: the tasks of `throughput` beside every fair
 // baseline: a launch and a wait each, launches with one wait, a graph of launches, one bulk kernel.
 #include "cases/benches.hpp"
 #include "cases/store_work.hpp"

@@ -1,4 +1,5 @@
-// The benches there are. A new one is a file that defines its function, and a line in benches.cpp.
+// The benches there are. A new one is a file that defines its function, a line here, and one in
+// benches.cpp.
 #pragma once
 
 #include <cstdint>

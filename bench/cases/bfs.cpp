@@ -1,4 +1,4 @@
-// `grosr bench bfs`: the report's experiment C, breadth-first search. GROSR's search on the
+// `grosr bench bfs`: breadth-first search. GROSR's search on the
 // resident runtime, beside the same steps driven by launches, a CUDA graph and a cooperative
 // kernel, and a search on the CPU; and shortest paths, beside launches.
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `grosr bench pairs`: the report's experiment A. A pair is two stages, the second needs the first:
+// `grosr bench pairs`. A pair is two stages, the second needs the first:
 // data[i] = 2 * i, then data[i] += 1. Baseline: two launches and two waits. GROSR: the host submits
 // the first stage, and the device starts the second.
 #include "cases/benches.hpp"

@@ -1,4 +1,4 @@
-// results[i] = 2 * i for i < N, by every means that experiments B and B+ compare.
+// results[i] = 2 * i for i < N, by every means that `throughput` and `baselines` compare.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// `grosr bench throughput`: the report's experiment B. N independent tasks of 16 bytes from one
+// `grosr bench throughput`: N independent tasks of 16 bytes from one
 // host thread, results[i] = 2 * i. Baseline: a launch and a wait for each.
 #include "cases/benches.hpp"
 #include "cases/store_work.hpp"

@@ -1,4 +1,4 @@
-// The same work as experiments A and B without a runtime: launches, graphs, one bulk kernel.
+// The same work as `pairs` and `throughput` without a runtime: launches, graphs, one bulk kernel.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The tasks of experiments A and B: the smallest useful ones, 16 bytes each.
+// The tasks of `pairs` and `throughput`: the smallest useful ones, 16 bytes each.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace grosr::tool {
 
-/// Experiment B: results[index] = 2 * value.
+/// `throughput`: results[index] = 2 * value.
 struct store {
   static constexpr unsigned number = 0;
   std::uint32_t* results;
@@ -15,7 +15,7 @@ struct store {
   GROSR_DEVICE void operator()(auto&) const { results[index] = 2 * value; }
 };
 
-/// Experiment A, second stage: data[index] += 1.
+/// `pairs`, second stage: data[index] += 1.
 struct second_stage {
   static constexpr unsigned number = 1;
   std::uint32_t* data;
@@ -23,7 +23,7 @@ struct second_stage {
   GROSR_DEVICE void operator()(auto&) const { data[index] += 1; }
 };
 
-/// Experiment A, first stage: data[index] = 2 * index, then starts the second.
+/// `pairs`, first stage: data[index] = 2 * index, then starts the second.
 struct first_stage {
   static constexpr unsigned number = 2;
   std::uint32_t* data;

@@ -15,7 +15,7 @@ class components {
   /// As bfs::run().
   void run(const pulse& between = {});
 
-  /// Of the last run: for each vertex, the least vertex of its component.
+  /// Results of the last run: for each vertex, the least vertex of its component.
   std::vector<vertex> labels() const;
 
   runtime_stats stats() const;

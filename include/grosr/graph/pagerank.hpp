@@ -21,8 +21,8 @@ class pagerank {
   /// As bfs::run().
   void run(const pulse& between = {});
 
-  /// Of the last run: they add up to 1. What vertices without edges out would pass on goes to all
-  /// vertices evenly.
+  /// Results of the last run: they add up to 1. What vertices without edges out would pass on goes
+  /// to all vertices evenly.
   std::vector<float> ranks() const;
 
   std::uint32_t rounds() const;  ///< of the last run

@@ -21,9 +21,9 @@ class sssp {
   /// As bfs::run().
   void run(vertex source, const pulse& between = {});
 
-  /// Of the last run: the length of the shortest path to each vertex, the least float sum over all
-  /// paths, added from the source on (infinity: not reached); and parents in a tree of such paths
-  /// (no_vertex). The same from run to run but for parents over edges of length 0.
+  /// Results of the last run: the length of the shortest path to each vertex, the least float sum
+  /// over all paths, added from the source on (infinity: not reached); and parents in a tree of
+  /// such paths (no_vertex). The same from run to run but for parents over edges of length 0.
   std::vector<float> distances() const;
   std::vector<vertex> parents() const;
 

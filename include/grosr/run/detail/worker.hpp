@@ -5,7 +5,7 @@
 // Here are a worker's state, the states it is in, what holds between its methods, and its methods
 // in the order of a worker's life. Their contracts and bodies are in the files beside this one:
 //
-//   residency.inl        arriving, leaving, parking, aborting: all that asks whether to stay
+//   worker_residency.inl arriving, leaving, parking, aborting: all that asks whether to stay
 //   worker_loop.inl      a turn: look, find, run, hand on; and the accounts
 //   worker_find.inl      what to run next: its own, seen lines, what others hold
 //   worker_poll.inl      taking lines in; leading a port
@@ -152,7 +152,7 @@ class worker {
   using collector = typename collector_of<spawner_type, Tasks...>::type;
   static constexpr bool has_collector = !std::is_void_v<collector>;
 
-  // ---- coming: residency.inl ----
+  // ---- coming: worker_residency.inl ----
   GROSR_DEVICE void arrive();
   GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const;
 
@@ -256,7 +256,7 @@ class worker {
   GROSR_DEVICE bool leave_board(std::uint64_t seen) const;
   GROSR_DEVICE std::uint32_t lines_claimed(simt::order o) const;
 
-  // ---- staying and leaving: residency.inl ----
+  // ---- staying and leaving: worker_residency.inl ----
   GROSR_DEVICE void obey_control();
   GROSR_DEVICE GROSR_NOINLINE static void name_running(const view& v);
   GROSR_DEVICE bool idles_too_long(unsigned port, std::uint64_t board) const;
@@ -326,11 +326,11 @@ struct resident {
 
 }  // namespace grosr::run
 
-#include "grosr/run/detail/residency.inl"
 #include "grosr/run/detail/worker_block.inl"
 #include "grosr/run/detail/worker_complete.inl"
 #include "grosr/run/detail/worker_find.inl"
 #include "grosr/run/detail/worker_idle.inl"
 #include "grosr/run/detail/worker_loop.inl"
 #include "grosr/run/detail/worker_poll.inl"
+#include "grosr/run/detail/worker_residency.inl"
 #include "grosr/run/detail/worker_run.inl"
