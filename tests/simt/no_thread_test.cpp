@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 
 #include "grosr/simt/error.hpp"
@@ -28,7 +29,8 @@ struct no_threads {
 [[noreturn]] void launch_without_threads() {
   ::alarm(20);
   const device d("host:0");
-  bool refused = false, ran = false;
+  bool refused = false;
+  std::atomic<bool> ran{false};
   {
     stream s(d);
     {
