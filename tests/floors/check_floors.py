@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the floors rule: code includes only from lower floors, no room's detail/ or private headers are
-included by another, programs keep apart, and only simt/ touches raw CUDA.
+included by another, programs keep apart, and only simt/ touches raw CUDA. Inside a room, headers stand on at
+most 9 floors of includes without a circle, and public headers are short.
 
     check_floors.py [ROOT]       check the repository at ROOT (default: the one this file is in)
     check_floors.py --self-test  check that bad trees are reported and a good one is not
@@ -33,6 +34,8 @@ NEIGHBOURS = {
 }
 # Folders that programs include by names below them.
 ROOTS = ["src", "kit", "bench", "examples", "tools", "tools/grosr", "apps/common"]
+MOST_FLOORS_IN_A_ROOM = 9
+MOST_LINES = 150  # of a public header, on average over all rooms
 EVERYWHERE = {"version.hpp"}  # headers in include/grosr/ itself that any room may include
 SUFFIXES = {".hpp", ".inl", ".cpp", ".h", ".cc", ".cu", ".cuh", ".inc", ".ipp"}
 
@@ -121,9 +124,56 @@ def why_not(room, other, target):
     return None
 
 
+def includes_in_room(root):
+    """{header: the headers of its own room that it includes}, of all headers in include/grosr/<room>/."""
+    folder = root / "include"
+    headers = {p.relative_to(folder).as_posix(): p for p in sorted((folder / "grosr").rglob("*"))
+               if p.suffix in SUFFIXES and len(p.relative_to(folder).parts) > 2}
+    graph = {}
+    for name, path in headers.items():
+        lines = without_comments(path.read_text(encoding="utf-8", errors="replace"), keep_strings=True).split("\n")
+        targets = [match.group(1) for match in map(INCLUDE.match, lines) if match]
+        near = [(Path(name).parent / t).as_posix() for t in targets]
+        room = name.split("/")[1]
+        graph[name] = [t for t in (*targets, *near) if t in headers and t.split("/")[1] == room]
+    return graph
+
+
+def check_shape(root):
+    """Findings about rooms as a whole: floors and circles of includes inside a room, length of public headers."""
+    graph, findings, below = includes_in_room(root), [], {}
+
+    def path_below(name, above):  # the longest chain of includes that begins at a header
+        if name in above:
+            circle = [*above[above.index(name):], name]
+            findings.append(f"include/{name}:1: includes itself: {' -> '.join(circle)}; move what both need down")
+            return [name]
+        if name not in below:
+            chains = [path_below(other, [*above, name]) for other in graph[name]]
+            below[name] = [name, *max(chains, key=len, default=[])]
+        return below[name]
+
+    highest = {}
+    for name in graph:
+        room, chain = name.split("/")[1], path_below(name, [])
+        if len(chain) > len(highest.get(room, [])):
+            highest[room] = chain
+    for room, chain in highest.items():
+        if len(chain) > MOST_FLOORS_IN_A_ROOM:
+            findings.append(f"include/{chain[0]}:1: stands on floor {len(chain)} of {room}/; at most "
+                            f"{MOST_FLOORS_IN_A_ROOM}: flatten {' -> '.join(chain)}")
+    lengths = {name: len((root / "include" / name).read_text(encoding="utf-8", errors="replace").split("\n")) - 1
+               for name in graph if "detail" not in name.split("/")}
+    if lengths and sum(lengths.values()) > MOST_LINES * len(lengths):
+        longest = max(lengths, key=lengths.get)
+        findings.append(f"include/{longest}:1: public headers have {sum(lengths.values()) // len(lengths)} lines on average; "
+                        f"at most {MOST_LINES}: move what users do not need into detail/, first here ({lengths[longest]} lines)")
+    return findings
+
+
 def check(root):
     root = root.resolve()
-    findings, files = [], []
+    findings, files = check_shape(root), []
     for folder in ["include", "src", *PROGRAMS]:
         files += [f for f in sorted((root / folder).rglob("*")) if f.suffix in SUFFIXES and f.is_file()]
     for path in files:
@@ -205,6 +255,17 @@ BAD_FILES = [
     ("include/grosr/run/cuda_ref.hpp", "cuda::atomic_ref<int> a(i);\n", "'cuda::atomic_ref' outside simt/"),
 ]
 
+# ({file: text}, what the one finding must say)
+BAD_TREES = [
+    ({f"include/grosr/queue/f{i}.hpp": f'#include "grosr/queue/f{i + 1}.hpp"\n' if i < 9 else "\n" for i in range(10)},
+     "f0.hpp:1: stands on floor 10 of queue/"),
+    ({f"include/grosr/queue/f{i}.hpp": f'#include "f{i + 1}.hpp"\n' if i < 9 else "\n" for i in range(10)},
+     "f0.hpp:1: stands on floor 10 of queue/"),
+    ({"include/grosr/run/a.hpp": '#include "grosr/run/b.hpp"\n', "include/grosr/run/b.hpp": "#include <grosr/run/a.hpp>\n"},
+     "grosr/run/a.hpp -> grosr/run/b.hpp -> grosr/run/a.hpp"),
+    ({"include/grosr/run/long.hpp": "\n" * 4000}, "public headers have"),
+]
+
 
 def self_test():
     failures = 0
@@ -221,12 +282,12 @@ def self_test():
     if clean:
         failures += 1
         print(f"self-test: the good tree must be clean; found {clean}")
-    for name, text, expected in BAD_FILES:
-        found = findings_in({name: text})
+    for files, expected in [({name: text}, expected) for name, text, expected in BAD_FILES] + BAD_TREES:
+        found = findings_in(files)
         if len(found) != 1 or expected not in found[0]:
             failures += 1
-            print(f"self-test: {name} must give one finding with \"{expected}\"; found {found}")
-    print(f"floors self-test: {len(BAD_FILES) + 1} trees, {failures} wrong")
+            print(f"self-test: {', '.join(files)} must give one finding with \"{expected}\"; found {found}")
+    print(f"floors self-test: {len(BAD_FILES) + len(BAD_TREES) + 1} trees, {failures} wrong")
     return 1 if failures else 0
 
 

@@ -3,30 +3,10 @@
 
 #include "grosr/graph/graph.hpp"
 #include "grosr/simt/buffer.hpp"
-#include "grosr/simt/lanes.hpp"
 
 namespace grosr::graphs {
 
-/// What kernels see of it.
-struct graph_ref {
-  const std::uint32_t* row;
-  const vertex* column;
-  const float* weight;  ///< null: every edge weighs 1
-  vertex vertices;
-  std::uint32_t entries;
-};
-
-/// What one access of memory brings of graph_ref::column.
-struct alignas(16) entry_quad {
-  vertex column[4];
-};
-
-/// Entry `e` and others around it, from e / 4 * 4 on; they may be beyond the last one of the graph.
-GROSR_DEVICE inline entry_quad quad_of(const vertex* column, std::uint32_t e) {
-  return reinterpret_cast<const entry_quad*>(column)[e / 4];
-}
-
-/// The owner. Movable.
+/// Owns the copy that a graph_ref shows. Movable.
 class device_graph {
  public:
   /// Throws error(out_of_memory, device_lost).

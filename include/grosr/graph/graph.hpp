@@ -4,13 +4,9 @@
 #include <cstdint>
 
 #include "grosr/graph/bulk.hpp"
+#include "grosr/graph/graph_ref.hpp"
 
 namespace grosr::graphs {
-
-using vertex = std::uint32_t;
-
-/// No vertex: the parent of one that was not reached.
-inline constexpr vertex no_vertex = ~vertex{0};
 
 /// Most vertices and most entries of a graph: 32-bit numbers, with room for steps past the last
 /// entry.

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "grosr/graph/device_graph.hpp"
+#include "grosr/graph/graph_ref.hpp"
+#include "grosr/simt/buffer.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/shared.hpp"
 
