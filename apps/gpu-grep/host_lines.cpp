@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "cli/interrupt.hpp"
-#include "files/file_work.hpp"
+#include "files/read_files.hpp"
 
 namespace grosr::grep {
 namespace {

@@ -1,4 +1,4 @@
-// Runs the kernel over files, and makes results of its records.
+// Runs tasks over files, and makes results of its records.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,14 +7,12 @@
 #include <thread>
 
 #include "files/device_list.hpp"
+#include "grosr/run/runtime.hpp"
 #include "host_lines.hpp"
-#include "search_kernel.hpp"
+#include "search_files.hpp"
 
 namespace grosr::grep {
 namespace {
-
-constexpr std::uint32_t place_bytes = window_bytes + 256;
-static_assert(sizeof(struct stat) <= 256);
 
 template <class T>
 simt::buffer<T> on_device(const device& d, const std::vector<T>& from) {
@@ -23,45 +21,36 @@ simt::buffer<T> on_device(const device& d, const std::vector<T>& from) {
   return to;
 }
 
-constexpr unsigned most_threads = 256;
-
-// Before the server is there: loading waits for what it keeps going on the device.
-void load_kernel(const device& d) { simt::fit<most_threads, 1, search_files>(d, most_threads); }
-
 }  // namespace
 
 struct searcher::state {
   const tool::file_list& list;
   const line_automaton& lines;
   device where;
+  runtime<tool::read_windows<search_files>> tasks;  // loaded before the server rests
   sys::server server;
   tool::device_list work;
-  simt::stream stream;
-  simt::shape grid;
   simt::buffer<std::uint32_t> next;
   simt::buffer<std::uint8_t> column;
-  simt::buffer<unsigned char> windows;
   simt::buffer<file_state> states;
   simt::buffer<record> records;
   simt::buffer<char> texts;
   simt::buffer<search_files::usage> used;
+  simt::buffer<search_files> reader;
 
   state(const tool::file_list& files, const line_automaton& a, const device& d)
       : list(files),
         lines(a),
         where(d),
-        server(d, (load_kernel(d), tool::reading_options(files, d))),
-        work(d),
-        stream(d),
-        grid(d.is_cuda() ? simt::shape{d.properties().sms, 4 * simt::warp_size}
-                         : simt::shape{2, 2 * simt::warp_size}),
+        tasks(d, tool::reading_runtime(d)),
+        server(d, tool::reading_options(files, d)),
+        work(d, tasks.stats().workers),
         next(on_device(d, a.next)),
         column(on_device(d, a.column)),
-        windows(d, simt::space::device,
-                std::size_t{place_bytes} * grid.blocks * grid.threads / simt::warp_size),
         records(d, simt::space::device, d.is_cuda() ? 1u << 20 : 1u << 16),
         texts(d, simt::space::device, d.is_cuda() ? 64u << 20 : 4u << 20),
-        used(d, simt::space::device, 1) {}
+        used(d, simt::space::device, 1),
+        reader(d, simt::space::device, 1) {}
 
   struct harvest {
     std::vector<file_state> states;
@@ -70,6 +59,7 @@ struct searcher::state {
   };
 
   harvest run(std::span<const std::uint32_t> files, wanted what, bool numbers) {
+    tasks.park();  // memory is given back, which would wait for a resident kernel
     work.load(list, files);
     if (states.size() < files.size())
       states = simt::buffer<file_state>(where, simt::space::device, files.size());
@@ -78,12 +68,13 @@ struct searcher::state {
     search_files::usage u{};
     used.copy_from({&u, 1});
     const line_automaton_ref a{next.data(), column.data(), lines.start, lines.accepting};
-    simt::launch<most_threads, 1>(
-        stream, grid,
-        search_files{server.ref(), work.ref(), a, windows.data(), place_bytes,
-                     what == wanted::lines, numbers, states.data(), records.data(), texts.data(),
-                     records.size(), texts.size(), used.data()});
-    tool::wait_asleep(stream, work);
+    const search_files how{work.ref(server),      a,
+                           what == wanted::lines, numbers,
+                           states.data(),         records.data(),
+                           texts.data(),          records.size(),
+                           texts.size(),          used.data()};
+    reader.copy_from({&how, 1});
+    tool::read_all(tasks, work, reader.data(), static_cast<std::uint32_t>(files.size()));
     states.copy_to(h.states);
     used.copy_to({&u, 1});
     h.records.resize(std::min<std::uint64_t>(u.records, records.size()));

@@ -8,12 +8,13 @@
 // read is reported as too long: the host reads on.
 #pragma once
 
-#include "files/file_work.hpp"
+#include "files/read_files.hpp"
 #include "line_automaton.hpp"
 
 namespace grosr::grep {
 
-inline constexpr std::uint32_t window_bytes = sys::piece_bytes, stride = window_bytes - 4096 - 1;
+using tool::window_bytes;
+inline constexpr std::uint32_t stride = window_bytes - 4096 - 1;
 
 /// A line that matches, or is too long, or how many lines a window of a large file has.
 struct record {

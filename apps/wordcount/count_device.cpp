@@ -1,98 +1,68 @@
-// The GPU opens, reads and counts: a warp a file, its lanes a part of each window.
+// The GPU opens, reads and counts: a task of a warp for each file, a part of each window for each
+// lane.
 #include <cerrno>
 
 #include "counting.hpp"
 #include "cpu_time.hpp"
 #include "files/device_list.hpp"
+#include "grosr/run/runtime.hpp"
 #include "grosr/sys/server.hpp"
 
 namespace grosr::wordcount {
 namespace {
-
-// A window is what one call reads. They overlap, so that each is counted for itself: a word belongs
-// to the window that it ends in, the first `overlap` bytes of a later window not being its own.
-constexpr std::uint32_t window_bytes = sys::piece_bytes, stride = window_bytes - overlap;
 
 struct totals {
   std::uint64_t counts[most_words];
   std::uint64_t bytes;
 };
 
-struct count_files {
-  sys::server_ref sys;
-  tool::file_work_ref work;
+// Windows overlap, so that each is counted for itself: a word belongs to the window that it ends
+// in, the first `overlap` bytes of a later window not being its own.
+struct count_words {
+  static constexpr std::uint32_t stride = tool::window_bytes - overlap;
+
+  tool::reading io;
   automaton_ref words;
-  unsigned char* windows;  // a warp has window_bytes and room for a struct stat
-  std::uint32_t place_bytes;
   std::uint32_t* error;  // by file
   totals* all;
 
-  GROSR_DEVICE void operator()() const {
-    auto& mine = simt::block_shared<totals>();
-    for (unsigned i = simt::thread_id(); i < most_words; i += simt::block_size())
-      mine.counts[i] = 0;
-    if (simt::thread_id() == 0) mine.bytes = 0;
-    simt::sync_block();
-    const std::uint32_t warps = simt::block_size() / simt::warp_size;
-    unsigned char* window =
-        windows + std::size_t{simt::block_id() * warps + simt::warp_id()} * place_bytes;
-    tool::file_share s;
-    while (work.next(s)) {
-      const long bad = take(s, window, mine);
-      if (simt::lane_id() == 0) {
-        if (bad != 0)
-          simt::atomic_ref<std::uint32_t>(error[s.file])
-              .store(static_cast<std::uint32_t>(-bad), simt::relaxed);
-        if (s.windows == 0) work.begun();
-      }
-      simt::sync_warp();
-    }
-    simt::sync_block();
-    for (unsigned i = simt::thread_id(); i < most_words; i += simt::block_size())
-      simt::atomic_ref<std::uint64_t>(all->counts[i]).fetch_add(mine.counts[i], simt::relaxed);
-    if (simt::thread_id() == 0)
-      simt::atomic_ref<std::uint64_t>(all->bytes).fetch_add(mine.bytes, simt::relaxed);
+  GROSR_DEVICE static std::uint64_t offset_of(std::uint32_t window) {
+    return std::uint64_t{window} * stride;
+  }
+  GROSR_DEVICE static std::uint64_t windows_in(std::uint64_t bytes) {
+    return bytes <= overlap ? 0 : (bytes - overlap + stride - 1) / stride;
+  }
+
+  GROSR_DEVICE void begin() const {
+    for (unsigned i = simt::lane_id(); i < most_words; i += simt::warp_size) mine().counts[i] = 0;
+    if (simt::lane_id() == 0) mine().bytes = 0;
+    simt::sync_warp();
+  }
+
+  GROSR_DEVICE void take(std::uint32_t, std::uint32_t window, const unsigned char* text,
+                         std::uint32_t bytes) const {
+    count(text, bytes, window == 0 ? 0 : overlap, mine());
+  }
+
+  GROSR_DEVICE void end(std::uint32_t file, long bad) const {
+    simt::sync_warp();
+    for (unsigned i = simt::lane_id(); i < most_words; i += simt::warp_size)
+      add(all->counts[i], mine().counts[i]);
+    if (simt::lane_id() != 0) return;
+    add(all->bytes, mine().bytes);
+    if (bad != 0)
+      simt::atomic_ref<std::uint32_t>(error[file])
+          .store(static_cast<std::uint32_t>(-bad), simt::relaxed);
   }
 
  private:
-  // 0, or why the file could not be read.
-  GROSR_DEVICE long take(const tool::file_share& s, unsigned char* window, totals& mine) const {
-    const auto warp = sys.warp();
-    const long file = sys::openat(warp, AT_FDCWD, work.names + work.name[s.file], tool::open_flags);
-    if (file < 0) return file;
-    long result = 0;
-    std::uint32_t end = s.windows == 0 ? 0 : s.first + s.windows;
-    for (std::uint32_t w = s.first; end == 0 || w < end; ++w) {
-      result = sys::pread(warp, static_cast<int>(file), window, window_bytes,
-                          static_cast<std::int64_t>(std::uint64_t{w} * stride));
-      if (result <= 0) break;
-      const auto bytes = static_cast<std::uint32_t>(result);
-      count(window, bytes, w == 0 ? 0 : overlap, mine);
-      if (bytes < window_bytes) break;
-      if (s.windows == 0 && w + 1 == tool::windows_a_share)
-        end = share_rest(s.file, static_cast<int>(file), w + 1, window + window_bytes);
-    }
-    sys::close(warp, static_cast<int>(file));
-    return result < 0 ? result : 0;
-  }
+  struct warps {
+    totals of[run::warps_per_block];
+  };
+  GROSR_DEVICE static totals& mine() { return simt::block_shared<warps>().of[simt::warp_id()]; }
 
-  // Hands the windows from `first` on to others. Where its own windows end.
-  GROSR_DEVICE std::uint32_t share_rest(std::uint32_t number, int file, std::uint32_t first,
-                                        unsigned char* room) const {
-    auto* about = reinterpret_cast<struct stat*>(room);
-    const long failed = sys::fstat(sys.warp(), file, about);
-    simt::sync_warp();
-    std::uint32_t end = 0;
-    if (simt::lane_id() == 0 && failed == 0) {
-      const auto size = static_cast<std::uint64_t>(about->st_size);
-      const std::uint64_t windows = size <= overlap ? 0 : (size - overlap + stride - 1) / stride;
-      constexpr std::uint64_t most = 0xfffffff0u;
-      end = windows <= first ? first : static_cast<std::uint32_t>(windows < most ? windows : most);
-      const std::uint32_t left = work.hand_out(number, first, end);
-      end = left == end ? first : end;
-    }
-    simt::sync_warp();
-    return simt::shuffle(simt::full_mask, end, 0);
+  GROSR_DEVICE static void add(std::uint64_t& sum, std::uint64_t n) {
+    if (n != 0) simt::atomic_ref<std::uint64_t>(sum).fetch_add(n, simt::relaxed);
   }
 
   GROSR_DEVICE void count(const unsigned char* window, std::uint32_t bytes, std::uint32_t own,
@@ -133,25 +103,24 @@ class device_counter final : public counter {
   device_counter(const question& q, const device& d, unsigned threads)
       : question_(q),
         where_(d),
-        server_(d, (load_kernel(d), tool::reading_options(q.list, d, threads))),
-        work_(d),
-        stream_(d),
+        tasks_(d, tool::reading_runtime(d)),
+        server_(d, tool::reading_options(q.list, d, threads)),
+        work_(d, tasks_.stats().workers),
         automaton_(q.words),
         next_(on_device(d, automaton_.next)),
         first_word_(on_device(d, automaton_.first_word)),
         column_(on_device(d, automaton_.column)),
         words_(on_device(d, automaton_.words)),
         error_(d, simt::space::device, std::max<std::size_t>(q.list.files.size(), 1)),
-        all_(d, simt::space::device, 1) {
-    if (d.is_cuda())
-      grid_ = {d.properties().sms, 4 * simt::warp_size};
-    else
-      grid_ = {2, 2 * simt::warp_size};
-    windows_ = {d, simt::space::device,
-                std::size_t{place_bytes} * grid_.blocks * grid_.threads / simt::warp_size};
+        all_(d, simt::space::device, 1),
+        reader_(d, simt::space::device, 1) {
     order_.resize(q.list.files.size());
     for (std::uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
     work_.load(q.list, order_);
+    const automaton_ref words{next_.data(),  column_.data(),       first_word_.data(),
+                              words_.data(), automaton_.accepting, automaton_.row_shift};
+    const count_words reader{work_.ref(server_), words, error_.data(), all_.data()};
+    reader_.copy_from({&reader, 1});
   }
 
   answer count() override {
@@ -163,28 +132,13 @@ class device_counter final : public counter {
   std::string name() const override { return where_.is_cuda() ? "GPU" : "device " + where_.name(); }
 
  private:
-  static constexpr unsigned most_threads = 256;
-  static constexpr std::uint32_t place_bytes = window_bytes + 256;
-  static_assert(sizeof(struct stat) <= 256);
-
-  // Before the server is there: loading waits for what it keeps going on the device.
-  static void load_kernel(const device& d) {
-    simt::fit<most_threads, 1, count_files>(d, most_threads);
-  }
-
   void run(answer& a) {
     if (order_.empty()) return;
-    work_.rewind();
     std::vector<std::uint32_t> error(order_.size(), 0);
     error_.copy_from(error);
     totals t{};
     all_.copy_from({&t, 1});
-    const automaton_ref words{next_.data(),  column_.data(),       first_word_.data(),
-                              words_.data(), automaton_.accepting, automaton_.row_shift};
-    simt::launch<most_threads, 1>(stream_, grid_,
-                                  count_files{server_.ref(), work_.ref(), words, windows_.data(),
-                                              place_bytes, error_.data(), all_.data()});
-    tool::wait_asleep(stream_, work_);
+    tool::read_all(tasks_, work_, reader_.data(), static_cast<std::uint32_t>(order_.size()));
     all_.copy_to({&t, 1});
     error_.copy_to(error);
     std::copy(std::begin(t.counts), std::end(t.counts), a.counts.begin());
@@ -196,16 +150,15 @@ class device_counter final : public counter {
 
   const question& question_;
   device where_;
+  runtime<tool::read_windows<count_words>> tasks_;  // loaded before the server rests
   sys::server server_;
   tool::device_list work_;
-  simt::stream stream_;
-  simt::shape grid_;
   automaton automaton_;
   simt::buffer<std::uint32_t> next_, first_word_;
   simt::buffer<std::uint8_t> column_, words_;
-  simt::buffer<unsigned char> windows_;
   simt::buffer<std::uint32_t> error_;
   simt::buffer<totals> all_;
+  simt::buffer<count_words> reader_;
   std::vector<std::uint32_t> order_;
 };
 

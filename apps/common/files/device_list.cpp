@@ -1,16 +1,10 @@
 #include "files/device_list.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
-
-#include "cli/interrupt.hpp"
 
 namespace grosr::tool {
 namespace {
-
-constexpr std::uint32_t most_ranges = 1u << 18;  // 256 KiB of a file each
-constexpr auto between_looks = std::chrono::microseconds(200);
 
 template <class T>
 void grow(simt::buffer<T>& b, const device& d, std::size_t count) {
@@ -37,6 +31,22 @@ std::string name_for_device(const file_list& list, std::size_t file) {
   return folder.back() == '/' ? folder + f.below : folder + "/" + f.below;
 }
 
+runtime_options reading_runtime(const device& d) {
+  runtime_options o;
+  o.blocks_per_sm = 1;
+  o.watchdog = {};
+  o.memory_limit = std::size_t{64} << 20;
+  if (!d.is_cuda()) o.sms = 2;
+  return o;
+}
+
+device_list::device_list(const device& d, unsigned workers)
+    : where_(d),
+      windows_(d, simt::space::device, std::size_t{workers} * worker_bytes),
+      stop_(d, simt::space::device, 1) {
+  stop(false);
+}
+
 void device_list::load(const file_list& list, std::span<const std::uint32_t> files) {
   std::string names;
   std::vector<std::uint64_t> name;
@@ -46,49 +56,19 @@ void device_list::load(const file_list& list, std::span<const std::uint32_t> fil
     names += name_for_device(list, f);
     names += '\0';
   }
-  files_ = static_cast<std::uint32_t>(files.size());
   grow(names_, where_, names.size());
   grow(name_, where_, name.size());
   names_.copy_from(names);
   name_.copy_from(name);
-  rewind();
 }
 
-void device_list::rewind() {
-  file_work_ref::counters counts{};
-  if (range_.size() == 0) {
-    range_ = {where_, simt::space::device, most_ranges};
-    ready_ = {where_, simt::space::device, most_ranges};
-    counts_ = {where_, simt::space::device, 1};
-  }
-  counts_.copy_to({&counts, 1});
-  if (counts.handed_out != 0) {
-    const std::vector<std::uint32_t> none(counts.handed_out, 0);
-    ready_.copy_from(none);
-  }
-  counts = {};
-  counts_.copy_from({&counts, 1});
+reading device_list::ref(const sys::server& server) const {
+  return {server.ref(), names_.data(), name_.data(), windows_.data(), stop_.data()};
 }
 
-file_work_ref device_list::ref() const {
-  return {names_.data(), name_.data(),  files_,        most_ranges,
-          range_.data(), ready_.data(), counts_.data()};
-}
-
-void device_list::stop() {
-  const std::uint32_t yes = 1;
-  simt::copy_bytes(where_, &counts_.data()->stop, &yes, sizeof yes);
-}
-
-void wait_asleep(const simt::stream& s, device_list& work) {
-  while (!s.done()) {
-    if (interrupt::requested()) {
-      work.stop();
-      s.wait();
-      interrupt::check();
-    }
-    std::this_thread::sleep_for(between_looks);
-  }
+void device_list::stop(bool yes) {
+  const std::uint32_t word = yes ? 1 : 0;
+  simt::copy_bytes(where_, stop_.data(), &word, sizeof word);
 }
 
 }  // namespace grosr::tool

@@ -98,6 +98,10 @@ class context {
     return width_ == width::lane ? 1 : width_ == width::warp ? simt::warp_size : run::block_threads;
   }
 
+  /// Number of the warp that runs this thread, below runtime_stats::workers. Tasks that keep their
+  /// worker to themselves, those of a warp or a block, may use memory that belongs to it.
+  GROSR_DEVICE std::uint32_t worker() const { return spawner_.id(); }
+
   /// Waits for the threads that run this task together; all of them must call it.
   GROSR_DEVICE void sync() const {
     if (width_ == width::warp) simt::sync_warp();

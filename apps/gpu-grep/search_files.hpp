@@ -1,4 +1,4 @@
-// The kernel: warps open files, read their windows, and report lines.
+// What tasks do with a window of a file: they search its lines, and report those that match.
 #pragma once
 
 #include "grosr/sys/server.hpp"
@@ -7,11 +7,8 @@
 namespace grosr::grep {
 
 struct search_files {
-  sys::server_ref sys;
-  tool::file_work_ref work;
+  tool::reading io;
   line_automaton_ref lines;
-  unsigned char* windows;
-  std::uint32_t place_bytes;  // a warp's: a window, and a struct stat
   bool wants_lines, wants_numbers;
   file_state* state;
   record* records;
@@ -21,62 +18,27 @@ struct search_files {
     std::uint64_t records, text;
   } * used;
 
-  GROSR_DEVICE void operator()() const {
-    const std::uint32_t warps = simt::block_size() / simt::warp_size;
-    unsigned char* window =
-        windows + std::size_t{simt::block_id() * warps + simt::warp_id()} * place_bytes;
-    tool::file_share s;
-    while (work.next(s)) {
-      const long bad = take(s, window);
-      if (simt::lane_id() == 0) {
-        if (bad != 0)
-          word(state[s.file].error).store(static_cast<std::uint32_t>(-bad), simt::relaxed);
-        if (s.windows == 0) work.begun();
-      }
-      simt::sync_warp();
-    }
+  GROSR_DEVICE static std::uint64_t offset_of(std::uint32_t window) {
+    return window == 0 ? 0 : std::uint64_t{window} * stride - 1;
+  }
+  GROSR_DEVICE static std::uint64_t windows_in(std::uint64_t bytes) { return bytes / stride + 1; }
+
+  GROSR_DEVICE void begin() const {}
+
+  GROSR_DEVICE void take(std::uint32_t file, std::uint32_t window, const unsigned char* text,
+                         std::uint32_t bytes) const {
+    search(file, window, offset_of(window), text, bytes);
+  }
+
+  GROSR_DEVICE void end(std::uint32_t file, long bad) const {
+    if (bad != 0 && simt::lane_id() == 0)
+      word(state[file].error).store(static_cast<std::uint32_t>(-bad), simt::relaxed);
+    simt::sync_warp();
   }
 
  private:
   GROSR_DEVICE static simt::atomic_ref<std::uint32_t> word(std::uint32_t& w) {
     return simt::atomic_ref<std::uint32_t>(w);
-  }
-
-  GROSR_DEVICE long take(const tool::file_share& s, unsigned char* window) const {
-    const auto warp = sys.warp();
-    const long file = sys::openat(warp, AT_FDCWD, work.names + work.name[s.file], tool::open_flags);
-    if (file < 0) return file;
-    long result = 0;
-    std::uint32_t end = s.windows == 0 ? 0 : s.first + s.windows;
-    for (std::uint32_t w = s.first; end == 0 || w < end; ++w) {
-      const std::uint64_t at = w == 0 ? 0 : std::uint64_t{w} * stride - 1;
-      result = sys::pread(warp, static_cast<int>(file), window, window_bytes,
-                          static_cast<std::int64_t>(at));
-      if (result <= 0) break;
-      search(s.file, w, at, window, static_cast<std::uint32_t>(result));
-      if (result < window_bytes) break;
-      if (s.windows == 0 && w + 1 == tool::windows_a_share)
-        end = share_rest(s.file, static_cast<int>(file), w + 1, window + window_bytes);
-    }
-    sys::close(warp, static_cast<int>(file));
-    return result < 0 ? result : 0;
-  }
-
-  // Hands the windows from `first` on to others. Where its own windows end; 0: not known.
-  GROSR_DEVICE std::uint32_t share_rest(std::uint32_t number, int file, std::uint32_t first,
-                                        unsigned char* room) const {
-    auto* about = reinterpret_cast<struct stat*>(room);
-    const long failed = sys::fstat(sys.warp(), file, about);
-    simt::sync_warp();
-    std::uint32_t end = 0;
-    if (simt::lane_id() == 0 && failed == 0) {
-      const std::uint64_t windows = static_cast<std::uint64_t>(about->st_size) / stride + 1;
-      constexpr std::uint64_t most = 0xfffffff0u;
-      end = windows <= first ? first : static_cast<std::uint32_t>(windows < most ? windows : most);
-      if (work.hand_out(number, first, end) == end) end = first;
-    }
-    simt::sync_warp();
-    return simt::shuffle(simt::full_mask, end, 0);
   }
 
   GROSR_DEVICE void search(std::uint32_t file, std::uint32_t number, std::uint64_t at,
