@@ -1,4 +1,4 @@
-// `store compare`: the same clients against kernels and against threads of the CPU.
+// `store compare`: the same clients against tasks on a device and against threads of the CPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct options {
 
 struct bench {
   tool::session& s;
-  kernel_options kernel;
+  device_options kernel;
   unsigned clients, connections, repeats;
   double seconds;
 };
@@ -110,7 +110,7 @@ int compare(const options& a) {
     for (const auto& text : all) n.push_back(number(what, text, least, most));
     return n;
   };
-  kernel_options k;
+  device_options k;
   k.looks = number("--looks", a.looks, 0, 1000);
   k.batch = number("--batch", a.batch, 0, 256);
   unsigned clients = number("--clients", a.clients, 0, 256);
@@ -146,7 +146,8 @@ int compare(const options& a) {
 
 void add_compare_command(CLI::App& program, action& chosen) {
   auto* command = program.add_subcommand(
-      "compare", "Measure: kernels beside as many threads of the CPU, with the same clients");
+      "compare",
+      "Measure: tasks on the device beside as many threads of the CPU, with the same clients");
   auto a = std::make_shared<options>();
   command->add_option("--device", a->device, "Where: cuda:N or host:N; the best present by default")
       ->type_name("D");

@@ -1,4 +1,4 @@
-// The table that kernels keep: chains of values in a heap of device memory, a lock for each bucket.
+// The table that tasks keep: chains of values in a heap of device memory, a lock for each bucket.
 #pragma once
 
 #include "grosr/alloc/heap_ref.hpp"

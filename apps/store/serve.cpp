@@ -19,7 +19,7 @@ struct options {
   std::optional<std::string> device;
   std::string address = "127.0.0.1", port = "11211", workers = "0", threads = "2", largest = "8192",
               memory = "0";
-  double seconds = INFINITY, idle = kernel_options().idle;
+  double seconds = INFINITY, idle = device_options().idle;
 };
 
 int serve(const options& a) {
@@ -31,9 +31,9 @@ int serve(const options& a) {
   o.longest_value =
       static_cast<std::uint32_t>(tool::parse_bytes("--largest", a.largest, 1, 1 << 20));
   o.memory = tool::parse_bytes("--memory", a.memory, 0, std::uint64_t{1} << 40);
-  kernel_options k;
+  device_options k;
   const device d = tool::pick_device(a.device);
-  k.workers = static_cast<unsigned>(parse_number("--workers", a.workers, 0, 4096));
+  k.workers = static_cast<unsigned>(parse_number("--workers", a.workers, 0, 2048));
   if (k.workers == 0) k.workers = usual_workers(d);
   k.idle = a.idle;
   const auto s = serve_on(d, o, k);

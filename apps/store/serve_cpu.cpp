@@ -1,4 +1,4 @@
-// Threads of the CPU that answer the same protocol: what the kernel is compared with.
+// Threads of the CPU that answer the same protocol: what the tasks are compared with.
 #include <poll.h>
 #include <sys/epoll.h>
 

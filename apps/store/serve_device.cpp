@@ -1,21 +1,22 @@
-// The kernel that answers.
+// The tasks that answer: each takes a connection, answers its requests until it ends, and starts
+// the next task.
 #include <algorithm>
 #include <stdexcept>
 
 #include "device_table.hpp"
 #include "grosr/alloc/heap.hpp"
-#include "grosr/simt/launch.hpp"
+#include "grosr/run/runtime.hpp"
 #include "net/open_sockets.hpp"
 #include "server.hpp"
 
 namespace grosr::store {
 namespace {
 
-struct answer {
+struct answering {
   sys::server_ref sys;
   const int* listener;
   device_table table;
-  unsigned char* memory;
+  unsigned char* memory;  // bytes_a_worker() for each
   std::uint32_t longest_value, looks;
   std::uint64_t idle_ns;
   totals* all;
@@ -114,23 +115,28 @@ struct answer {
     to(all->refused, t.refused);
   }
 
-  GROSR_DEVICE void operator()() const {
-    const std::uint32_t worker =
-        (simt::block_id() * simt::block_size() + simt::thread_id()) / simt::warp_size;
+  /// Whole warp: takes a connection and serves it to its end. False when the server stops.
+  GROSR_DEVICE bool serve_next(std::uint32_t worker) const {
     unsigned char* const mine = memory + std::size_t{worker} * bytes_a_worker();
     const buffers b{mine, mine + buffers::in_bytes(longest_value), longest_value};
-    for (unsigned turn = 0;;) {
-      const long peer = sys::accept(sys.warp(), *listener);
-      if (peer == -ESHUTDOWN) return;
-      if (peer < 0) {  // the peer went again, or there are too many descriptors
-        simt::pause(turn++, "a connection");
-        continue;
-      }
-      turn = 0;
-      const long ended = serve(static_cast<int>(peer), b);
-      sys::close(sys.warp(), static_cast<int>(peer));
-      if (ended == -ESHUTDOWN) return;
+    long peer = 0;
+    for (unsigned turn = 0; (peer = sys::accept(sys.warp(), *listener)) < 0; ++turn) {
+      if (peer == -ESHUTDOWN) return false;
+      simt::pause(turn, "a connection");  // the peer went again, or there are too many descriptors
     }
+    const long ended = serve(static_cast<int>(peer), b);
+    sys::close(sys.warp(), static_cast<int>(peer));
+    return ended != -ESHUTDOWN;
+  }
+};
+
+struct answer {
+  static constexpr grosr::width width = grosr::width::warp;
+  const answering* how;  // in device memory
+
+  GROSR_DEVICE void operator()(auto& context) const {
+    const answering h = *how;
+    if (h.serve_next(context.worker()) && context.rank() == 0) context.spawn(*this);
   }
 };
 
@@ -142,7 +148,20 @@ sys::options options_of(const server_options& o, unsigned workers) {
   return s;
 }
 
-std::uint64_t idle_ns_of(const kernel_options& k) {
+// As few blocks as have that many warps, and no watchdog: who waits for a connection may wait for
+// days.
+runtime_options runtime_of(const device& d, unsigned workers) {
+  runtime_options o;
+  const unsigned blocks = (workers + run::warps_per_block - 1) / run::warps_per_block;
+  const unsigned sms = d.properties().sms;
+  o.sms = std::min(blocks, sms);
+  o.blocks_per_sm = (blocks + sms - 1) / sms;
+  o.watchdog = {};
+  o.memory_limit = std::size_t{64} << 20;
+  return o;
+}
+
+std::uint64_t idle_ns_of(const device_options& k) {
   // A time-out of 0 would be none.
   return std::max<std::uint64_t>(static_cast<std::uint64_t>(k.idle * 1e9), 1'000'000);
 }
@@ -153,35 +172,44 @@ std::size_t usual_memory(const device& d) {
 
 class on_device : public server {
  public:
-  on_device(const device& d, const server_options& o, const kernel_options& k)
+  on_device(const device& d, const server_options& o, const device_options& k)
       : name_(o.name),
-        workers_(k.workers != 0 ? k.workers : usual_workers(d)),
+        connections_(k.workers != 0 ? k.workers : usual_workers(d)),
+        tasks_(d, runtime_of(d, connections_)),
         heap_(d, o.memory != 0 ? o.memory : usual_memory(d)),
         buckets_(d, simt::space::device, d.is_cuda() ? 1u << 20 : 1u << 14),
         items_(d, simt::space::device, 1),
         all_(d, simt::space::device, 1),
         memory_(d, simt::space::device,
-                std::size_t{workers_} *
+                std::size_t{tasks_.stats().workers} *
                     (buffers::in_bytes(o.longest_value) + buffers::out_bytes(o.longest_value))),
-        calls_(d, options_of(o, workers_)),
+        calls_(d, options_of(o, connections_)),
         listener_(tool::open_sockets_on(d, calls_, SOCK_STREAM, name_, 1)),
-        stream_(d) {
+        how_(d, simt::space::device, 1) {
     calls_.coalesce(k.batch != 0 ? k.batch : usual_batch, {});
     const device_table table{buckets_.data(), static_cast<std::uint32_t>(buckets_.size() - 1),
                              items_.data(), heap_.ref()};
-    simt::launch(stream_, {workers_, simt::warp_size},
-                 answer{calls_.ref(), listener_.data(), table, memory_.data(), o.longest_value,
-                        k.looks, idle_ns_of(k), all_.data()});
+    const answering how{calls_.ref(),    listener_.data(), table,         memory_.data(),
+                        o.longest_value, k.looks,          idle_ns_of(k), all_.data()};
+    how_.copy_from({&how, 1});
+    tasks_.submit(std::vector<answer>(connections_, answer{how_.data()}));
   }
 
-  ~on_device() override { calls_.stop(); }  // else the kernel would never end
+  ~on_device() override {
+    calls_.stop();  // else the tasks would never end
+    try {
+      tasks_.stop();
+    } catch (const error&) {
+      // The device is lost: check() and stop() say so.
+    }
+  }
 
   sockaddr_in name() const override { return name_; }
-  void check() override { stream_.done(); }
+  void check() override { tasks_.wait_all_for({}); }
 
   totals stop() override {
     calls_.stop();
-    stream_.wait();
+    tasks_.stop();
     totals t;
     all_.copy_to({&t, 1});
     return t;
@@ -203,7 +231,8 @@ class on_device : public server {
   static constexpr unsigned usual_batch = 8;
 
   sockaddr_in name_;
-  unsigned workers_;
+  unsigned connections_;   // at a time
+  runtime<answer> tasks_;  // loaded before the server rests
   heap heap_;
   simt::buffer<bucket> buckets_;
   simt::buffer<std::uint64_t> items_;
@@ -211,7 +240,7 @@ class on_device : public server {
   simt::buffer<unsigned char> memory_;
   sys::server calls_;
   simt::buffer<int> listener_;
-  simt::stream stream_;
+  simt::buffer<answering> how_;
 };
 
 }  // namespace
@@ -219,9 +248,7 @@ class on_device : public server {
 unsigned usual_workers(const device& d) { return d.is_cuda() ? 512 : 8; }
 
 std::unique_ptr<server> serve_on(const device& d, const server_options& o,
-                                 const kernel_options& k) {
-  // Loaded now: later a service that rests would hold it up.
-  simt::fit<1024, 1, answer>(d, simt::warp_size);
+                                 const device_options& k) {
   return std::make_unique<on_device>(d, o, k);
 }
 

@@ -1,4 +1,4 @@
-// Servers that keep values by key: kernels, and threads of the CPU.
+// Servers that keep values by key: tasks on a device, and threads of the CPU.
 #pragma once
 
 #include <netinet/in.h>
@@ -16,11 +16,11 @@ struct server_options {
   sockaddr_in name{};    ///< the port may be 0: a free one
   unsigned threads = 2;  ///< service threads, or threads of the CPU
   std::uint32_t longest_value = 8192;
-  std::size_t memory = 0;  ///< for keys and values, of a kernel; 0: by the device
+  std::size_t memory = 0;  ///< for keys and values, of a device; 0: by the device
 };
 
-/// How kernels answer.
-struct kernel_options {
+/// How tasks answer.
+struct device_options {
   unsigned workers = 0;  ///< warps, each with one connection at a time; 0: by the device
   unsigned looks = 0;    ///< how often a warp looks for a request before it waits for one
   double idle = 5;       ///< seconds without a request, after which a peer makes way for another
@@ -40,10 +40,10 @@ class server {
   virtual tool::calls_made calls() const { return {}; }
 };
 
-/// Each warp of a kernel accepts a connection, answers its requests until it ends, and takes the
-/// next. Who comes when all warps are taken waits in the backlog, until a connection ends or one
-/// that is idle makes way.
-std::unique_ptr<server> serve_on(const device& d, const server_options& o, const kernel_options& k);
+/// Each task of a warp accepts a connection, answers its requests until it ends, and starts the
+/// task that takes the next. A client that comes when all are taken waits in the backlog, until a
+/// connection ends or one that is idle makes way.
+std::unique_ptr<server> serve_on(const device& d, const server_options& o, const device_options& k);
 
 /// Threads of the CPU, each with an epoll of its connections, and a table whose shards have locks.
 std::unique_ptr<server> serve_on_cpu(const server_options& o);
