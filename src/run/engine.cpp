@@ -1,6 +1,6 @@
 // Memory, life cycle and statistics of an engine. Submission is in submit.cpp, residency and the
 // monitor in residency.cpp.
-#include "grosr/run/detail/engine.hpp"
+#include "run/engine.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -57,6 +57,10 @@ engine::engine(device d, const runtime_options& options, program p)
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
   progress_at_ = std::chrono::steady_clock::now();
   monitor_thread_ = std::thread([this] { monitor(); });
+}
+
+host_engine* make_engine(device d, const runtime_options& options, program p) {
+  return new engine(d, options, std::move(p));
 }
 
 engine::~engine() {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "grosr/run/detail/engine.hpp"
+#include "run/engine.hpp"
 
 namespace grosr::run {
 namespace {

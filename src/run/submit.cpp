@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "grosr/run/detail/engine.hpp"
 #include "grosr/simt/relax.hpp"
+#include "run/engine.hpp"
 
 namespace grosr::run {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "grosr/run/detail/engine.hpp"
+#include "grosr/run/detail/host_engine.hpp"
 
 namespace grosr::run {
 

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "grosr/run/detail/engine.hpp"
+#include "grosr/run/detail/host_engine.hpp"
 #include "grosr/run/detail/worker.hpp"
 #include "grosr/run/options.hpp"
 
@@ -32,7 +32,7 @@ namespace grosr {
 class ticket {
  public:
   ticket() = default;
-  ticket(run::engine* e, run::ticket_id id) : engine_(e), id_(id) {}
+  ticket(run::host_engine* e, run::ticket_id id) : engine_(e), id_(id) {}
 
   /// True when the submitted tasks have run (not what they spawned). Never blocks.
   bool done() const { return engine_ == nullptr || engine_->done(id_); }
@@ -51,7 +51,7 @@ class ticket {
   bool failed() const { return engine_ != nullptr && engine_->failed(id_); }
 
  private:
-  run::engine* engine_ = nullptr;
+  run::host_engine* engine_ = nullptr;
   run::ticket_id id_;
 };
 
@@ -61,7 +61,7 @@ template <class Result>
 class future {
  public:
   future() = default;
-  future(run::engine* e, std::uint32_t root) : engine_(e), root_(root) {}
+  future(run::host_engine* e, std::uint32_t root) : engine_(e), root_(root) {}
   future(future&& other) noexcept
       : engine_(std::exchange(other.engine_, nullptr)), root_(other.root_) {}
   future& operator=(future&& other) noexcept {
@@ -100,7 +100,7 @@ class future {
   }
 
  private:
-  run::engine* engine_ = nullptr;
+  run::host_engine* engine_ = nullptr;
   std::uint32_t root_ = 0;
 };
 
@@ -116,11 +116,11 @@ class basic_runtime {
   /// Takes memory and starts the monitor; the kernel is launched by the first submit. Throws
   /// error(invalid_option, out_of_memory, not_built, device_lost).
   explicit basic_runtime(device d = device::best(), const runtime_options& options = {})
-      : engine_(new run::engine(d, options, make_program(d, options))) {}
+      : engine_(run::make_engine(d, options, make_program(d, options))) {}
 
   /// For a graph: the same, whose task types have a collector (run/task.hpp) for `c`.
   basic_runtime(device d, const runtime_options& options, run::collection c)
-      : engine_(new run::engine(d, options, with(make_program(d, options), c))) {}
+      : engine_(run::make_engine(d, options, with(make_program(d, options), c))) {}
 
   /// Finishes what was accepted, as stop() without a deadline, but does not throw: call stop() to
   /// learn of errors. In a forked child it does nothing.
@@ -263,7 +263,7 @@ class basic_runtime {
     }
   }
 
-  std::unique_ptr<run::engine, simt::not_in_a_fork> engine_;
+  std::unique_ptr<run::host_engine, simt::not_in_a_fork> engine_;
 };
 
 /// A resident scheduler by the policy that was tuned. Its members are basic_runtime's.

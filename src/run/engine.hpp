@@ -6,7 +6,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 
 #include "grosr/queue/ingress.hpp"
 #include "grosr/run/detail/frame_stack.hpp"
+#include "grosr/run/detail/host_engine.hpp"
 #include "grosr/run/detail/layout.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/simt/buffer.hpp"
@@ -27,82 +27,34 @@ namespace grosr::run {
 /// A word that the host and the device share.
 using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
 
-/// The deadline that is `limit` from now; none when that is beyond the clock.
-inline deadline in(std::chrono::nanoseconds limit) {
-  auto now = std::chrono::steady_clock::now();
-  if (limit > std::chrono::steady_clock::time_point::max() - now) return {};
-  return now + limit;
-}
-
-/// One task type as the host knows it.
-struct task_type {
-  std::string name;
-  std::uint32_t bytes;
-  std::uint32_t stride;
-  width how_wide;
-  std::uint32_t frame_bytes;  ///< of one that waits for results; 0: it brings none
-};
-
-[[noreturn]] void throw_task_failed(int status);
-
-/// The kernel of one set of task types.
-struct program {
-  std::vector<task_type> types;
-  simt::kernel_fit fit;
-  std::function<void(simt::stream&, simt::shape, const view&)> launch;
-  run::collection collected;                ///< of a graph
-  std::function<void(simt::stream&)> trap;  ///< ends every kernel of the context; null on the host
-};
-
-/// Names a submission: complete when the slot's word has reached the generation.
-struct ticket_id {
-  std::uint32_t slot = 0;
-  std::uint32_t generation = 0;
-};
-
 /// Thread-safe, all of it, but construction and destruction.
-class engine {
+class engine final : public host_engine {
  public:
   /// Throws error(invalid_option, out_of_memory, device_lost).
   engine(device d, const runtime_options& options, program p);
-  ~engine();
-  engine(const engine&) = delete;
+  ~engine() override;
 
-  /// Accepts n tasks of one type, `data` being an array of them. Waits for room until `until`;
-  /// with `attempt` it does not wait. Without room: nothing is accepted and nullopt is returned,
-  /// but a span that has begun to be accepted is accepted whole.
   std::optional<ticket_id> submit(unsigned type, const void* data, std::size_t n, unsigned level,
-                                  deadline until, bool attempt);
+                                  deadline until, bool attempt) override;
+  bool done(ticket_id t) const override;
+  bool failed(ticket_id t) const override;
+  bool wait(ticket_id t, deadline until) override;
+  bool wait_all(deadline until) override;
 
-  /// Whether the ticket's tasks have run. Never blocks, never throws.
-  bool done(ticket_id t) const;
-  /// Whether one of them returned an error, as far as that is still known (the newest 65,536).
-  bool failed(ticket_id t) const;
-  /// Wait for a ticket, or until nothing submitted before is left; false when the deadline passed.
-  /// Bring the kernel back if it left. Throw the reason when the runtime is lost.
-  bool wait(ticket_id t, deadline until);
-  bool wait_all(deadline until);
+  std::uint32_t take_root() override;
+  void give_root_back(std::uint32_t root) override;
+  void drop_root(std::uint32_t root) override;
+  bool root_ready(std::uint32_t root) const override;
+  bool wait_root(std::uint32_t root, deadline until) override;
+  const run::root& root_at(std::uint32_t root) const override { return roots_[root]; }
 
-  // Results that the host waits for.
-  std::uint32_t take_root();
-  void give_root_back(std::uint32_t root);  ///< nothing will be brought there
-  void drop_root(std::uint32_t root);
-  static std::uint64_t home_of_root(std::uint32_t root) { return home::of_host(root).bits; }
-  bool root_ready(std::uint32_t root) const;
-  bool wait_root(std::uint32_t root, deadline until);
-  const run::root& root_at(std::uint32_t root) const { return roots_[root]; }
+  void park() override;
+  bool resident() const override;
 
-  /// Leaves the device at the workers' next step, and returns when the kernel has ended. Work that
-  /// is left goes on with the next submit or wait.
-  void park();
-  bool resident() const;
-
-  /// Waits for all, leaves the device and ends. Throws error(timed_out) past the deadline, after an
-  /// abort, and the reason when the runtime is lost.
-  void stop(deadline until);
-  runtime_stats stats() const;
-  std::vector<task_error> errors() const;
-  const device& where() const { return device_; }
+  void stop(deadline until) override;
+  runtime_stats stats() const override;
+  std::vector<task_error> errors() const override;
+  const device& where() const override { return device_; }
 
  private:
   enum class life { running, stopping, stopped, lost };
