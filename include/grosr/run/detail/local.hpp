@@ -98,6 +98,7 @@ struct block_local {
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
+  std::uint32_t turns;  ///< how often the block looked for a task, at its meetings
   alignas(16) unsigned char record[max_task_bytes];
 
   GROSR_DEVICE const view& get_view() const { return *reinterpret_cast<const view*>(view_bytes); }

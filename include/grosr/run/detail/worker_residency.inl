@@ -48,6 +48,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
     b_.port = simt::block_id() % ports();
     b_.early = 0;
+    b_.turns = 0;
     b_.next_meeting = 0;
     adopt(b_.deques, v_.workers + simt::block_id());
     if (simt::block_id() == 0) {
