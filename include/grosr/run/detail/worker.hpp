@@ -158,7 +158,7 @@ class worker {
   struct as_warp {
     static constexpr bool block = false;
     GROSR_DEVICE static deque_local& deques(worker& w) { return w.w_.deques; }
-    GROSR_DEVICE static const auto& spill(const view& v) { return v.spill; }
+    GROSR_DEVICE static const auto& spill(const view& v) { return v.tasks.spill; }
     /// The first worker of its kind among all, and this one among those of its kind.
     GROSR_DEVICE static std::uint32_t first(const view&) { return 0; }
     GROSR_DEVICE static std::uint32_t number(const worker& w) { return w.id_; }
@@ -176,8 +176,8 @@ class worker {
   struct as_block {
     static constexpr bool block = true;
     GROSR_DEVICE static deque_local& deques(worker& w) { return w.b_.deques; }
-    GROSR_DEVICE static const auto& spill(const view& v) { return v.block_spill; }
-    GROSR_DEVICE static std::uint32_t first(const view& v) { return v.workers; }
+    GROSR_DEVICE static const auto& spill(const view& v) { return v.tasks.block_spill; }
+    GROSR_DEVICE static std::uint32_t first(const view& v) { return v.sizes.workers; }
     GROSR_DEVICE static std::uint32_t number(const worker&) { return simt::block_id(); }
     /// Warps have work of this level, and the block found none: the meeting ends, unless this is a
     /// turn in which other levels come first than the most urgent one.
@@ -310,12 +310,12 @@ class worker {
   // ---- small things ----
   GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }
   GROSR_DEVICE bool has_line() const { return hand_ != hand::empty; }
-  GROSR_DEVICE unsigned ports() const { return priority_levels * v_.ports_per_level; }
+  GROSR_DEVICE unsigned ports() const { return priority_levels * v_.sizes.ports_per_level; }
   GROSR_DEVICE std::uint32_t all_ports() const { return ~0u >> (32 - ports()); }
   /// With fewer blocks than ports, each block's poller goes round several.
-  GROSR_DEVICE bool roams() const { return v_.blocks < ports(); }
+  GROSR_DEVICE bool roams() const { return v_.sizes.blocks < ports(); }
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> board_word() const {
-    return simt::atomic_ref<std::uint64_t>(*v_.board);
+    return simt::atomic_ref<std::uint64_t>(*v_.common.board);
   }
 
   // ---- state ----

@@ -89,7 +89,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find_block() {
     std::uint32_t hints = 0, turn = 0;
     if (leads()) {
       const signals now = v_.look();
-      if (!now.says_leave(v_.epoch)) hints = now.hints() | stays;
+      if (!now.says_leave(v_.epoch)) hints = now.hints | stays;
       turn = ++b_.turns;
     }
     hints = simt::shuffle(simt::full_mask, hints, 0);
@@ -145,7 +145,7 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::stride_at(std::uint32_t typ
 /// keeps, unless there is more that they can take already.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::show_kept(std::uint32_t level) {
-  const std::uint32_t self = v_.workers + simt::block_id(), kept = b_.deques.kept[level];
+  const std::uint32_t self = v_.sizes.workers + simt::block_id(), kept = b_.deques.kept[level];
   if (kept != 0 && v_.deque(level, self).size() < kept)
     w_.spilled += publish(v_, b_.deques, self, level, kept);
 }

@@ -60,13 +60,14 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsign
   constexpr auto bit = [](std::uint32_t l) { return hint::of(l, As::block); };
   if (leads() && As::clears_hint(*this)) {
     clear_hint(bit(level));
-    if (ring.ready() != 0) set_bit(*v_.hints, bit(level));
+    if (ring.ready() != 0) set_bit(v_.common.signals->hints, bit(level));
   }
   simt::sync_warp();
   if constexpr (!As::block) {
     const unsigned lane = simt::lane_id();
-    if (lane < v_.ports_per_level && v_.ports[level * v_.ports_per_level + lane].waiting())
-      set_bit(*v_.hints, bit(level));
+    if (lane < v_.sizes.ports_per_level &&
+        v_.ingress.ports[level * v_.sizes.ports_per_level + lane].waiting())
+      set_bit(v_.common.signals->hints, bit(level));
     simt::sync_warp();
   }
   return {};
@@ -91,8 +92,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::ui
 /// Claims a line of a level that a poll has seen: it is in `line_` then.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
-  unsigned lane = simt::lane_id(), n = v_.ports_per_level;
-  bool there = lane < n && v_.ports[level * n + lane].waiting();
+  unsigned lane = simt::lane_id(), n = v_.sizes.ports_per_level;
+  bool there = lane < n && v_.ingress.ports[level * n + lane].waiting();
   std::uint32_t some = simt::ballot(simt::full_mask, there);
   if (some == 0) return false;
   activate();
@@ -102,11 +103,11 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   std::uint64_t got = 0;
   if (leads()) {
     std::uint32_t number;
-    if (v_.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
+    if (v_.ingress.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
   }
   got = simt::shuffle(simt::full_mask, got, 0);
   if (got == 0) return false;
-  line_ = v_.ports[p].read_mirror(static_cast<std::uint32_t>(got));
+  line_ = v_.ingress.ports[p].read_mirror(static_cast<std::uint32_t>(got));
   hand_ = hand::line;
   return true;
 }
@@ -136,8 +137,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::steal(std::uint32_t level, std::uint3
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::now_empty(std::uint32_t level,
                                                       std::uint32_t victim) const {
-  const bool block = victim >= v_.workers;
-  const std::uint32_t i = block ? victim - v_.workers : victim, bit = 1u << i % 32;
+  const bool block = victim >= v_.sizes.workers;
+  const std::uint32_t i = block ? victim - v_.sizes.workers : victim, bit = 1u << i % 32;
   simt::atomic_ref<std::uint32_t> word(v_.bitmap(level, block)[i / 32]);
   // Its owner publishes and then sets the bit: one of the two sees the other.
   word.fetch_and(~bit, simt::acq_rel);
@@ -146,7 +147,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::now_empty(std::uint32_t level,
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::clear_hint(std::uint32_t bit) {
-  simt::atomic_ref<std::uint32_t> hints(*v_.hints);
+  const auto hints = v_.hints();
   if (hints.load(simt::relaxed) & bit) hints.fetch_and(~bit, simt::acq_rel);
 }
 
