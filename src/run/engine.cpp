@@ -20,7 +20,6 @@ constexpr std::uint32_t least_margin = 128;    // batches; twice what one worker
 constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keeps, at least
 constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its waste
 constexpr std::chrono::milliseconds least_watchdog{50};  // workers tell every 4 ms that they go on
-constexpr std::size_t lone_words = 8;  // single words of the view that have a line of their own
 
 std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
@@ -132,34 +131,34 @@ void engine::allocate() {
   std::uint32_t stride = 0;
   for (auto& t : program_.types) {
     stride = std::max(stride, t.stride);
-    view_.frame_stride = std::max(view_.frame_stride, t.frame_bytes);
+    view_.sizes.frame_stride = std::max(view_.sizes.frame_stride, t.frame_bytes);
   }
-  const bool joins = view_.frame_stride != 0;
-  view_.workers = workers;
+  const bool joins = view_.sizes.frame_stride != 0;
+  view_.sizes.workers = workers;
   view_.collected = program_.collected.items;
   view_.collected_count = program_.collected.count;
-  view_.blocks = blocks_;
-  view_.ports_per_level = options_.ports_per_level;
-  view_.warp_bitmap_words = (workers + 31) / 32;
-  view_.block_bitmap_words = (blocks_ + 31) / 32;
-  view_.deque_capacity = options_.deque_capacity;
-  view_.batch_bytes = batch_records * stride;
-  view_.slab_bytes = slab_records * stride;
+  view_.sizes.blocks = blocks_;
+  view_.sizes.ports_per_level = options_.ports_per_level;
+  view_.sizes.warp_bitmap_words = (workers + 31) / 32;
+  view_.sizes.block_bitmap_words = (blocks_ + 31) / 32;
+  view_.sizes.deque_capacity = options_.deque_capacity;
+  view_.sizes.batch_bytes = batch_records * stride;
+  view_.sizes.slab_bytes = slab_records * stride;
   std::uint32_t slots = all_slots();
-  view_.inline_depth = options_.inline_depth;
+  view_.sizes.inline_depth = options_.inline_depth;
   view_.memory_wait_us = static_cast<std::uint32_t>(options_.memory_wait.count());
   view_.idle_us =
       static_cast<std::uint32_t>(std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
 
   auto overflow_batches = static_cast<std::uint32_t>(
-      std::min<std::size_t>(options_.overflow_limit / view_.batch_bytes, 1u << 24));
+      std::min<std::size_t>(options_.overflow_limit / view_.sizes.batch_bytes, 1u << 24));
   // What does not depend on the number of batches.
-  std::size_t bitmap_words =
-      std::size_t{priority_levels} * (view_.warp_bitmap_words + view_.block_bitmap_words);
+  std::size_t bitmap_words = std::size_t{priority_levels} *
+                             (view_.sizes.warp_bitmap_words + view_.sizes.block_bitmap_words);
   std::size_t deques = std::size_t{priority_levels} * all;
   std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
   std::size_t fixed =
-      lone_words * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
+      sizeof(common_memory) + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
       deques * 8 * (1 + options_.deque_capacity) +
       ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
       slots * sizeof(slot_info) + workers * (sizeof(worker_stats) + sizeof(worker_save) + 4);
@@ -174,19 +173,19 @@ void engine::allocate() {
   const std::size_t frame_margin = 64 * simt::warp_size;
   auto frames_for = [&](std::size_t batches) -> std::size_t {
     if (!joins) return 0;
-    const std::size_t n = batches * view_.batch_bytes / view_.frame_stride;
+    const std::size_t n = batches * view_.sizes.batch_bytes / view_.sizes.frame_stride;
     return std::clamp<std::size_t>(n, workers * std::size_t{least_frames} + 2 * frame_margin,
                                    run::fresh_group - 1) /
            frame_group * frame_group;
   };
   auto frames_bytes = [&](std::size_t frames) -> std::size_t {
-    return joins
-               ? frames * view_.frame_stride + queue::ring<std::uint32_t>::bytes(std::bit_ceil(
-                                                   std::max<std::size_t>(frames / frame_group, 2)))
-               : 0;
+    return joins ? frames * view_.sizes.frame_stride +
+                       queue::ring<std::uint32_t>::bytes(
+                           std::bit_ceil(std::max<std::size_t>(frames / frame_group, 2)))
+                 : 0;
   };
   auto total = [&](std::size_t batches) {
-    return fixed + batches * view_.batch_bytes + frames_bytes(frames_for(batches)) +
+    return fixed + batches * view_.sizes.batch_bytes + frames_bytes(frames_for(batches)) +
            queue::ring<std::uint32_t>::bytes(std::bit_ceil(std::max<std::size_t>(batches, 2))) +
            2 * priority_levels * queue::ring<std::uint64_t>::bytes(ring_cells(batches));
   };
@@ -203,22 +202,18 @@ void engine::allocate() {
     (total(middle) <= options_.memory_limit ? low : high) = middle;
   }
   auto batches = static_cast<std::uint32_t>(low);
-  view_.pool_batches = batches;
-  view_.pool_margin =
+  view_.sizes.pool_batches = batches;
+  view_.sizes.pool_margin =
       std::clamp<std::uint32_t>(batches / 16, static_cast<std::uint32_t>(margin / 2), 1024);
-  view_.stock_target = std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
+  view_.sizes.stock_target =
+      std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
   device_bytes_ = total(batches);
 
-  words_ = {device_, space::device, lone_words * 32};
-  auto own_line = [&, line = 0u]() mutable { return words_.data() + 32 * line++; };
-  view_.board = reinterpret_cast<std::uint64_t*>(own_line());
-  view_.quiet_since = reinterpret_cast<std::uint64_t*>(own_line());
-  view_.way_made = reinterpret_cast<std::uint64_t*>(own_line());
-  view_.hints = own_line();
-  view_.error_count = own_line();
-  view_.keeper = own_line();
-  view_.departed = own_line();
-  view_.cancelled = own_line();
+  words_ = {device_, space::device, 1};
+  common_memory* words = words_.data();
+  view_.common = {&words->board,    &words->signals,  &words->quiet_since, &words->keeper,
+                  &words->departed, &words->way_made, &words->cancelled};
+  view_.reports.error_count = &words->error_count;
   std::vector<queue::ingress_ref> refs;
   for (std::uint32_t i = 0; i < ports; ++i) {
     ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
@@ -226,7 +221,7 @@ void engine::allocate() {
   }
   port_refs_ = {device_, space::device, ports};
   port_refs_.copy_from(refs);
-  view_.ports = port_refs_.data();
+  view_.ingress.ports = port_refs_.data();
   written_ = std::make_unique<std::atomic<std::uint32_t>[]>(ports);
   generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(slots);
   slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(slots);
@@ -240,30 +235,30 @@ void engine::allocate() {
     in_view = buffer.data();
     pinned_bytes_ += buffer.bytes();
   };
-  device_array(slot_infos_, view_.slots, slots);
-  slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * view_.slab_bytes};
-  view_.slabs = slabs_.data();
+  device_array(slot_infos_, view_.ingress.slots, slots);
+  slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * view_.sizes.slab_bytes};
+  view_.ingress.slabs = slabs_.data();
   pinned_bytes_ += slabs_.bytes() + ports * options_.lines * sizeof(queue::line);
-  pinned_array(slot_words_, view_.slot_words, slots);
-  pinned_array(quiescent_, view_.quiescent, ports);
+  pinned_array(slot_words_, view_.ingress.slot_words, slots);
+  pinned_array(quiescent_, view_.ingress.quiescent, ports);
   state_ = {device_, space::pinned, 2 * control_at};
-  view_.state = state_.data();
-  view_.control = state_.data() + control_at;
-  pinned_array(running_host_, view_.running_host, workers);
-  pinned_array(errors_, view_.errors, errors_kept);
-  device_array(pool_, view_.pool, std::size_t{batches} * view_.batch_bytes);
-  device_array(deque_words_, view_.deque_words, deques);
-  device_array(deque_entries_, view_.deque_entries, deques * options_.deque_capacity);
-  device_array(bitmaps_, view_.bitmaps, bitmap_words);
-  device_array(running_, view_.running, workers);
-  device_array(stats_, view_.stats, workers);
-  device_array(saves_, view_.saves, workers);
+  view_.ingress.state = state_.data();
+  view_.ingress.control = state_.data() + control_at;
+  pinned_array(running_host_, view_.reports.running_host, workers);
+  pinned_array(errors_, view_.reports.errors, errors_kept);
+  device_array(pool_, view_.tasks.pool, std::size_t{batches} * view_.sizes.batch_bytes);
+  device_array(deque_words_, view_.tasks.deque_words, deques);
+  device_array(deque_entries_, view_.tasks.deque_entries, deques * options_.deque_capacity);
+  device_array(bitmaps_, view_.tasks.bitmaps, bitmap_words);
+  device_array(running_, view_.reports.running, workers);
+  device_array(stats_, view_.reports.stats, workers);
+  device_array(saves_, view_.reports.saves, workers);
   if (joins) {
     const std::size_t frames = frames_for(batches);
-    device_array(frames_, view_.frames, frames * view_.frame_stride);
-    view_.frame_margin = static_cast<std::uint32_t>(
+    device_array(frames_, view_.frames.memory, frames * view_.sizes.frame_stride);
+    view_.sizes.frame_margin = static_cast<std::uint32_t>(
         std::clamp<std::size_t>(frames / 16, frame_margin, 16 * frame_margin));
-    view_.frame_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(
+    view_.sizes.frame_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(
         (frames - 2 * frame_margin) / workers / 2, most_kept_least, frame_capacity - 32));
     // The first ones, of whole groups, are for what found no room.
     const std::size_t waste = (workers + frame_group - 1) / frame_group,
@@ -273,36 +268,36 @@ void engine::allocate() {
     free_frames_.fill(static_cast<std::uint32_t>(groups - waste), [&](std::uint32_t i) {
       return static_cast<std::uint32_t>((waste + i) * frame_group) | fresh_group;
     });
-    view_.free_frames = free_frames_.ref();
-    pinned_array(roots_, view_.roots, options_.futures);
+    view_.frames.free = free_frames_.ref();
+    pinned_array(roots_, view_.frames.roots, options_.futures);
     for (std::uint32_t i = options_.futures; i-- > 0;) free_roots_.push_back(i);
   }
   free_batches_ = {device_, std::bit_ceil(std::max(batches, 2u))};
-  view_.free_batches = free_batches_.ref();
-  pinned_array(overflow_, view_.overflow,
-               std::max<std::size_t>(std::size_t{overflow_batches} * view_.batch_bytes, 1));
+  view_.tasks.free_batches = free_batches_.ref();
+  pinned_array(overflow_, view_.tasks.overflow,
+               std::max<std::size_t>(std::size_t{overflow_batches} * view_.sizes.batch_bytes, 1));
   free_overflow_ = {device_, overflow_cells};
-  view_.free_overflow = free_overflow_.ref();
+  view_.tasks.free_overflow = free_overflow_.ref();
   free_overflow_.fill(overflow_batches, [&](std::uint32_t i) { return batches + i; });
   // Every worker begins with a stock; the rest is in the ring.
-  std::uint32_t stocked = workers * view_.stock_target;
+  std::uint32_t stocked = workers * view_.sizes.stock_target;
   free_batches_.fill(batches - stocked, [&](std::uint32_t i) { return stocked + i; });
   std::vector<worker_save> saves(workers);
   for (std::uint32_t w = 0; w < workers; ++w) {
-    saves[w].stock_count = view_.stock_target;
-    for (std::uint32_t k = 0; k < view_.stock_target; ++k)
-      saves[w].stock[k] = w * view_.stock_target + k;
+    saves[w].stock_count = view_.sizes.stock_target;
+    for (std::uint32_t k = 0; k < view_.sizes.stock_target; ++k)
+      saves[w].stock[k] = w * view_.sizes.stock_target + k;
   }
   saves_.copy_from(saves);
   for (unsigned l = 0; l < priority_levels; ++l)
-    for (auto* target : {&view_.spill[l], &view_.block_spill[l]}) {
+    for (auto* target : {&view_.tasks.spill[l], &view_.tasks.block_spill[l]}) {
       spill_.emplace_back(device_, static_cast<std::uint32_t>(ring_cells(batches)));
       *target = spill_.back().ref();
     }
   if (!trace_file_.empty()) {
     view_.trace_capacity = 4096;
-    device_array(trace_, view_.trace, std::size_t{workers} * view_.trace_capacity);
-    device_array(trace_counts_, view_.trace_counts, workers);
+    device_array(trace_, view_.trace.events, std::size_t{workers} * view_.trace_capacity);
+    device_array(trace_counts_, view_.trace.counts, workers);
   }
 }
 
@@ -312,9 +307,9 @@ runtime_stats engine::stats() const {
   s.residencies = launched_.load();
   s.memory = device_bytes_;
   s.host_memory = pinned_bytes_;
-  s.workers = view_.workers;
+  s.workers = view_.sizes.workers;
   if (life_ == life::lost) return s;
-  std::vector<worker_stats> all(view_.workers);
+  std::vector<worker_stats> all(view_.sizes.workers);
   stats_.copy_to(all);
   for (auto& w : all) {
     s.tasks += w.tasks;

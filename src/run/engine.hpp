@@ -114,7 +114,7 @@ class engine final : public host_engine {
   std::atomic<std::uint64_t> submitted_{0};
   std::atomic<std::int64_t> held_until_{0};  // steady clock; 0: submitters are not held back
 
-  simt::buffer<std::uint32_t> words_;  // device: what view has lines of its own for
+  simt::buffer<common_memory> words_;  // one; device
   simt::buffer<queue::ingress_ref> port_refs_;
   simt::buffer<slot_info> slot_infos_;
   simt::buffer<unsigned char> slabs_, pool_, overflow_;

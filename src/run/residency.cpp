@@ -129,7 +129,7 @@ std::string engine::in_flight() const {
     if (slot_word::generation(word) != (generations_[s].load() & slot_word::generation_mask))
       ++submissions[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name];
   }
-  for (unsigned w = 0; w < view_.workers; ++w) {
+  for (unsigned w = 0; w < view_.sizes.workers; ++w) {
     std::uint32_t type = told_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
     if (type != 0) ++workers[program_.types[type - 1].name];
   }
@@ -148,9 +148,9 @@ std::string engine::running_at_abort() const {
   auto told = [&] { return host_word(state_[state_word::named]).load(simt::acquire) != 0; };
   while (!told() && clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  std::vector<std::uint32_t> running(view_.workers);
+  std::vector<std::uint32_t> running(view_.sizes.workers);
   if (told())
-    for (unsigned w = 0; w < view_.workers; ++w)
+    for (unsigned w = 0; w < view_.sizes.workers; ++w)
       running[w] = told_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
   else
     running_.copy_to(running);
@@ -175,7 +175,7 @@ void engine::abort_kernel() {
   std::uint32_t leave = leave_abort;
   auto give_up = clock::now() + std::chrono::seconds(2);  // workers trap after one
   try {
-    simt::copy_bytes(device_, view_.hints + 1, &leave, sizeof leave);
+    simt::copy_bytes(device_, &view_.common.signals->leave, &leave, sizeof leave);
     while (!stream_->done() && clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (stream_->done()) return;
@@ -225,11 +225,11 @@ bool engine::tasks_may_run() const {
 
 void engine::check_progress() {
   if (options_.watchdog.count() == 0) return;
-  std::vector<std::uint32_t> told(view_.workers + ports_.size());
-  for (unsigned w = 0; w < view_.workers; ++w)
+  std::vector<std::uint32_t> told(view_.sizes.workers + ports_.size());
+  for (unsigned w = 0; w < view_.sizes.workers; ++w)
     told[w] = host_word(running_host_[w]).load(simt::relaxed);
   for (unsigned p = 0; p < ports_.size(); ++p)
-    told[view_.workers + p] = host_word(quiescent_[p]).load(simt::relaxed);
+    told[view_.sizes.workers + p] = host_word(quiescent_[p]).load(simt::relaxed);
   if (told != last_told_) {
     last_told_ = std::move(told);
     progress_at_ = clock::now();

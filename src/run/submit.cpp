@@ -195,7 +195,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     if (in_line) {
       std::memcpy(content.word + line_payload_word, from, t.bytes);
     } else {
-      unsigned char* to = slabs_.data() + std::size_t{slot} * view_.slab_bytes;
+      unsigned char* to = slabs_.data() + std::size_t{slot} * view_.sizes.slab_bytes;
       if (t.stride == t.bytes)
         std::memcpy(to, from, std::size_t{count} * t.bytes);
       else

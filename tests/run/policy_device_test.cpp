@@ -26,9 +26,6 @@ struct round_robin : run::default_policy {
   GROSR_DEVICE static constexpr std::uint32_t level_at(unsigned turn, unsigned k) {
     return (turn + k) % priority_levels;
   }
-  GROSR_DEVICE static constexpr std::uint32_t block_level_at(unsigned streak, unsigned k) {
-    return (streak + k) % priority_levels;
-  }
   GROSR_DEVICE static constexpr std::uint32_t levels_that_end_row(std::uint32_t level, unsigned) {
     return run::all_levels & ~run::level_bit(level);
   }

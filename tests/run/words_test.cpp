@@ -83,9 +83,9 @@ TEST(words, epochs_wrap_in_what_the_host_asks_and_what_the_kernel_says) {
     EXPECT_TRUE(state_word::is_of(state_word::there(epoch), epoch));
     EXPECT_TRUE(state_word::is_of(state_word::leaving(epoch), epoch));
     EXPECT_FALSE(state_word::is_of(state_word::there(epoch), epoch + 1));
-    EXPECT_TRUE(signals{std::uint64_t{epoch} << 32 | hint::work}.says_leave(epoch));
+    EXPECT_TRUE((signals{hint::work, epoch}.says_leave(epoch)));
   }
-  EXPECT_TRUE((signals{std::uint64_t{leave_abort} << 32}.says_leave(3)));
+  EXPECT_TRUE((signals{0, leave_abort}.says_leave(3)));
   EXPECT_FALSE(signals{}.says_leave(3));
 }
 

@@ -106,8 +106,9 @@ inline order order_of_write(order o) {
 }  // namespace fence_model
 #endif
 
-/// Atomic operations on an object of 4 or 8 bytes that lives elsewhere. Read-modify-writes with
-/// system scope are for device memory only: over PCIe they are not atomic against the CPU.
+/// Atomic operations on an object of 4 or 8 bytes that lives elsewhere: a number, or a struct that
+/// is aligned to its size, for which there are loads and stores. Read-modify-writes with system
+/// scope are for device memory only: over PCIe they are not atomic against the CPU.
 template <class T, scope S = scope::device>
 class atomic_ref {
  public:
@@ -117,7 +118,8 @@ class atomic_ref {
 #if GROSR_ON_GPU
     if constexpr (as_rmw) return ref().fetch_or(0, detail::cuda_order(o));
     // The same for the compiler, which then sees that it is a block's memory.
-    if (S == scope::block && o == relaxed) return *static_cast<const volatile T*>(object_);
+    if constexpr (S == scope::block)
+      if (o == relaxed) return *static_cast<const volatile T*>(object_);
     return ref().load(detail::cuda_order(o));
 #else
     host::schedule_point();

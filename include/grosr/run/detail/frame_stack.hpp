@@ -18,9 +18,9 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_groups(const view* v, std:
                                                              std::uint32_t n,
                                                              std::uint32_t worker) {
   constexpr std::uint32_t most = fork_frames / frame_group;
-  if (v->free_frames.ready() * frame_group < v->frame_margin && !keeps(*v, worker)) return 0;
+  if (v->frames.free.ready() * frame_group < v->sizes.frame_margin && !keeps(*v, worker)) return 0;
   std::uint32_t group[most];
-  n = v->free_frames.try_pop_n(group, n);
+  n = v->frames.free.try_pop_n(group, n);
   GROSR_NO_UNROLL
   for (std::uint32_t i = 0; i < n; ++i, to += frame_group) {
     const std::uint32_t first = group[i] & ~fresh_group;
@@ -49,7 +49,7 @@ GROSR_DEVICE GROSR_NOINLINE void spill_frames(const view* v, warp_local<Types>* 
       for (std::uint32_t k = 1; k < frame_group; ++k) others[k - 1] = top[k];
       group[n] = top[0];
     }
-    v->free_frames.try_push_n(group, n);
+    v->frames.free.try_push_n(group, n);
   }
 }
 
@@ -74,8 +74,9 @@ GROSR_DEVICE GROSR_NOINLINE bool has_room_to_fork(const view* v, warp_local<Type
       some = some && n != 0;
     }
     if (some) continue;
-    if (simt::atomic_ref<std::uint32_t>(*v->keeper).load(simt::relaxed) == worker + 1) return true;
-    if (w->stock_count != 0) v->free_batches.try_push_n(w->stock, w->stock_count);
+    if (simt::atomic_ref<std::uint32_t>(*v->common.keeper).load(simt::relaxed) == worker + 1)
+      return true;
+    if (w->stock_count != 0) v->tasks.free_batches.try_push_n(w->stock, w->stock_count);
     w->stock_count = 0;
     spill_frames(v, w, 0);
     return false;

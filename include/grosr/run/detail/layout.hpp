@@ -97,25 +97,50 @@ struct trace_event {
   std::uint32_t type, count, depth, sm;
 };
 
-/// Everything a kernel needs; passed by value, and copied to block-shared memory by each block.
-struct view {
-  // Device memory, one line each.
+// ---- the view, in parts; each says who may read and write what it points to ----
+
+/// Device memory for words of the whole device, each in a line of its own.
+struct common_memory {
+  alignas(128) std::uint64_t board;
+  alignas(128) std::uint64_t quiet_since;
+  alignas(128) std::uint64_t way_made;
+  alignas(128) run::signals signals;
+  alignas(128) std::uint32_t error_count;
+  alignas(128) std::uint32_t keeper;
+  alignas(128) std::uint32_t departed;
+  alignas(128) std::uint32_t cancelled;
+};
+
+/// Words of the whole device: any worker reads and writes them, by atomics. The host clears them
+/// before the first kernel, and at an abort it sets `leave`.
+struct common_words {
   std::uint64_t* board;        ///< board_count
-  std::uint32_t* hints;        ///< hint, and `leave` in hints[1]: signals
+  run::signals* signals;       ///< hints and `leave`: what every worker looks at
   std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody
   std::uint32_t* departed;     ///< how many workers have left, of all kernels (wraps)
   std::uint64_t* way_made;     ///< when (clock_ns) a task was last told to make way; 0: it has
   std::uint32_t* cancelled;    ///< how many frames are
-  // Ingress: ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
+};
+
+/// How the host and the workers talk. The host writes slabs and `control`, and workers read them;
+/// workers write slot words, `quiescent` and `state`, and the host reads them. Slots are the
+/// workers' own. Ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
+struct ingress_words {
   queue::ingress_ref* ports;
   slot_info* slots;
-  const unsigned char* slabs;    // pinned
-  std::uint32_t* slot_words;     // pinned: slot_word
-  std::uint32_t* quiescent;      // pinned, one a port
-  std::uint32_t* state;          // pinned: state_word
+  const unsigned char* slabs;  // pinned
+  std::uint32_t* slot_words;   // pinned: slot_word; the host gives back a slot that it did not use
+  std::uint32_t* quiescent;    // pinned, one a port
+  std::uint32_t* state;        // pinned: state_word; the host says that a kernel it parked has left
   const std::uint32_t* control;  // pinned: control_word
-  // Task memory.
+};
+
+/// Memory of tasks that were spawned, and the refs to it. Workers only: the records of a batch
+/// belong to the worker that holds a ref to them, a deque's bottom to its worker, and the rest is
+/// for any worker, by the protocol of ring, deque or bitmap. The host fills the rings of free
+/// batches before the first kernel.
+struct task_memory {
   unsigned char* pool;      ///< batches below pool_batches
   unsigned char* overflow;  ///< pinned: the batches above, for when the pool is empty
   queue::ring_ref<std::uint32_t> free_overflow;
@@ -125,52 +150,86 @@ struct view {
   std::uint32_t* bitmaps;        ///< [level][bitmap_words], warps' words, then blocks'
   queue::ring_ref<std::uint64_t> spill[priority_levels];        ///< for warps
   queue::ring_ref<std::uint64_t> block_spill[priority_levels];  ///< for blocks
-  // Fork and join; nothing unless a task type brings a result.
-  unsigned char* frames;  ///< the first ones, one a worker, are for what found no room
-  queue::ring_ref<std::uint32_t> free_frames;  ///< groups of them: frame_stack.hpp
-  root* roots;                                 ///< pinned: what the host waits for
-  void* collected;                             ///< see collection; collected_count of them
-  // Reports.
+};
+
+/// Fork and join; nothing unless a task type brings a result. A frame belongs to the worker that
+/// took it until its task has forked, then to whoever brings a result; a root is written once, by
+/// the worker that brings its result, and the host reads it when it is done.
+struct frame_memory {
+  unsigned char* memory;  ///< the first ones, one a worker, are for what found no room
+  queue::ring_ref<std::uint32_t> free;  ///< groups of them: frame_stack.hpp
+  root* roots;                          ///< pinned: what the host waits for
+};
+
+/// What workers tell of themselves. Each writes its own place; an error record belongs to the
+/// worker that counted it. The host reads all of it, and fills `saves` before the first kernel. At
+/// an abort one worker reads `running` of all.
+struct report_memory {
   worker_stats* stats;
-  worker_save* saves;
+  worker_save* saves;           ///< for the next kernel
   std::uint32_t* running;       ///< device: type + 1, or 0, by worker
   std::uint32_t* running_host;  ///< pinned: told_word, by worker; at most every 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
-  // Of both at least one is empty.
-  heap_ref heap;                  ///< what the runtime was given, if it is not checked
-  checked_heap_ref checked_heap;  ///< if it is
-  trace_event* trace;             ///< null: off; [worker][trace_capacity]
-  std::uint32_t* trace_counts;
+};
 
+/// Each worker writes its own part; the host reads it when the kernel has left.
+struct trace_memory {
+  trace_event* events;  ///< null: off; [worker][trace_capacity]
+  std::uint32_t* counts;
+};
+
+/// How many there are of everything, and how large (memory_plan.hpp). Nobody writes them.
+struct view_sizes {
   std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
   std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches,
       inline_depth, frame_stride, frame_margin, frame_keep;
+};
+
+/// Everything a kernel needs; passed by value, and copied to block-shared memory by each block. The
+/// host fills it before the first kernel; from then on nobody writes it, but `epoch` for each
+/// launch.
+struct view {
+  common_words common;
+  ingress_words ingress;
+  task_memory tasks;
+  frame_memory frames;
+  void* collected;  ///< see collection; collected_count of them
+  report_memory reports;
+  // Of both at least one is empty. What tasks get.
+  heap_ref heap;                  ///< what the runtime was given, if it is not checked
+  checked_heap_ref checked_heap;  ///< if it is
+  trace_memory trace;
+  view_sizes sizes;
   std::uint32_t epoch, idle_us, trace_capacity, memory_wait_us, collected_count;
 
-  GROSR_DEVICE std::uint32_t all_workers() const { return workers + blocks; }
+  GROSR_DEVICE std::uint32_t all_workers() const { return sizes.workers + sizes.blocks; }
   GROSR_DEVICE queue::deque_ref deque(std::uint32_t level, std::uint32_t worker) const {
     std::uint64_t i = std::uint64_t{level} * all_workers() + worker;
-    return {deque_words + i, deque_entries + i * deque_capacity, deque_capacity};
+    return {tasks.deque_words + i, tasks.deque_entries + i * sizes.deque_capacity,
+            sizes.deque_capacity};
   }
   GROSR_DEVICE unsigned char* batch_at(std::uint32_t batch) const {
-    return batch < pool_batches ? pool + std::uint64_t{batch} * batch_bytes
-                                : overflow + std::uint64_t{batch - pool_batches} * batch_bytes;
+    return batch < sizes.pool_batches
+               ? tasks.pool + std::uint64_t{batch} * sizes.batch_bytes
+               : tasks.overflow + std::uint64_t{batch - sizes.pool_batches} * sizes.batch_bytes;
   }
   GROSR_DEVICE unsigned char* frame_at(std::uint32_t frame) const {
-    return frames + std::uint64_t{frame} * frame_stride;
+    return frames.memory + std::uint64_t{frame} * sizes.frame_stride;
   }
   GROSR_DEVICE std::uint32_t* bitmap(std::uint32_t level, bool block) const {
-    return bitmaps + level * (warp_bitmap_words + block_bitmap_words) +
-           (block ? warp_bitmap_words : 0);
+    return tasks.bitmaps + level * (sizes.warp_bitmap_words + sizes.block_bitmap_words) +
+           (block ? sizes.warp_bitmap_words : 0);
   }
-  /// hints and leave, in one load.
+  /// Hints and leave, in one load.
   GROSR_DEVICE signals look() const {
-    return {simt::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(hints))
-                .load(simt::relaxed)};
+    return simt::atomic_ref<signals>(*common.signals).load(simt::relaxed);
+  }
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> hints() const {
+    return simt::atomic_ref<std::uint32_t>(common.signals->hints);
   }
   GROSR_DEVICE std::uint32_t leave() const {
-    return simt::atomic_ref<std::uint32_t>(hints[1]).load(simt::relaxed);
+    return simt::atomic_ref<std::uint32_t>(common.signals->leave).load(simt::relaxed);
   }
   GROSR_DEVICE bool aborted() const { return leave() == leave_abort; }
 };

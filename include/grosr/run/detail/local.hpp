@@ -98,6 +98,7 @@ struct block_local {
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
+  std::uint32_t turns;  ///< how often the block looked for a task, at its meetings
   alignas(16) unsigned char record[max_task_bytes];
 
   GROSR_DEVICE const view& get_view() const { return *reinterpret_cast<const view*>(view_bytes); }
@@ -157,7 +158,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
                                                          std::uint32_t index, std::uint32_t level,
                                                          std::uint32_t n) {
   queue::deque_ref deque = v.deque(level, index);
-  bool block = index >= v.workers;
+  bool block = index >= v.sizes.workers;
   std::uint32_t laid = 0, spilled = 0;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.shown).store(1, simt::relaxed);
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.published)
@@ -169,8 +170,8 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   GROSR_NO_UNROLL
   for (std::uint32_t i = laid; i < n; ++i, ++spilled) {
     // The ref in the ring holds an active count of its own, so that quiescence sees it.
-    simt::atomic_ref<std::uint64_t>(*v.board).fetch_add(1, simt::acq_rel);
-    const auto& ring = block ? v.block_spill[level] : v.spill[level];
+    simt::atomic_ref<std::uint64_t>(*v.common.board).fetch_add(1, simt::acq_rel);
+    const auto& ring = block ? v.tasks.block_spill[level] : v.tasks.spill[level];
     simt::wait_until([&] { return ring.try_push_n(&d.keep[level][i], 1) == 1; }, simt::forever,
                      nullptr, "room in a spill ring");
   }
@@ -180,15 +181,15 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   if (laid != 0) {
     // Also where it was set: a thief that took the last ref clears it (worker::now_empty).
     d.marked |= level_bit(level);
-    std::uint32_t i = block ? index - v.workers : index;
+    std::uint32_t i = block ? index - v.sizes.workers : index;
     simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
         .fetch_or(1u << i % 32, simt::acq_rel);
   }
   // H1 for a spilled ref: always a write, so that whoever clears the hint next sees the ring.
   if (spilled != 0)
-    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint::of(level, block), simt::acq_rel);
+    v.hints().fetch_or(hint::of(level, block), simt::acq_rel);
   else
-    set_bit(*v.hints, hint::of(level, block));
+    set_bit(v.common.signals->hints, hint::of(level, block));
   return spilled;
 }
 
@@ -246,8 +247,8 @@ GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t ind
         .store(d.nonempty & ~level_bit(level), simt::relaxed);
     if (has_level(d.marked, level)) {
       d.marked &= ~level_bit(level);
-      bool block = index >= v.workers;
-      std::uint32_t i = block ? index - v.workers : index;
+      bool block = index >= v.sizes.workers;
+      std::uint32_t i = block ? index - v.sizes.workers : index;
       simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
           .fetch_and(~(1u << i % 32), simt::relaxed);
     }
@@ -256,11 +257,11 @@ GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t ind
 }
 
 /// One lane: whether this worker is the one that may use the margins, or has just become that. The
-/// last `v.pool_margin` batches, and frames, are for one worker at a time, the keeper: it goes on
-/// depth-first while the others wait or run children inline, and what it finishes makes room for
-/// them.
+/// last `v.sizes.pool_margin` batches, and frames, are for one worker at a time, the keeper: it
+/// goes on depth-first while the others wait or run children inline, and what it finishes makes
+/// room for them.
 GROSR_DEVICE inline bool keeps(const view& v, std::uint32_t worker) {
-  simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
+  simt::atomic_ref<std::uint32_t> keeper(*v.common.keeper);
   std::uint32_t who = keeper.load(simt::relaxed);
   return who == worker + 1 || (who == 0 && keeper.compare_exchange(who, worker + 1, simt::relaxed));
 }
@@ -268,8 +269,8 @@ GROSR_DEVICE inline bool keeps(const view& v, std::uint32_t worker) {
 /// One lane: takes batches from the pool into `stock`; returns how many.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t refill(const view& v, std::uint32_t* stock,
                                                         std::uint32_t worker) {
-  if (v.free_batches.ready() < v.pool_margin && !keeps(v, worker)) return 0;
-  return v.free_batches.try_pop_n(stock, v.stock_target);
+  if (v.tasks.free_batches.ready() < v.sizes.pool_margin && !keeps(v, worker)) return 0;
+  return v.tasks.free_batches.try_pop_n(stock, v.sizes.stock_target);
 }
 
 /// One lane, lock held or nobody spawning: a free pool batch, or no_batch.
@@ -286,34 +287,35 @@ GROSR_DEVICE inline std::uint32_t take_batch(const view& v, warp_local<Types>& w
 /// One lane: a batch in host memory, or no_batch.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_overflow(const view& v) {
   std::uint32_t batch;
-  return v.free_overflow.try_pop_n(&batch, 1) == 1 ? batch : no_batch;
+  return v.tasks.free_overflow.try_pop_n(&batch, 1) == 1 ? batch : no_batch;
 }
 
 /// One lane: gives up the keeper's role, if this worker has it and room is there again, or it has
 /// nothing left to do.
 GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool idle) {
-  simt::atomic_ref<std::uint32_t> keeper(*v.keeper);
+  simt::atomic_ref<std::uint32_t> keeper(*v.common.keeper);
   if (keeper.load(simt::relaxed) == worker + 1 &&
-      (idle ||
-       (v.free_batches.ready() >= 2 * v.pool_margin &&
-        (v.frame_stride == 0 || v.free_frames.ready() * frame_group >= 2 * v.frame_margin))))
+      (idle || (v.tasks.free_batches.ready() >= 2 * v.sizes.pool_margin &&
+                (v.sizes.frame_stride == 0 ||
+                 v.frames.free.ready() * frame_group >= 2 * v.sizes.frame_margin))))
     keeper.store(0, simt::relaxed);
 }
 
 GROSR_DEVICE GROSR_NOINLINE inline void give_back(const view& v, const std::uint32_t* batches,
                                                   std::uint32_t n) {
-  (*batches < v.pool_batches ? v.free_batches : v.free_overflow).try_push_n(batches, n);
+  (*batches < v.sizes.pool_batches ? v.tasks.free_batches : v.tasks.free_overflow)
+      .try_push_n(batches, n);
 }
 
 /// One lane, lock held or nobody spawning: gives a pool batch back.
 template <unsigned Types>
 GROSR_DEVICE inline void free_batch(const view& v, warp_local<Types>& w, std::uint32_t batch) {
-  if (batch >= v.pool_batches) {
+  if (batch >= v.sizes.pool_batches) {
     give_back(v, &batch, 1);
     return;
   }
-  if (w.stock_count >= 2 * v.stock_target) {
-    std::uint32_t n = v.stock_target;
+  if (w.stock_count >= 2 * v.sizes.stock_target) {
+    std::uint32_t n = v.sizes.stock_target;
     w.stock_count -= n;
     give_back(v, w.stock + w.stock_count, n);
   }

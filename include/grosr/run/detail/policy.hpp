@@ -18,6 +18,9 @@ namespace grosr::run {
 struct default_policy {
   // ---- what comes first ----
 
+  // A turn is a look for work: a warp's between its runs, or a block's at its meeting. Warps and
+  // blocks ask the same questions and count their own turns.
+
   /// In one of so many turns the levels take turns at being first, so that none starves.
   static constexpr unsigned ageing_turns = 32;
 
@@ -30,10 +33,6 @@ struct default_policy {
   GROSR_DEVICE static constexpr std::uint32_t level_at(unsigned turn, unsigned k) {
     return (others_first(turn) ? turn / ageing_turns + k : priority_levels - 1 - k) %
            priority_levels;
-  }
-  /// The same for a block's meeting that has run so many tasks.
-  GROSR_DEVICE static constexpr std::uint32_t block_level_at(unsigned /*streak*/, unsigned k) {
-    return priority_levels - 1 - k;
   }
   /// Block tasks that a meeting runs, at most.
   static constexpr unsigned block_streak = 32;

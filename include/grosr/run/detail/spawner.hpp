@@ -125,7 +125,7 @@ class spawner {
     return v_.frame_at(frame) + frame_header_bytes;
   }
   GROSR_DEVICE unsigned char* value_of(home to) const {
-    return to.host() ? v_.roots[to.where()].value : v_.frame_at(to.where()) + to.offset();
+    return to.host() ? v_.frames.roots[to.where()].value : v_.frame_at(to.where()) + to.offset();
   }
   /// Where what finds no room may be written: this worker's, and read by nobody.
   GROSR_DEVICE unsigned char* waste() const { return continuation_of(id_); }

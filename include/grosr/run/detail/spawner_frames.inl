@@ -44,7 +44,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::free_frames(std::uint32_t frame, st
   simt::sync_warp();
   if (leads()) {
     w_.frame_count = first + n;
-    if (first + n > v_.frame_keep) spill_frames(&v_, &w_, v_.frame_keep / 2);
+    if (first + n > v_.sizes.frame_keep) spill_frames(&v_, &w_, v_.sizes.frame_keep / 2);
   }
   if (cancelled) end_of_cancel(&b_);
   simt::sync_warp();
@@ -64,7 +64,7 @@ GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::deliver_oth
   spawner self(simt::in_block_shared(block));
   if (!to) return no_frame;
   if (to.host()) {
-    root& r = self.v_.roots[to.where()];
+    root& r = self.v_.frames.roots[to.where()];
     r.status = status;
     simt::fence<simt::scope::system>(simt::acq_rel);
     simt::atomic_ref<std::uint32_t, simt::scope::system>(r.done).store(1, simt::release);
@@ -164,8 +164,8 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::cancel(shared* block
   if (!simt::atomic_ref<std::int32_t>(self.header_of(frame).status)
            .compare_exchange(none, cancelled_here, simt::relaxed))
     return;
-  simt::atomic_ref<std::uint32_t>(*self.v_.cancelled).fetch_add(1, simt::relaxed);
-  simt::atomic_ref<std::uint32_t>(*self.v_.hints).fetch_or(hint::cancelling, simt::relaxed);
+  simt::atomic_ref<std::uint32_t>(*self.v_.common.cancelled).fetch_add(1, simt::relaxed);
+  self.v_.hints().fetch_or(hint::cancelling, simt::relaxed);
   simt::atomic_ref<std::uint32_t, simt::scope::block>(self.b_.cancelling)
       .store(hint::cancelling, simt::relaxed);
 }
@@ -189,8 +189,8 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::is_cancelled(shared*
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::end_of_cancel(shared* block) {
   const view& v = simt::in_block_shared(block).get_view();
-  if (simt::atomic_ref<std::uint32_t>(*v.cancelled).fetch_sub(1, simt::relaxed) == 1)
-    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_and(~hint::cancelling, simt::relaxed);
+  if (simt::atomic_ref<std::uint32_t>(*v.common.cancelled).fetch_sub(1, simt::relaxed) == 1)
+    v.hints().fetch_and(~hint::cancelling, simt::relaxed);
 }
 
 // ---- what the host is told ----
@@ -205,7 +205,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void spawner<Policy, Tasks...>::tell_host(std::uint32_t type, std::uint64_t now) {
   w_.told_type = type;
   w_.host_told = now;
-  simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.running_host[id_])
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.reports.running_host[id_])
       .store(told_word::of(type, ++w_.told_serial), simt::relaxed);
 }
 

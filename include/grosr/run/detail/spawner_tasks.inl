@@ -21,7 +21,7 @@ template <class T>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::spawn_slowly(const T& task, std::uint32_t level,
                                                           std::uint32_t depth) {
   if constexpr (width_of<T>() == width::lane) {
-    if (depth < v_.inline_depth) {
+    if (depth < v_.sizes.inline_depth) {
       simt::opaque (&run_inline<T>)(&b_, task, level, depth + 1);
       return true;
     }
@@ -195,9 +195,10 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::record_error(const v
                                                                          std::uint32_t type,
                                                                          int code, const void* task,
                                                                          std::uint32_t bytes) {
-  std::uint32_t i = simt::atomic_ref<std::uint32_t>(*v.error_count).fetch_add(1, simt::relaxed);
+  std::uint32_t i =
+      simt::atomic_ref<std::uint32_t>(*v.reports.error_count).fetch_add(1, simt::relaxed);
   if (i >= errors_kept) return;
-  error_record& e = v.errors[i];
+  error_record& e = v.reports.errors[i];
   e.type = type;
   e.code = code;
   auto* from = static_cast<const unsigned char*>(task);
@@ -245,7 +246,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::push_any(ref r, bool locked) {
   if (is_block_type(r.type())) {
     simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).store(1, simt::relaxed);
     lock(b_.deques.lock);
-    spilled = push_ref(v_, b_.deques, v_.workers + simt::block_id(), r);
+    spilled = push_ref(v_, b_.deques, v_.sizes.workers + simt::block_id(), r);
     unlock(b_.deques.lock);
   } else {
     if (!locked) lock(w_.deques.lock);
@@ -299,7 +300,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void spawner<Policy, Tasks...>::publish_blocks() {
   if (nonempty(b_.deques) == 0) return;
   lock(b_.deques.lock);
-  w_.spilled += publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
+  w_.spilled += publish_all(v_, b_.deques, v_.sizes.workers + simt::block_id(), 0);
   unlock(b_.deques.lock);
 }
 
@@ -307,7 +308,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::publish_blocks() {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::others_wait() const {
-  return (v_.look().hints() & hint::hungry) != 0;
+  return (v_.look().hints & hint::hungry) != 0;
 }
 
 template <class Policy, class... Tasks>
@@ -318,7 +319,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::higher_waits(std::uint32_t level) {
     return true;
   const signals now = v_.look();
   if (now.says_leave(v_.epoch)) return true;
-  const std::uint32_t hints = now.hints() & above;
+  const std::uint32_t hints = now.hints & above;
   if (hints != 0) return takes_turn(&b_, hints);
   return poll_above(&b_, levels) && takes_turn(&b_, above);
 }
@@ -331,15 +332,15 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* b
   const view& v = self.v_;
   // Another one each time, for all that ask may be few.
   std::uint32_t one =
-      (self.id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v.ports_per_level;
+      (self.id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v.sizes.ports_per_level;
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l) {
     if (!has_level(levels, l)) continue;
-    const queue::ingress_ref& port = v.ports[l * v.ports_per_level + one];
+    const queue::ingress_ref& port = v.ingress.ports[l * v.sizes.ports_per_level + one];
     queue::poll_role role{};
     if (!port.take_role(Policy::poll_stale_ns, role) || !port.accept_one(role)) continue;
     // H1, as in worker::accept().
-    simt::atomic_ref<std::uint32_t>(*v.hints).fetch_or(hint::of(l, false), simt::acq_rel);
+    v.hints().fetch_or(hint::of(l, false), simt::acq_rel);
     return true;
   }
   return false;
@@ -359,7 +360,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::takes_turn(shared* b
   if (simt::lane_id() == leader) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
     if ((hints & hint::blocks) != 0 && word(self.b_.meeting).load(simt::relaxed) != 0) mine = 1;
-    simt::atomic_ref<std::uint64_t> way_made(*v.way_made);
+    simt::atomic_ref<std::uint64_t> way_made(*v.common.way_made);
     std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
     if (mine == 0 && now - last > Policy::turn_ns &&
         way_made.compare_exchange(last, now, simt::relaxed))

@@ -18,7 +18,7 @@ GROSR_DEVICE ref choose_victim(const view& v, std::uint32_t level, bool block, s
                                std::uint32_t salt, unsigned attempts, Attempt&& attempt) {
   unsigned lane = simt::lane_id();
   const std::uint32_t* bitmap = v.bitmap(level, block);
-  std::uint32_t words = block ? v.block_bitmap_words : v.warp_bitmap_words;
+  std::uint32_t words = block ? v.sizes.block_bitmap_words : v.sizes.warp_bitmap_words;
   std::uint32_t begin = (self / 32 + salt * 7) % words;
   unsigned tried = 0;
   for (std::uint32_t step = 0; step < words; step += simt::warp_size) {

@@ -3,7 +3,7 @@
 // lie, the highest on the left.
 //
 //   word            where it is                         who writes it
-//   hint, signals   device memory, one 64-bit word      any worker
+//   signals, hint   device memory, one 64-bit load      any worker
 //   board_count     device memory                       any worker
 //   ref             kept refs, deques, spill rings      who holds the records
 //   home            records of tasks with a result      who forks
@@ -55,7 +55,7 @@ GROSR_DEVICE constexpr std::uint64_t kinds_of_levels(std::uint32_t levels) {
 
 // ---- hints ----
 
-/// Bits of the device word `hints`.
+/// Bits of signals::hints.
 ///
 ///   cancelling (17) │ hungry (16) │ levels with work for blocks (8-11) │ for warps (0-3)
 struct hint {
@@ -80,22 +80,18 @@ struct hint {
   }
 };
 
-/// The device word `leave`: 0, the epoch that is to leave, or this.
+/// signals::leave that every kernel obeys.
 inline constexpr std::uint32_t leave_abort = 0xffffffffu;
 
-/// What a worker looks at: `leave` and `hints`, in one load.
-///
-///   leave (32) │ hints (32)
-struct signals {
-  std::uint64_t bits = 0;
+/// What a worker looks at, in one load: 64 bits of device memory. Each word of them is written by
+/// itself.
+struct alignas(8) signals {
+  std::uint32_t hints = 0;  ///< bits of hint
+  std::uint32_t leave = 0;  ///< 0, the epoch that is to leave, or leave_abort
 
-  GROSR_DEVICE constexpr std::uint32_t hints() const { return static_cast<std::uint32_t>(bits); }
-  GROSR_DEVICE constexpr std::uint32_t leave() const {
-    return static_cast<std::uint32_t>(bits >> 32);
-  }
   /// Whether the kernel of this epoch is to leave.
   GROSR_DEVICE constexpr bool says_leave(std::uint32_t epoch) const {
-    return leave() == epoch || leave() == leave_abort;
+    return leave == epoch || leave == leave_abort;
   }
 };
 

@@ -152,6 +152,40 @@ class worker {
   using collector = typename collector_of<spawner_type, Tasks...>::type;
   static constexpr bool has_collector = !std::is_void_v<collector>;
 
+  // ---- as what a worker looks for work (find_as) ----
+
+  /// As a warp, between its runs.
+  struct as_warp {
+    static constexpr bool block = false;
+    GROSR_DEVICE static deque_local& deques(worker& w) { return w.w_.deques; }
+    GROSR_DEVICE static const auto& spill(const view& v) { return v.tasks.spill; }
+    /// The first worker of its kind among all, and this one among those of its kind.
+    GROSR_DEVICE static std::uint32_t first(const view&) { return 0; }
+    GROSR_DEVICE static std::uint32_t number(const worker& w) { return w.id_; }
+    /// Blocks have work of this level, and the warp found none: whether it ends the look. It asks
+    /// for the meeting, which comes at the top of the loop, and goes on until that is allowed.
+    GROSR_DEVICE static bool gives_way(worker& w, bool /*others_first*/) {
+      if (leads()) w.ask_for_meeting(false);
+      return false;
+    }
+    /// One lane that found nothing elsewhere: whether it clears the hint. A warp repeats its own.
+    GROSR_DEVICE static bool clears_hint(const worker&) { return true; }
+  };
+
+  /// As the block, at its meeting (warp 0).
+  struct as_block {
+    static constexpr bool block = true;
+    GROSR_DEVICE static deque_local& deques(worker& w) { return w.b_.deques; }
+    GROSR_DEVICE static const auto& spill(const view& v) { return v.tasks.block_spill; }
+    GROSR_DEVICE static std::uint32_t first(const view& v) { return v.sizes.workers; }
+    GROSR_DEVICE static std::uint32_t number(const worker&) { return simt::block_id(); }
+    /// Warps have work of this level, and the block found none: the meeting ends, unless this is a
+    /// turn in which other levels come first than the most urgent one.
+    GROSR_DEVICE static bool gives_way(worker&, bool others_first) { return !others_first; }
+    /// Not while others have some: they may be in a long task and would not set the hint again.
+    GROSR_DEVICE static bool clears_hint(const worker& w) { return !w.outrun_; }
+  };
+
   // ---- coming: worker_residency.inl ----
   GROSR_DEVICE void arrive();
   GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const;
@@ -167,6 +201,9 @@ class worker {
 
   // ---- finding work: worker_find.inl ----
   GROSR_DEVICE ref find(unsigned turn);
+  template <class As>
+  GROSR_DEVICE ref find_as(std::uint32_t hints, unsigned turn);
+  template <class As>
   GROSR_DEVICE ref elsewhere(std::uint32_t level, unsigned turn);
   GROSR_DEVICE ref unspill(const queue::ring_ref<std::uint64_t>& ring);
   GROSR_DEVICE bool claim(std::uint32_t level);
@@ -233,7 +270,7 @@ class worker {
   GROSR_DEVICE bool ask_for_meeting(bool now);
   GROSR_DEVICE bool meeting_is_called() const;
   GROSR_DEVICE bool meet();
-  GROSR_DEVICE ref find_block(unsigned streak);
+  GROSR_DEVICE ref find_block();
   GROSR_DEVICE void load_block_task(ref r);
   GROSR_DEVICE void load_record(ref r);
   GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type);
@@ -273,12 +310,12 @@ class worker {
   // ---- small things ----
   GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }
   GROSR_DEVICE bool has_line() const { return hand_ != hand::empty; }
-  GROSR_DEVICE unsigned ports() const { return priority_levels * v_.ports_per_level; }
+  GROSR_DEVICE unsigned ports() const { return priority_levels * v_.sizes.ports_per_level; }
   GROSR_DEVICE std::uint32_t all_ports() const { return ~0u >> (32 - ports()); }
   /// With fewer blocks than ports, each block's poller goes round several.
-  GROSR_DEVICE bool roams() const { return v_.blocks < ports(); }
+  GROSR_DEVICE bool roams() const { return v_.sizes.blocks < ports(); }
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> board_word() const {
-    return simt::atomic_ref<std::uint64_t>(*v_.board);
+    return simt::atomic_ref<std::uint64_t>(*v_.common.board);
   }
 
   // ---- state ----

@@ -60,7 +60,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
   simt::sync_block();
   for (unsigned streak = 0;; ++streak) {
     if (simt::warp_id() == 0) {
-      ref r = streak < Policy::block_streak ? find_block(streak) : ref{};
+      ref r = streak < Policy::block_streak ? find_block() : ref{};
       if (leads()) {
         b_.task_ref = r.bits;
         b_.task_failed = 0;
@@ -83,42 +83,23 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
 
 /// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
 template <class Policy, class... Tasks>
-GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(unsigned streak) {
-  constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
-  std::uint32_t hints = 0;
-  if (leads()) {
-    const signals now = v_.look();
-    if (!now.says_leave(v_.epoch))
-      hints = now.hints() | hint::for_blocks(nonempty(b_.deques)) | stays;
-  }
-  hints = simt::shuffle(simt::full_mask, hints, 0);
-  if ((hints & stays) == 0) return {};
-  std::uint32_t self = v_.workers + simt::block_id();
-  GROSR_NO_UNROLL
-  for (unsigned k = 0; k < priority_levels; ++k) {
-    const std::uint32_t level = Policy::block_level_at(streak, k);
-    ref r{};
-    if (leads()) r = pop_ref(v_, b_.deques, self, level);
-    r = {simt::shuffle(simt::full_mask, r.bits, 0)};
-    if (!r && (hints & hint::of(level, true))) {
-      r = unspill(v_.block_spill[level]);
-      outrun_ = false;
-      if (!r)
-        r = Policy::steal(v_, level, true, simt::block_id(), streak,
-                          [&](std::uint32_t victim) { return steal(level, v_.workers + victim); });
-      // Who has these tasks may be in a long one and would not set the hint again.
-      if (!r && leads() && !outrun_) {
-        clear_hint(hint::of(level, true));
-        if (v_.block_spill[level].ready() != 0) set_bit(*v_.hints, hint::of(level, true));
-      }
+GROSR_DEVICE ref worker<Policy, Tasks...>::find_block() {
+  if constexpr (kinds_of_blocks != 0) {
+    constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
+    std::uint32_t hints = 0, turn = 0;
+    if (leads()) {
+      const signals now = v_.look();
+      if (!now.says_leave(v_.epoch)) hints = now.hints | stays;
+      turn = ++b_.turns;
     }
+    hints = simt::shuffle(simt::full_mask, hints, 0);
+    if ((hints & stays) == 0) return {};
+    ref r = find_as<as_block>(hints, simt::shuffle(simt::full_mask, turn, 0));
     if (r) {
       activate();
       load_block_task(r);
-      return r;
     }
-    // Warps have something more urgent than what blocks could still find.
-    if (hints & hint::of(level, false)) return {};
+    return r;
   }
   return {};
 }
@@ -164,7 +145,7 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::stride_at(std::uint32_t typ
 /// keeps, unless there is more that they can take already.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::show_kept(std::uint32_t level) {
-  const std::uint32_t self = v_.workers + simt::block_id(), kept = b_.deques.kept[level];
+  const std::uint32_t self = v_.sizes.workers + simt::block_id(), kept = b_.deques.kept[level];
   if (kept != 0 && v_.deque(level, self).size() < kept)
     w_.spilled += publish(v_, b_.deques, self, level, kept);
 }

@@ -1,19 +1,27 @@
-// Of worker: how it chooses what to run next: its own, seen lines, what others hold.
+// Of worker: how it chooses what to run next: its own, seen lines, what others hold. A warp and a
+// block find work by one loop, find_as(); what differs is in as_warp and as_block (worker.hpp).
 // docs/internals/scheduler.md, "Find work". Whom it steals from is in victim.hpp.
 #pragma once
 
 namespace grosr::run {
 
-/// Whole warp: a ref for warps; or none, with a line in hand or without. From the
-/// most urgent level down, this worker's own first. Ageing: now and then the levels take turns at
-/// being first, and what others hold comes before what this worker holds.
+/// Whole warp: a ref for warps; or none, with a line in hand or without.
 template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::find(unsigned turn) {
+  return find_as<as_warp>(hints_, turn);
+}
+
+/// Whole warp: a ref for what the worker looks as. It looks from the most urgent level down, at its
+/// own refs first. Ageing: now and then the levels take turns at being first, and what others hold
+/// comes before what this worker holds.
+template <class Policy, class... Tasks>
+template <class As>
+GROSR_DEVICE ref worker<Policy, Tasks...>::find_as(std::uint32_t hints, unsigned turn) {
   const bool others_first = Policy::others_first(turn);
   std::uint32_t mine = 0;
-  if (leads()) mine = nonempty(w_.deques);
+  if (leads()) mine = nonempty(As::deques(*this));
   std::uint32_t any =
-      simt::shuffle(simt::full_mask, mine, 0) | hints_ | hint::levels_of_blocks(hints_);
+      simt::shuffle(simt::full_mask, mine, 0) | hints | hint::levels_of_blocks(hints);
   GROSR_NO_UNROLL
   for (unsigned k = 0; k < priority_levels; ++k) {
     const std::uint32_t level = Policy::level_at(turn, k);
@@ -22,35 +30,46 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find(unsigned turn) {
     for (unsigned half = 0; half < 2; ++half) {
       if ((half == 0) != others_first) {
         std::uint64_t own = 0;
-        if (leads()) own = pop_ref(v_, w_.deques, id_, level).bits;
+        if (leads())
+          own = pop_ref(v_, As::deques(*this), As::first(v_) + As::number(*this), level).bits;
         own = simt::shuffle(simt::full_mask, own, 0);
         if (own) return {own};
-      } else if (hints_ & hint::of(level, false)) {
-        if (ref r = elsewhere(level, turn); r || has_line()) return r;
+      } else if (hints & hint::of(level, As::block)) {
+        if (ref r = elsewhere<As>(level, turn); r || has_line()) return r;
       }
     }
-    // The meeting comes at the top of the loop. Until it is allowed, go on.
-    if ((hints_ & hint::of(level, true)) && leads()) ask_for_meeting(false);
+    if ((hints & hint::of(level, !As::block)) && As::gives_way(*this, others_first)) return {};
   }
   return {};
 }
 
+/// Whole warp: a ref of the level that nobody else holds any more: from its spill ring, or stolen;
+/// or a line in hand. Clears the hint if there is none of them.
 template <class Policy, class... Tasks>
+template <class As>
 GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsigned turn) {
-  if (ref r = unspill(v_.spill[level])) return r;
-  if (claim(level)) return {};
-  ref r = Policy::steal(v_, level, false, id_, turn,
-                        [&](std::uint32_t victim) { return steal(level, victim); });
+  const queue::ring_ref<std::uint64_t>& ring = As::spill(v_)[level];
+  if (ref r = unspill(ring)) return r;
+  if (!As::block && claim(level)) return {};
+  outrun_ = false;
+  ref r = Policy::steal(v_, level, As::block, As::number(*this), turn,
+                        [&](std::uint32_t victim) { return steal(level, As::first(v_) + victim); });
   if (r) return r;
   // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
   // between are looked for once more; deques are scanned every scan_every_cycles anyway.
-  unsigned lane = simt::lane_id();
-  if (leads()) clear_hint(hint::of(level, false));
-  if (leads() && v_.spill[level].ready() != 0) set_bit(*v_.hints, hint::of(level, false));
+  constexpr auto bit = [](std::uint32_t l) { return hint::of(l, As::block); };
+  if (leads() && As::clears_hint(*this)) {
+    clear_hint(bit(level));
+    if (ring.ready() != 0) set_bit(v_.common.signals->hints, bit(level));
+  }
   simt::sync_warp();
-  if (lane < v_.ports_per_level && v_.ports[level * v_.ports_per_level + lane].waiting())
-    set_bit(*v_.hints, hint::of(level, false));
-  simt::sync_warp();
+  if constexpr (!As::block) {
+    const unsigned lane = simt::lane_id();
+    if (lane < v_.sizes.ports_per_level &&
+        v_.ingress.ports[level * v_.sizes.ports_per_level + lane].waiting())
+      set_bit(v_.common.signals->hints, bit(level));
+    simt::sync_warp();
+  }
   return {};
 }
 
@@ -73,8 +92,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::ui
 /// Claims a line of a level that a poll has seen: it is in `line_` then.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
-  unsigned lane = simt::lane_id(), n = v_.ports_per_level;
-  bool there = lane < n && v_.ports[level * n + lane].waiting();
+  unsigned lane = simt::lane_id(), n = v_.sizes.ports_per_level;
+  bool there = lane < n && v_.ingress.ports[level * n + lane].waiting();
   std::uint32_t some = simt::ballot(simt::full_mask, there);
   if (some == 0) return false;
   activate();
@@ -84,11 +103,11 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   std::uint64_t got = 0;
   if (leads()) {
     std::uint32_t number;
-    if (v_.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
+    if (v_.ingress.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
   }
   got = simt::shuffle(simt::full_mask, got, 0);
   if (got == 0) return false;
-  line_ = v_.ports[p].read_mirror(static_cast<std::uint32_t>(got));
+  line_ = v_.ingress.ports[p].read_mirror(static_cast<std::uint32_t>(got));
   hand_ = hand::line;
   return true;
 }
@@ -118,8 +137,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::steal(std::uint32_t level, std::uint3
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::now_empty(std::uint32_t level,
                                                       std::uint32_t victim) const {
-  const bool block = victim >= v_.workers;
-  const std::uint32_t i = block ? victim - v_.workers : victim, bit = 1u << i % 32;
+  const bool block = victim >= v_.sizes.workers;
+  const std::uint32_t i = block ? victim - v_.sizes.workers : victim, bit = 1u << i % 32;
   simt::atomic_ref<std::uint32_t> word(v_.bitmap(level, block)[i / 32]);
   // Its owner publishes and then sets the bit: one of the two sees the other.
   word.fetch_and(~bit, simt::acq_rel);
@@ -128,7 +147,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::now_empty(std::uint32_t level,
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::clear_hint(std::uint32_t bit) {
-  simt::atomic_ref<std::uint32_t> hints(*v_.hints);
+  const auto hints = v_.hints();
   if (hints.load(simt::relaxed) & bit) hints.fetch_and(~bit, simt::acq_rel);
 }
 

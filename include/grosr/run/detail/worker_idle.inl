@@ -29,7 +29,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   }
   bool holds = false;
   if (back_) {
-    bool again = leads() && v_.ports[w_.port].retake_role(w_.role);
+    bool again = leads() && v_.ingress.ports[w_.port].retake_role(w_.role);
     holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
     back_ = false;
   }
@@ -70,7 +70,8 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         // Where the last line came from, the next one is likely.
         if (scout_) {
           w_.port = shared_word(b_.port).load(simt::relaxed);
-          if (roams()) shared_word(b_.port).store((w_.port + v_.blocks) % ports(), simt::relaxed);
+          if (roams())
+            shared_word(b_.port).store((w_.port + v_.sizes.blocks) % ports(), simt::relaxed);
         }
       }
       if (scout_) {
@@ -79,17 +80,17 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
           verdict = watched::work;
-        else if (v_.ports[w_.port].take_role(Policy::poll_stale_ns, w_.role))
+        else if (v_.ingress.ports[w_.port].take_role(Policy::poll_stale_ns, w_.role))
           verdict = watched::role;
         else if (long_ago || (roams() && turn > 0))
           verdict = watched::work;
         else if ((now & hint::hungry) == 0)
-          simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint::hungry, simt::relaxed);
+          v_.hints().fetch_or(hint::hungry, simt::relaxed);
         // Hints are only hints: after a long wait look at more.
         if (long_ago) {
           std::uint32_t found = scan_hints();
           if (verdict == watched::nothing && finds_overdue()) verdict = watched::work;
-          if (found) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(found, simt::relaxed);
+          if (found) v_.hints().fetch_or(found, simt::relaxed);
           if (verdict == watched::work && !roams())  // next time
             shared_word(b_.port).store(w_.port = (w_.port + 1) % ports(), simt::relaxed);
         }
@@ -166,7 +167,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
 /// Lane p: lines claimed of port p so far.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::lines_claimed(simt::order o) const {
-  return simt::lane_id() < ports() ? v_.ports[simt::lane_id()].claimed(o) : 0;
+  return simt::lane_id() < ports() ? v_.ingress.ports[simt::lane_id()].claimed(o) : 0;
 }
 
 /// Whole warp, active, with nothing in hand or deques, the block's included. `claimed` is what
@@ -221,7 +222,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::tell(std::uint32_t claimed) const {
   if (simt::lane_id() < ports())
-    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.quiescent[simt::lane_id()])
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.ingress.quiescent[simt::lane_id()])
         .store(claimed, simt::relaxed);
   simt::sync_warp();
 }

@@ -79,10 +79,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::look() const {
   const signals both = v_.look();
-  std::uint64_t now = both.hints();
+  std::uint64_t now = both.hints;
   if (both.says_leave(v_.epoch)) now |= leave_now;
   using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-  const std::uint32_t cancelling = both.hints() & hint::cancelling;
+  const std::uint32_t cancelling = both.hints & hint::cancelling;
   if (word(b_.cancelling).load(simt::relaxed) != cancelling)
     word(b_.cancelling).store(cancelling, simt::relaxed);
   if (meeting_is_called()) now |= meeting_called;
@@ -96,7 +96,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::offer() {
   if ((hints_ & hint::hungry) || run_cycles_ > Policy::long_run_cycles)
     w_.spilled += feed(v_, w_.deques, id_);
   std::uint32_t missing = w_.deques.marked & ~hints_;
-  if (missing) simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(missing, simt::relaxed);
+  if (missing) v_.hints().fetch_or(missing, simt::relaxed);
 }
 
 /// Whole warp: lets the block's other warps look for work.
@@ -123,7 +123,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_busy() {
 /// One lane: writes the counters where the host can copy them from.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
-  worker_stats& s = v_.stats[id_];
+  worker_stats& s = v_.reports.stats[id_];
   const worker_stats was = s;  // nobody else writes it; all loads are under way together
   const auto put = [](std::uint64_t& to, std::uint64_t value) {
     simt::atomic_ref<std::uint64_t>(to).store(value, simt::relaxed);
@@ -146,7 +146,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
 /// One lane, before a wait: nothing runs here any more.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::end_of_work() {
-  simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(0, simt::relaxed);
+  simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(0, simt::relaxed);
   yield_keeper(v_, id_, true);
   if (w_.told_type != 0 && w_.run_began - w_.host_told > Policy::news_cycles)
     spawner_.tell_host(0, w_.run_began);

@@ -23,10 +23,10 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     // All loads of a round are under way together: the bus is the slowest of them. After a single
     // task another one is likely.
     const unsigned port = w_.port;
-    auto k = v_.ports[port].peek(role, is_active() && turn != 0 ? 1 : queue::poll_window);
+    auto k = v_.ingress.ports[port].peek(role, is_active() && turn != 0 ? 1 : queue::poll_window);
     const unsigned lane = simt::lane_id();
     const bool other = lane < ports() && lane != port;
-    const std::uint64_t glance = other ? v_.ports[lane].glance() : 0;
+    const std::uint64_t glance = other ? v_.ingress.ports[lane].glance() : 0;
     std::uint64_t now = 0, board = 0;
     if (leads()) {
       now = look();
@@ -50,8 +50,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (is_active() && (board != w_.alone || turn >= Policy::linger_polls)) stop |= drop_count;
       if (scan_due()) {
         const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hint::hungry;
-        if ((news & ~now) != 0)
-          simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(news, simt::relaxed);
+        if ((news & ~now) != 0) v_.hints().fetch_or(news, simt::relaxed);
         if (found || finds_overdue()) stop |= give_up;
       }
     }
@@ -68,7 +67,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (leads()) quiet_now();
     }
     if (stop & give_up) {
-      if (leads()) v_.ports[port].give_role(role);
+      if (leads()) v_.ingress.ports[port].give_role(role);
       back_ = !roams() && (stop & meet) == 0;
       verdict = led::interrupted;
       break;
@@ -87,7 +86,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_role& role,
                                                    const queue::ingress_ref::peeked& k, bool take,
                                                    bool keep) -> lines {
-  const queue::ingress_ref& p = v_.ports[port];
+  const queue::ingress_ref& p = v_.ingress.ports[port];
   unsigned n = p.valid_lines(role, k);
   if (n == 0) return lines::none;
   bool first = take && p.first_is_free(k), counted = is_active();
@@ -102,8 +101,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_ro
   if ((n > 1 || !first) && leads()) {
     // H1: after the port's word; pairs with the clearing in elsewhere(), which then looks at
     // ports.
-    simt::atomic_ref<std::uint32_t>(*v_.hints).fetch_or(hint::of(port / v_.ports_per_level, false),
-                                                        simt::acq_rel);
+    v_.hints().fetch_or(hint::of(port / v_.sizes.ports_per_level, false), simt::acq_rel);
   }
   if (!first) return lines::shared;
   if (leads() && !roams())
@@ -139,7 +137,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
   const unsigned first = simt::highest_bit(some);  // the most urgent
   share_begun(some & ~(1u << first), mine);
   if (leads()) {
-    v_.ports[w_.port].give_role(role);
+    v_.ingress.ports[w_.port].give_role(role);
     w_.port = first;
   }
   role = {simt::shuffle(simt::full_mask, mine.seen, first),
@@ -152,7 +150,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::overdue(std::uint32_t which) const {
   unsigned lane = simt::lane_id();
-  bool due = (which >> lane & 1) != 0 && v_.ports[lane].overdue(Policy::poll_stale_ns);
+  bool due = (which >> lane & 1) != 0 && v_.ingress.ports[lane].overdue(Policy::poll_stale_ns);
   return simt::ballot(simt::full_mask, due);
 }
 
@@ -164,11 +162,11 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t wh
   // The looks across the bus are under way together.
   const unsigned lane = simt::lane_id();
   const bool got =
-      (which >> lane & 1) != 0 && v_.ports[lane].take_role(Policy::poll_stale_ns, mine);
-  const bool there = got && v_.ports[lane].begins(mine);
+      (which >> lane & 1) != 0 && v_.ingress.ports[lane].take_role(Policy::poll_stale_ns, mine);
+  const bool there = got && v_.ingress.ports[lane].begins(mine);
   if (got && !there) {
     if (lane == 0) obey_control();
-    v_.ports[lane].give_role(mine);
+    v_.ingress.ports[lane].give_role(mine);
   }
   simt::sync_warp();
   return simt::ballot(simt::full_mask, there);
@@ -183,10 +181,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
     const unsigned port = simt::lowest_bit(rest);
     queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
                           simt::shuffle(simt::full_mask, mine.tick, port)};
-    auto k = v_.ports[port].peek(role);
+    auto k = v_.ingress.ports[port].peek(role);
     if (accept(port, role, k, false, false) == lines::none && leads()) {
       if (port == 0) obey_control();
-      v_.ports[port].give_role(role);
+      v_.ingress.ports[port].give_role(role);
     }
     simt::sync_warp();
   }
@@ -217,11 +215,11 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::scan_hints() const {
   std::uint32_t hints = 0;
   GROSR_NO_UNROLL
   for (unsigned l = 0; l < priority_levels; ++l) {
-    std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.warp_bitmap_words];
-    std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.block_bitmap_words];
+    std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.sizes.warp_bitmap_words];
+    std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.sizes.block_bitmap_words];
     if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint::of(l, false);
     if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint::of(l, true);
-    if (v_.ports[l * v_.ports_per_level + id_ % v_.ports_per_level].waiting())
+    if (v_.ingress.ports[l * v_.sizes.ports_per_level + id_ % v_.sizes.ports_per_level].waiting())
       hints |= hint::of(l, false);
   }
   return hints;

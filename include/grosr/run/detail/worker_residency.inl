@@ -26,7 +26,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     w_.host_told = w_.alone = 0;
     w_.scanned = simt::cycle_count();
     w_.told_type = w_.told_serial = w_.makes_way = 0;
-    w_.pushed = v_.saves[id_].active;  // it may have
+    w_.pushed = v_.reports.saves[id_].active;  // it may have
     w_.port = simt::block_id() % ports();
     w_.spare_count = w_.ready_count = 0;
     for (auto& o : w_.open) {
@@ -34,26 +34,27 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
       o.count = nowhere;
     }
     adopt(w_.deques, id_);
-    active = v_.saves[id_].active;
-    w_.stock_count = v_.saves[id_].stock_count;
-    w_.frame_count = v_.saves[id_].frame_count;
+    active = v_.reports.saves[id_].active;
+    w_.stock_count = v_.reports.saves[id_].stock_count;
+    w_.frame_count = v_.reports.saves[id_].frame_count;
   }
   if (simt::lane_id() < frame_group - 1)
-    w_.frames[simt::lane_id()] = v_.saves[id_].frames[simt::lane_id()];
+    w_.frames[simt::lane_id()] = v_.reports.saves[id_].frames[simt::lane_id()];
   if (simt::lane_id() < stock_capacity)
-    w_.stock[simt::lane_id()] = v_.saves[id_].stock[simt::lane_id()];
+    w_.stock[simt::lane_id()] = v_.reports.saves[id_].stock[simt::lane_id()];
   standing_ = simt::shuffle(simt::full_mask, active, 0) != 0 ? standing::active : standing::resting;
   if (simt::thread_id() == 0) {
     b_.deques = {};
     b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
     b_.port = simt::block_id() % ports();
     b_.early = 0;
+    b_.turns = 0;
     b_.next_meeting = 0;
-    adopt(b_.deques, v_.workers + simt::block_id());
+    adopt(b_.deques, v_.sizes.workers + simt::block_id());
     if (simt::block_id() == 0) {
       quiet_now();
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
-          state_word::there(v_.epoch), simt::release);
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state)
+          .store(state_word::there(v_.epoch), simt::release);
     }
   }
   simt::sync_block();
@@ -64,14 +65,14 @@ GROSR_DEVICE void worker<Policy, Tasks...>::adopt(deque_local& d, std::uint32_t 
   GROSR_NO_UNROLL
   for (unsigned l = 0; l < priority_levels; ++l) {
     d.owner[l] = v_.deque(l, index).adopt();
-    bool block = index >= v_.workers;
-    std::uint32_t i = block ? index - v_.workers : index;
+    bool block = index >= v_.sizes.workers;
+    std::uint32_t i = block ? index - v_.sizes.workers : index;
     simt::atomic_ref<std::uint32_t> word(v_.bitmap(l, block)[i / 32]);
     if (d.owner[l].bottom != d.owner[l].top_seen) {
       d.nonempty |= level_bit(l);
       d.marked |= level_bit(l);
       word.fetch_or(1u << i % 32, simt::relaxed);
-      set_bit(*v_.hints, hint::of(l, block));
+      set_bit(v_.common.signals->hints, hint::of(l, block));
     } else {
       word.fetch_and(~(1u << i % 32), simt::relaxed);
     }
@@ -83,12 +84,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::adopt(deque_local& d, std::uint32_t 
 /// One lane, port 0 held: does what the host asks for.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::obey_control() {
-  std::uint32_t c =
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(const_cast<std::uint32_t&>(*v_.control))
-          .load(simt::relaxed);
+  std::uint32_t c = simt::atomic_ref<std::uint32_t, simt::scope::system>(
+                        const_cast<std::uint32_t&>(*v_.ingress.control))
+                        .load(simt::relaxed);
   if (!control_word::concerns(c, v_.epoch)) return;
   const request asked = control_word::asked(c);
-  simt::atomic_ref<std::uint32_t> leave(v_.hints[1]);
+  simt::atomic_ref<std::uint32_t> leave(v_.common.signals->leave);
   if (asked == request::park) {
     say_leaving();
     leave.store(v_.epoch, simt::release);
@@ -102,11 +103,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::obey_control() {
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::name_running(const view& v) {
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
-  for (std::uint32_t w = 0; w < v.workers; ++w)
-    word(v.running_host[w])
-        .store(told_word::of(simt::atomic_ref<std::uint32_t>(v.running[w]).load(simt::relaxed), 0),
+  for (std::uint32_t w = 0; w < v.sizes.workers; ++w)
+    word(v.reports.running_host[w])
+        .store(told_word::of(
+                   simt::atomic_ref<std::uint32_t>(v.reports.running[w]).load(simt::relaxed), 0),
                simt::relaxed);
-  word(v.state[state_word::named])
+  word(v.ingress.state[state_word::named])
       .store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
 }
 
@@ -129,10 +131,10 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
   bool busy = work_waits();
   if (leads()) {
     if (busy)
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
-          state_word::there(v_.epoch), simt::relaxed);
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state)
+          .store(state_word::there(v_.epoch), simt::relaxed);
     else
-      simt::atomic_ref<std::uint32_t>(v_.hints[1]).store(v_.epoch, simt::release);
+      simt::atomic_ref<std::uint32_t>(v_.common.signals->leave).store(v_.epoch, simt::release);
   }
   return !busy;
 }
@@ -141,8 +143,10 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
 /// after somebody has said that it leaves.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::has_arrived() const {
-  bool there = leads() && simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).load(
-                              simt::relaxed) == state_word::there(v_.epoch);
+  bool there =
+      leads() &&
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state).load(simt::relaxed) ==
+          state_word::there(v_.epoch);
   return simt::any(simt::full_mask, there);
 }
 
@@ -151,7 +155,8 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   unsigned lane = simt::lane_id();
   // Lines first, the board last: a worker that takes a line is active before it does.
-  bool busy = lane < ports() && (v_.ports[lane].unseen() || v_.ports[lane].waiting());
+  bool busy =
+      lane < ports() && (v_.ingress.ports[lane].unseen() || v_.ingress.ports[lane].waiting());
   busy = simt::any(simt::full_mask, busy);
   if (!busy && leads()) busy = board_count::holders(board_word().load(simt::acquire)) != 0;
   return simt::any(simt::full_mask, busy);
@@ -159,8 +164,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::say_leaving() {
-  simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.state).store(
-      state_word::leaving(v_.epoch), simt::relaxed);
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state)
+      .store(state_word::leaving(v_.epoch), simt::relaxed);
   simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
 }
 
@@ -172,13 +177,13 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::must_leave() const {
 /// One lane: the runtime came to rest, or woke, now.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::quiet_now() const {
-  simt::atomic_ref<std::uint64_t>(*v_.quiet_since).store(simt::clock_ns(), simt::relaxed);
+  simt::atomic_ref<std::uint64_t>(*v_.common.quiet_since).store(simt::clock_ns(), simt::relaxed);
 }
 
 /// One lane: microseconds since then.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::quiet_for() const {
-  std::uint64_t since = simt::atomic_ref<std::uint64_t>(*v_.quiet_since).load(simt::relaxed);
+  std::uint64_t since = simt::atomic_ref<std::uint64_t>(*v_.common.quiet_since).load(simt::relaxed);
   std::uint64_t now = simt::clock_ns();
   return now > since ? (now - since) / 1000 : 0;
 }
@@ -193,9 +198,9 @@ GROSR_DEVICE void worker<Policy, Tasks...>::depart() {
   while (w_.spare_count != 0) w_.frames[w_.frame_count++] = w_.spare[--w_.spare_count];
   spill_frames(&v_, &w_, 0);
   publish_all(v_, w_.deques, id_, 0);
-  if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.workers + simt::block_id(), 0);
+  if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.sizes.workers + simt::block_id(), 0);
   yield_keeper(v_, id_, true);
-  worker_save& save = v_.saves[id_];
+  worker_save& save = v_.reports.saves[id_];
   save.active = is_active() ? 1 : 0;
   save.stock_count = w_.stock_count;
   save.frame_count = w_.frame_count;
@@ -208,10 +213,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::depart() {
 /// One lane, leaving: after an abort, when not all workers leave in time, ends them.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::take_leave() const {
-  simt::atomic_ref<std::uint32_t> departed(*v_.departed);
-  std::uint32_t all = v_.epoch * v_.workers;  // of every kernel so far
+  simt::atomic_ref<std::uint32_t> departed(*v_.common.departed);
+  std::uint32_t all = v_.epoch * v_.sizes.workers;  // of every kernel so far
   if (departed.fetch_add(1, simt::relaxed) + 1 == all)
-    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.state[state_word::left])
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.ingress.state[state_word::left])
         .store(v_.epoch, simt::relaxed);
   if (!v_.aborted()) return;
   std::uint64_t began = simt::clock_ns();

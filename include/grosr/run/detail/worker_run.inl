@@ -53,7 +53,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level, const row_state& row) {
   std::uint64_t got = 0;
   if (leads()) {
-    const std::uint32_t hints = row.news.hints();
+    const std::uint32_t hints = row.news.hints;
     const std::uint32_t ends_row = Policy::levels_that_end_row(level, row.runs);
     std::uint32_t& kept = w_.deques.kept[level];
     if ((hints & (hint::cancelling | ends_row | hint::blocks)) == 0 &&
@@ -61,7 +61,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level, const 
         (w_.open_mask & (kinds_of_levels(ends_row) | kinds_of_blocks)) == 0 && w_.makes_way == 0 &&
         run_cycles_ <= Policy::long_run_cycles &&
         simt::cycle_count() - row.began < Policy::row_cycles && nonempty(b_.deques) == 0 &&
-        v_.trace == nullptr &&
+        v_.trace.events == nullptr &&
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) == 0) {
       const bool hungry = (hints & hint::hungry) != 0 && !row.shown;
       if (hungry || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, hungry);
@@ -213,7 +213,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::may_fork(ref r) {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE const unsigned char* worker<Policy, Tasks...>::batch_at(ref r) const {
-  return r.slot() ? v_.slabs + std::uint64_t{r.where()} * v_.slab_bytes : v_.batch_at(r.where());
+  return r.slot() ? v_.ingress.slabs + std::uint64_t{r.where()} * v_.sizes.slab_bytes
+                  : v_.batch_at(r.where());
 }
 
 /// Loads a task from its record.
@@ -275,9 +276,9 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
   if (!leads()) return;
   w_.run_began = simt::cycle_count();
   w_.deques.shown = 0;
-  if (v_.trace != nullptr) w_.trace_began = simt::clock_ns();
+  if (v_.trace.events != nullptr) w_.trace_began = simt::clock_ns();
   end_of_way();
-  simt::atomic_ref<std::uint32_t>(v_.running[id_]).store(type + 1, simt::relaxed);
+  simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(type + 1, simt::relaxed);
   // What lies in slots the host knows itself, but not that this worker goes on.
   bool news = !from_slot && type + 1 != w_.told_type;
   if (w_.run_began - w_.host_told > (news ? Policy::news_cycles : Policy::heartbeat_cycles))
@@ -289,7 +290,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::end_of_way() {
   if (w_.makes_way == 0) return;
   w_.makes_way = 0;
-  simt::atomic_ref<std::uint64_t>(*v_.way_made).store(0, simt::relaxed);
+  simt::atomic_ref<std::uint64_t>(*v_.common.way_made).store(0, simt::relaxed);
 }
 
 /// Whole warp, between the runs of one ref: whether the last one has taken long.
@@ -311,12 +312,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_run(std::uint32_t type, std::uin
   w_.tasks += count;
   w_.failed += failed;
   w_.batches += (count + simt::warp_size - 1) / simt::warp_size;
-  if (v_.trace != nullptr) {
-    std::uint32_t n = v_.trace_counts[id_]++;
+  if (v_.trace.events != nullptr) {
+    std::uint32_t n = v_.trace.counts[id_]++;
     std::uint32_t depth = 0;
     for (unsigned l = 0; l < priority_levels; ++l)
       depth += w_.deques.owner[l].bottom - w_.deques.owner[l].top_seen;
-    v_.trace[std::uint64_t{id_} * v_.trace_capacity + n % v_.trace_capacity] = {
+    v_.trace.events[std::uint64_t{id_} * v_.trace_capacity + n % v_.trace_capacity] = {
         w_.trace_began, simt::clock_ns(), type, count, depth, simt::sm_id()};
   }
 }
