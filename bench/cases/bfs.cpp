@@ -1,6 +1,6 @@
-// `grosr bench bfs`: breadth-first search. GROSR's search on the
-// resident runtime, beside the same steps driven by launches, a CUDA graph and a cooperative
-// kernel, and a search on the CPU; and shortest paths, beside launches.
+// `grosr bench bfs`: breadth-first search. GROSR's search on the resident runtime, beside the same
+// steps driven by launches, a CUDA graph and a cooperative kernel, a task a vertex, and a search on
+// the CPU; and shortest paths, beside launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "baselines/graph/bfs_launched.hpp"
 #include "baselines/graph/bfs_openmp.hpp"
+#include "baselines/graph/bfs_tasks.hpp"
 #include "baselines/graph/sssp_launched.hpp"
 #include "cases/benches.hpp"
 #include "cli/text.hpp"
@@ -39,9 +40,17 @@ struct contender {
   std::shared_ptr<void> keeps;
 };
 
-std::vector<contender> others(const session& s, const graphs::device_graph& on, const graph& g) {
+/// `tasks`: also a task a vertex. Where a vertex can be reached by long ways first, it takes
+/// minutes.
+std::vector<contender> others(const session& s, const graphs::device_graph& on, const graph& g,
+                              bool tasks) {
   using graphs::driver;
   std::vector<contender> all;
+  if (tasks) {
+    const auto search = std::make_shared<graphs::task_bfs>(on);
+    all.push_back({"a task a vertex, which spawns its neighbours", false,
+                   [=](vertex v) { search->run(v); }, [=] { return search->distances(); }, search});
+  }
   for (const driver how : {driver::waits, driver::ahead, driver::loop, driver::cooperative}) {
     if (how == driver::loop && !s.gpu()) continue;
     // Small frontiers are served best by small grids, where the size is not chosen level by level.
@@ -101,7 +110,7 @@ void from_one(session& s, const std::string& generator, const goals& goal) {
     add_memory(r, search, on);
   }
   double best = 0, launches = 0, cooperative = 0, waits = 0, ahead = 0;
-  for (const contender& c : others(s, on, l.g)) {
+  for (const contender& c : others(s, on, l.g, generator.starts_with("chain:"))) {
     const samples us = s.repeat(generator + ": " + c.name, {1, s.sized(5u, 3u), 5.0},
                                 [&] { return timed([&] { c.run(0); }); });
     r.baseline(c.name, "median_us", us.median())
@@ -209,7 +218,7 @@ void from_many(session& s, unsigned scale, double goal) {
     add_memory(r, search, on);
   }
   double best = 0;
-  for (const contender& c : others(s, on, g)) {
+  for (const contender& c : others(s, on, g, false)) {
     c.run(sources[0]);
     std::vector<double> us(count);
     progress shown(generator + ": " + c.name, count);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "baselines/graph/bfs_launched.hpp"
+#include "baselines/graph/bfs_tasks.hpp"
 #include "grosr/graph/detail/labels.hpp"
 #include "grosr/graph/reference/check.hpp"
 #include "small_graphs.hpp"
@@ -219,6 +220,19 @@ TEST_P(bfs_on, every_other_driver) {
           EXPECT_EQ(wrong_bfs(g, s, search.distances(), search.parents()), "") << name_of(how);
         }
       }
+    }
+  }
+}
+
+TEST_P(bfs_on, a_task_a_vertex) {
+  for (const graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
+    const device_graph on(where(), g);
+    bfs right(on);
+    task_bfs search(on);
+    for (const vertex s : {vertex{0}, g.vertices() / 2}) {
+      right.run(s);
+      search.run(s);
+      EXPECT_EQ(search.distances(), right.distances()) << g.vertices() << " vertices, from " << s;
     }
   }
 }
