@@ -54,11 +54,27 @@ struct program {
   std::function<void(simt::stream&)> trap;  ///< ends every kernel of the context; null on the host
 };
 
+/// Of the words `state` and `control` in pinned memory: where the second begins, on a line of its
+/// own, and how many there are.
+inline constexpr unsigned control_at = 32, state_words = 2 * control_at;
+
 /// Names a submission: complete when the slot's word has reached the generation.
 struct ticket_id {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
 };
+
+/// Slots for tasks in slabs, for tasks in lines, and for tickets of many lines. Each kind is a pool
+/// of its own: who holds one of the last kind waits for the others.
+enum class slot_kind { slab, line, ticket };
+inline constexpr unsigned slot_kinds = 3;
+
+/// The slots of a kind. The first `near` of them are tried first.
+struct slot_range {
+  std::uint32_t first, count, near;
+};
+
+struct memory_plan;
 
 /// Thread-safe, all of it, but construction and destruction.
 class engine {
@@ -106,19 +122,9 @@ class engine {
 
  private:
   enum class life { running, stopping, stopped, lost };
-  static constexpr unsigned control_at = 32;  // of state_: `control`, on a line of its own
-
-  void check_options() const;
   void use_heap(const heap& h);
-  void allocate();
-  /// Slots for tasks in slabs, for tasks in lines, and for tickets of many lines. Each kind is a
-  /// pool of its own: who holds one of the last kind waits for the others.
-  enum class slot_kind { slab, line, ticket };
-  struct slot_range {
-    std::uint32_t first, count, near;
-  };
-  slot_range range_of(slot_kind k) const;
-  std::uint32_t all_slots() const { return options_.slabs + 2 * options_.slots; }
+  void allocate(const memory_plan& p);
+  void fill_memory(const memory_plan& p);
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
   std::optional<std::uint32_t> claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
                                           bool attempt);
@@ -147,7 +153,7 @@ class engine {
   bool wait_for(Ready&& condition, deadline until);
 
   device device_;
-  runtime_options options_;
+  runtime_options options_;  // with every default resolved
   program program_;
   unsigned blocks_ = 0;
   view view_{};
@@ -158,7 +164,8 @@ class engine {
   std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
-  std::atomic<std::uint32_t> next_slot_[3] = {}, next_port_{0};
+  slot_range slot_ranges_[slot_kinds] = {};
+  std::atomic<std::uint32_t> next_slot_[slot_kinds] = {}, next_port_{0};
   std::atomic<std::uint64_t> submitted_{0};
   std::atomic<std::int64_t> held_until_{0};  // steady clock; 0: submitters are not held back
 
