@@ -3,7 +3,6 @@
 #include "run/engine.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,44 +13,19 @@
 #include "run/trace.hpp"
 
 namespace grosr::run {
-namespace {
-
-constexpr std::uint32_t least_margin = 128;    // batches; twice what one worker may need
-constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keeps, at least
-constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its waste
-constexpr std::chrono::milliseconds least_watchdog{50};  // workers tell every 4 ms that they go on
-
-std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
-
-unsigned auto_blocks_per_sm(const device& d, const simt::kernel_fit& fit) {
-  if (!d.is_cuda()) return 1;
-  // Room for one block on every SM stays free for ordinary kernels.
-  return std::max(1u, fit.blocks_per_sm - 1);
-}
-
-}  // namespace
 
 engine::engine(device d, const runtime_options& options, program p)
     : device_(d), options_(options), program_(std::move(p)) {
-  check_options();
-  if (options_.watchdog > std::chrono::hours(24 * 365)) options_.watchdog = {};  // never
-  device_properties props = device_.properties();
-  if (options_.sms == 0 || options_.sms > props.sms) options_.sms = props.sms;
-  if (options_.blocks_per_sm == 0)
-    options_.blocks_per_sm = auto_blocks_per_sm(device_, program_.fit);
-  if (options_.ports_per_level == 0) options_.ports_per_level = device_.is_cuda() ? 4 : 1;
-  if (program_.fit.blocks_per_sm < options_.blocks_per_sm)
-    throw error(errc::invalid_option,
-                "runtime: " + std::to_string(options_.blocks_per_sm) +
-                    " blocks an SM were asked for, but only " +
-                    std::to_string(program_.fit.blocks_per_sm) +
-                    " fit with these task types; ask for fewer (blocks_per_sm)");
-  blocks_ = options_.sms * options_.blocks_per_sm;
   if (options_.trace.empty())
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
+  const memory_plan plan =
+      plan_memory(options_, program_.types,
+                  {device_.is_cuda(), device_.properties().sms, program_.fit.blocks_per_sm});
+  options_ = plan.options;
   if (!options_.trace.empty()) trace_file_ = trace_file_for(options_.trace);
   if (options_.heap != nullptr) use_heap(*options_.heap);
-  allocate();
+  allocate(plan);
+  fill_memory(plan);
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
   progress_at_ = std::chrono::steady_clock::now();
@@ -79,35 +53,6 @@ engine::~engine() {
   monitor_thread_.join();
 }
 
-void engine::check_options() const {
-  auto bad = [](const std::string& text) { throw error(errc::invalid_option, "runtime: " + text); };
-  queue::check_capacity(options_.lines, "runtime: lines");
-  if (options_.lines < queue::ingress::min_lines || options_.lines > queue::ingress::max_lines)
-    bad("lines = " + std::to_string(options_.lines) + "; must be from " +
-        std::to_string(queue::ingress::min_lines) + " to " +
-        std::to_string(queue::ingress::max_lines));
-  if (options_.slots < 4 || options_.slots > (1u << 24))
-    bad("slots = " + std::to_string(options_.slots) + "; must be from 4 to 16777216");
-  if (options_.slabs < 2 || options_.slabs > (1u << 16))
-    bad("slabs = " + std::to_string(options_.slabs) + "; must be from 2 to 65536");
-  queue::check_capacity(options_.deque_capacity, "runtime: deque_capacity");
-  if (options_.ports_per_level > 8)
-    bad("ports_per_level = " + std::to_string(options_.ports_per_level) + "; at most 8");
-  if (options_.futures < 1 || options_.futures > (1u << 20))
-    bad("futures = " + std::to_string(options_.futures) + "; must be from 1 to 1048576");
-  if (options_.inline_depth > 64)
-    bad("inline_depth = " + std::to_string(options_.inline_depth) + "; at most 64");
-  if (options_.idle_timeout.count() < 0 || options_.watchdog.count() < 0)
-    bad("idle_timeout and watchdog must not be negative; 0 means never");
-  if (options_.memory_wait.count() < 0 || options_.memory_wait > std::chrono::hours(1))
-    bad("memory_wait = " + std::to_string(options_.memory_wait.count()) +
-        " us; must be from 0 to an hour");
-  if (options_.watchdog.count() != 0 && options_.watchdog < least_watchdog)
-    bad("watchdog = " + std::to_string(options_.watchdog.count()) +
-        " ms; must be 0, which means never, or at least " + std::to_string(least_watchdog.count()) +
-        " ms");
-}
-
 void engine::use_heap(const heap& h) {
   if (h.where() != device_)
     throw error(errc::invalid_option, "runtime: its heap is on " + h.where().name() +
@@ -124,181 +69,97 @@ void engine::use_heap(const heap& h) {
   options_.heap = nullptr;
 }
 
-void engine::allocate() {
+// Takes the memory of the plan, all of it cleared.
+void engine::allocate(const memory_plan& p) {
   using simt::space;
-  std::uint32_t workers = blocks_ * warps_per_block, all = workers + blocks_;
-  std::uint32_t ports = priority_levels * options_.ports_per_level;
-  std::uint32_t stride = 0;
-  for (auto& t : program_.types) {
-    stride = std::max(stride, t.stride);
-    view_.sizes.frame_stride = std::max(view_.sizes.frame_stride, t.frame_bytes);
-  }
-  const bool joins = view_.sizes.frame_stride != 0;
-  view_.sizes.workers = workers;
+  const auto take = [&](space where, auto& buffer, auto*& in_view, std::size_t count) {
+    buffer = {device_, where, count};
+    in_view = buffer.data();
+  };
+  const std::uint32_t workers = p.sizes.workers;
+  blocks_ = p.sizes.blocks;
+  view_.sizes = p.sizes;
+  view_.idle_us = p.idle_us;
+  view_.memory_wait_us = p.memory_wait_us;
+  view_.trace_capacity = p.trace_capacity;
   view_.collected = program_.collected.items;
   view_.collected_count = program_.collected.count;
-  view_.sizes.blocks = blocks_;
-  view_.sizes.ports_per_level = options_.ports_per_level;
-  view_.sizes.warp_bitmap_words = (workers + 31) / 32;
-  view_.sizes.block_bitmap_words = (blocks_ + 31) / 32;
-  view_.sizes.deque_capacity = options_.deque_capacity;
-  view_.sizes.batch_bytes = batch_records * stride;
-  view_.sizes.slab_bytes = slab_records * stride;
-  std::uint32_t slots = all_slots();
-  view_.sizes.inline_depth = options_.inline_depth;
-  view_.memory_wait_us = static_cast<std::uint32_t>(options_.memory_wait.count());
-  view_.idle_us =
-      static_cast<std::uint32_t>(std::min<std::int64_t>(options_.idle_timeout.count(), 0x7fffffff));
-
-  auto overflow_batches = static_cast<std::uint32_t>(
-      std::min<std::size_t>(options_.overflow_limit / view_.sizes.batch_bytes, 1u << 24));
-  // What does not depend on the number of batches.
-  std::size_t bitmap_words = std::size_t{priority_levels} *
-                             (view_.sizes.warp_bitmap_words + view_.sizes.block_bitmap_words);
-  std::size_t deques = std::size_t{priority_levels} * all;
-  std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
-  std::size_t fixed =
-      sizeof(common_memory) + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
-      deques * 8 * (1 + options_.deque_capacity) +
-      ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
-      slots * sizeof(slot_info) + workers * (sizeof(worker_stats) + sizeof(worker_save) + 4);
-  // The pool: each batch also has a cell in the free ring and in every spill ring. Rings are powers
-  // of two, so the largest pool is found by trying.
-  auto ring_cells = [&](std::size_t batches) {
-    // A slab may be named by several refs, of a run of lane tasks each.
-    std::size_t slab_refs = std::size_t{options_.slabs} * (slab_records / simt::warp_size);
-    return std::bit_ceil(std::max<std::size_t>(batches + overflow_batches + slab_refs, 2));
-  };
-  // Frames get as many bytes as batches.
-  const std::size_t frame_margin = 64 * simt::warp_size;
-  auto frames_for = [&](std::size_t batches) -> std::size_t {
-    if (!joins) return 0;
-    const std::size_t n = batches * view_.sizes.batch_bytes / view_.sizes.frame_stride;
-    return std::clamp<std::size_t>(n, workers * std::size_t{least_frames} + 2 * frame_margin,
-                                   run::fresh_group - 1) /
-           frame_group * frame_group;
-  };
-  auto frames_bytes = [&](std::size_t frames) -> std::size_t {
-    return joins ? frames * view_.sizes.frame_stride +
-                       queue::ring<std::uint32_t>::bytes(
-                           std::bit_ceil(std::max<std::size_t>(frames / frame_group, 2)))
-                 : 0;
-  };
-  auto total = [&](std::size_t batches) {
-    return fixed + batches * view_.sizes.batch_bytes + frames_bytes(frames_for(batches)) +
-           queue::ring<std::uint32_t>::bytes(std::bit_ceil(std::max<std::size_t>(batches, 2))) +
-           2 * priority_levels * queue::ring<std::uint64_t>::bytes(ring_cells(batches));
-  };
-  const std::size_t margin = joins ? 2 * least_margin : least_margin;
-  std::size_t least = std::size_t{2} * workers + margin;
-  if (total(least) > options_.memory_limit)
-    throw error(errc::invalid_option,
-                "runtime: memory_limit is " + kibibytes(options_.memory_limit) + ", but " +
-                    std::to_string(workers) + " workers need at least " + kibibytes(total(least)) +
-                    "; raise memory_limit, or lower sms, blocks_per_sm or deque_capacity");
-  std::size_t low = least, high = std::size_t{1} << 28;
-  while (low + 1 < high) {
-    std::size_t middle = (low + high) / 2;
-    (total(middle) <= options_.memory_limit ? low : high) = middle;
-  }
-  auto batches = static_cast<std::uint32_t>(low);
-  view_.sizes.pool_batches = batches;
-  view_.sizes.pool_margin =
-      std::clamp<std::uint32_t>(batches / 16, static_cast<std::uint32_t>(margin / 2), 1024);
-  view_.sizes.stock_target =
-      std::clamp<std::uint32_t>(batches / workers / 4, 1, stock_capacity / 2);
-  device_bytes_ = total(batches);
+  device_bytes_ = p.device_bytes;
+  pinned_bytes_ = p.pinned_bytes;
+  std::copy(std::begin(p.slot_ranges), std::end(p.slot_ranges), slot_ranges_);
 
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
   view_.common = {&words->board,    &words->signals,  &words->quiet_since, &words->keeper,
                   &words->departed, &words->way_made, &words->cancelled};
-  view_.reports.error_count = &words->error_count;
-  std::vector<queue::ingress_ref> refs;
-  for (std::uint32_t i = 0; i < ports; ++i) {
-    ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
-    refs.push_back(ports_.back()->ref());
-  }
-  port_refs_ = {device_, space::device, ports};
-  port_refs_.copy_from(refs);
-  view_.ingress.ports = port_refs_.data();
-  written_ = std::make_unique<std::atomic<std::uint32_t>[]>(ports);
-  generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(slots);
-  slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(slots);
 
-  auto device_array = [&](auto& buffer, auto*& in_view, std::size_t count) {
-    buffer = {device_, space::device, count};
-    in_view = buffer.data();
-  };
-  auto pinned_array = [&](auto& buffer, auto*& in_view, std::size_t count) {
-    buffer = {device_, space::pinned, count};
-    in_view = buffer.data();
-    pinned_bytes_ += buffer.bytes();
-  };
-  device_array(slot_infos_, view_.ingress.slots, slots);
-  slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * view_.sizes.slab_bytes};
+  for (std::uint32_t i = 0; i < p.ports; ++i)
+    ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
+  written_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.ports);
+  generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.slots);
+  slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(p.slots);
+  take(space::device, port_refs_, view_.ingress.ports, p.ports);
+  take(space::device, slot_infos_, view_.ingress.slots, p.slots);
+  slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * p.sizes.slab_bytes};
   view_.ingress.slabs = slabs_.data();
-  pinned_bytes_ += slabs_.bytes() + ports * options_.lines * sizeof(queue::line);
-  pinned_array(slot_words_, view_.ingress.slot_words, slots);
-  pinned_array(quiescent_, view_.ingress.quiescent, ports);
-  state_ = {device_, space::pinned, 2 * control_at};
-  view_.ingress.state = state_.data();
+  take(space::pinned, slot_words_, view_.ingress.slot_words, p.slots);
+  take(space::pinned, quiescent_, view_.ingress.quiescent, p.ports);
+  take(space::pinned, state_, view_.ingress.state, state_words);
   view_.ingress.control = state_.data() + control_at;
-  pinned_array(running_host_, view_.reports.running_host, workers);
-  pinned_array(errors_, view_.reports.errors, errors_kept);
-  device_array(pool_, view_.tasks.pool, std::size_t{batches} * view_.sizes.batch_bytes);
-  device_array(deque_words_, view_.tasks.deque_words, deques);
-  device_array(deque_entries_, view_.tasks.deque_entries, deques * options_.deque_capacity);
-  device_array(bitmaps_, view_.tasks.bitmaps, bitmap_words);
-  device_array(running_, view_.reports.running, workers);
-  device_array(stats_, view_.reports.stats, workers);
-  device_array(saves_, view_.reports.saves, workers);
-  if (joins) {
-    const std::size_t frames = frames_for(batches);
-    device_array(frames_, view_.frames.memory, frames * view_.sizes.frame_stride);
-    view_.sizes.frame_margin = static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(frames / 16, frame_margin, 16 * frame_margin));
-    view_.sizes.frame_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(
-        (frames - 2 * frame_margin) / workers / 2, most_kept_least, frame_capacity - 32));
-    // The first ones, of whole groups, are for what found no room.
-    const std::size_t waste = (workers + frame_group - 1) / frame_group,
-                      groups = frames / frame_group;
-    free_frames_ = {device_,
-                    static_cast<std::uint32_t>(std::bit_ceil(std::max<std::size_t>(groups, 2)))};
-    free_frames_.fill(static_cast<std::uint32_t>(groups - waste), [&](std::uint32_t i) {
-      return static_cast<std::uint32_t>((waste + i) * frame_group) | fresh_group;
-    });
-    view_.frames.free = free_frames_.ref();
-    pinned_array(roots_, view_.frames.roots, options_.futures);
-    for (std::uint32_t i = options_.futures; i-- > 0;) free_roots_.push_back(i);
-  }
-  free_batches_ = {device_, std::bit_ceil(std::max(batches, 2u))};
+
+  take(space::device, pool_, view_.tasks.pool,
+       std::size_t{p.sizes.pool_batches} * p.sizes.batch_bytes);
+  take(space::pinned, overflow_, view_.tasks.overflow, p.overflow_bytes);
+  take(space::device, deque_words_, view_.tasks.deque_words, p.deques);
+  take(space::device, deque_entries_, view_.tasks.deque_entries, p.deques * p.sizes.deque_capacity);
+  take(space::device, bitmaps_, view_.tasks.bitmaps, p.bitmap_words);
+  free_batches_ = {device_, p.free_batch_cells};
   view_.tasks.free_batches = free_batches_.ref();
-  pinned_array(overflow_, view_.tasks.overflow,
-               std::max<std::size_t>(std::size_t{overflow_batches} * view_.sizes.batch_bytes, 1));
-  free_overflow_ = {device_, overflow_cells};
+  free_overflow_ = {device_, p.free_overflow_cells};
   view_.tasks.free_overflow = free_overflow_.ref();
-  free_overflow_.fill(overflow_batches, [&](std::uint32_t i) { return batches + i; });
+  for (unsigned l = 0; l < priority_levels; ++l)
+    for (auto* target : {&view_.tasks.spill[l], &view_.tasks.block_spill[l]})
+      *target = spill_.emplace_back(device_, p.spill_cells).ref();
+
+  if (p.joins) {
+    take(space::device, frames_, view_.frames.memory, p.frames * p.sizes.frame_stride);
+    free_frames_ = {device_, p.free_frame_cells};
+    view_.frames.free = free_frames_.ref();
+    take(space::pinned, roots_, view_.frames.roots, options_.futures);
+  }
+
+  take(space::device, stats_, view_.reports.stats, workers);
+  take(space::device, saves_, view_.reports.saves, workers);
+  take(space::device, running_, view_.reports.running, workers);
+  take(space::pinned, running_host_, view_.reports.running_host, workers);
+  take(space::pinned, errors_, view_.reports.errors, errors_kept);
+  view_.reports.error_count = &words->error_count;
+  if (p.trace_capacity != 0) {
+    take(space::device, trace_, view_.trace.events, std::size_t{workers} * p.trace_capacity);
+    take(space::device, trace_counts_, view_.trace.counts, workers);
+  }
+}
+
+// Writes what the first kernel finds: the ports, who has which free batch and frame.
+void engine::fill_memory(const memory_plan& p) {
+  std::vector<queue::ingress_ref> refs;
+  for (auto& port : ports_) refs.push_back(port->ref());
+  port_refs_.copy_from(refs);
   // Every worker begins with a stock; the rest is in the ring.
-  std::uint32_t stocked = workers * view_.sizes.stock_target;
-  free_batches_.fill(batches - stocked, [&](std::uint32_t i) { return stocked + i; });
-  std::vector<worker_save> saves(workers);
-  for (std::uint32_t w = 0; w < workers; ++w) {
-    saves[w].stock_count = view_.sizes.stock_target;
-    for (std::uint32_t k = 0; k < view_.sizes.stock_target; ++k)
-      saves[w].stock[k] = w * view_.sizes.stock_target + k;
+  const std::uint32_t stock = p.sizes.stock_target, batches = p.sizes.pool_batches;
+  std::vector<worker_save> saves(p.sizes.workers);
+  for (std::uint32_t w = 0; w < p.sizes.workers; ++w) {
+    saves[w].stock_count = stock;
+    for (std::uint32_t k = 0; k < stock; ++k) saves[w].stock[k] = w * stock + k;
   }
   saves_.copy_from(saves);
-  for (unsigned l = 0; l < priority_levels; ++l)
-    for (auto* target : {&view_.tasks.spill[l], &view_.tasks.block_spill[l]}) {
-      spill_.emplace_back(device_, static_cast<std::uint32_t>(ring_cells(batches)));
-      *target = spill_.back().ref();
-    }
-  if (!trace_file_.empty()) {
-    view_.trace_capacity = 4096;
-    device_array(trace_, view_.trace.events, std::size_t{workers} * view_.trace_capacity);
-    device_array(trace_counts_, view_.trace.counts, workers);
-  }
+  free_batches_.fill(batches - p.stocked, [&](std::uint32_t i) { return p.stocked + i; });
+  free_overflow_.fill(p.overflow_batches, [&](std::uint32_t i) { return batches + i; });
+  if (!p.joins) return;
+  free_frames_.fill(p.frame_groups() - p.waste_groups, [&](std::uint32_t i) {
+    return (p.waste_groups + i) * frame_group | fresh_group;
+  });
+  for (std::uint32_t i = options_.futures; i-- > 0;) free_roots_.push_back(i);
 }
 
 runtime_stats engine::stats() const {

@@ -21,6 +21,7 @@
 #include "grosr/run/options.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
+#include "run/memory_plan.hpp"
 
 namespace grosr::run {
 
@@ -58,19 +59,9 @@ class engine final : public host_engine {
 
  private:
   enum class life { running, stopping, stopped, lost };
-  static constexpr unsigned control_at = 32;  // of state_: `control`, on a line of its own
-
-  void check_options() const;
   void use_heap(const heap& h);
-  void allocate();
-  /// Slots for tasks in slabs, for tasks in lines, and for tickets of many lines. Each kind is a
-  /// pool of its own: who holds one of the last kind waits for the others.
-  enum class slot_kind { slab, line, ticket };
-  struct slot_range {
-    std::uint32_t first, count, near;
-  };
-  slot_range range_of(slot_kind k) const;
-  std::uint32_t all_slots() const { return options_.slabs + 2 * options_.slots; }
+  void allocate(const memory_plan& p);
+  void fill_memory(const memory_plan& p);
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
   std::optional<std::uint32_t> claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
                                           bool attempt);
@@ -99,7 +90,7 @@ class engine final : public host_engine {
   bool wait_for(Ready&& condition, deadline until);
 
   device device_;
-  runtime_options options_;
+  runtime_options options_;  // with every default resolved
   program program_;
   unsigned blocks_ = 0;
   view view_{};
@@ -110,7 +101,8 @@ class engine final : public host_engine {
   std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
-  std::atomic<std::uint32_t> next_slot_[3] = {}, next_port_{0};
+  slot_range slot_ranges_[slot_kinds] = {};
+  std::atomic<std::uint32_t> next_slot_[slot_kinds] = {}, next_port_{0};
   std::atomic<std::uint64_t> submitted_{0};
   std::atomic<std::int64_t> held_until_{0};  // steady clock; 0: submitters are not held back
 

@@ -11,7 +11,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t near_slabs = 160, near_slots = 1024, near_tries = 16;
+constexpr std::uint32_t near_tries = 16;
 
 bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
@@ -61,22 +61,10 @@ bool engine::wait_for(Ready&& condition, deadline until) {
   }
 }
 
-engine::slot_range engine::range_of(slot_kind k) const {
-  switch (k) {
-    case slot_kind::slab:
-      return {0, options_.slabs, std::min(options_.slabs, near_slabs)};
-    case slot_kind::line:
-      return {options_.slabs, options_.slots, std::min(options_.slots, near_slots)};
-    default:
-      return {options_.slabs + options_.slots, options_.slots,
-              std::min(options_.slots, near_slots)};
-  }
-}
-
 std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& generation) {
   // Most submissions find a slot among the first few of their kind: what lies there is still in
   // the cache.
-  slot_range r = range_of(k);
+  const slot_range r = slot_ranges_[static_cast<int>(k)];
   auto& next = next_slot_[static_cast<int>(k)];
   for (std::uint32_t tries = 0; tries < near_tries + r.count; ++tries) {
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);

@@ -308,9 +308,12 @@ class ingress {
   /// Lock held, has_room(): writes the next line. Returns its number.
   std::uint32_t write(const line& content);
 
-  /// Device memory that a ring of this capacity takes.
+  /// Device memory, and pinned memory, that a ring of this capacity takes.
   static std::size_t device_bytes(std::size_t capacity) {
     return sizeof(ingress_control) + capacity * (sizeof(line) + 32 + sizeof(std::uint32_t));
+  }
+  static std::size_t pinned_bytes(std::size_t capacity) {
+    return capacity * (sizeof(line) + 32) + sizeof(std::uint32_t);
   }
 
  private:
