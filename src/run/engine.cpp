@@ -11,6 +11,7 @@
 
 #include "grosr/alloc/heap.hpp"
 #include "grosr/run/detail/local.hpp"
+#include "run/swap.hpp"
 #include "run/trace.hpp"
 
 namespace grosr::run {
@@ -21,6 +22,7 @@ constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keep
 constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its waste
 constexpr std::chrono::milliseconds least_watchdog{50};  // workers tell every 4 ms that they go on
 constexpr std::size_t lone_words = 8;  // single words of the view that have a line of their own
+constexpr std::uint32_t swap_records = 1024;  // tasks on their way to the host's memory
 
 std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
@@ -55,6 +57,7 @@ engine::engine(device d, const runtime_options& options, program p)
   allocate();
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
+  make_swap();
   progress_at_ = std::chrono::steady_clock::now();
   monitor_thread_ = std::thread([this] { monitor(); });
 }
@@ -74,6 +77,7 @@ engine::~engine() {
   }
   monitor_wake_.notify_all();
   monitor_thread_.join();
+  swap_->stop();
 }
 
 void engine::check_options() const {
@@ -121,6 +125,28 @@ void engine::use_heap(const heap& h) {
   options_.heap = nullptr;
 }
 
+// What takes tasks into the host's memory when there is no room anywhere else.
+void engine::make_swap() {
+  std::vector<std::uint32_t> bytes;
+  for (auto& t : program_.types) bytes.push_back(t.bytes);
+  swap_ = std::make_unique<swap_space>(
+      device_, swap_records, bytes, options_.swap_limit,
+      state_[control_at + control_word::swap_full],
+      swap_space::owner{
+          .bring_back = [this](auto... line) { return bring_back(line...); },
+          .done = [this](ticket_id t) { return done(t); },
+          .resident = [this] { return resident(); },
+          .leaves = [this] { return parked_by_user_.load(); },
+      });
+  room_state room{};
+  room.swap = swap_->records();
+  room_ = {device_, simt::space::device, 1};
+  room_.copy_from(std::vector{room});
+  view_.room = room_.data();
+  pinned_bytes_ += swap_space::pinned_bytes(swap_records);
+  swap_->start();
+}
+
 void engine::allocate() {
   using simt::space;
   std::uint32_t workers = blocks_ * warps_per_block, all = workers + blocks_;
@@ -155,7 +181,8 @@ void engine::allocate() {
   std::size_t deques = std::size_t{priority_levels} * all;
   std::uint32_t overflow_cells = std::bit_ceil(std::max(overflow_batches, 2u));
   std::size_t fixed =
-      lone_words * 128 + queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
+      lone_words * 128 + sizeof(room_state) + sizeof(queue::egress_control) +
+      queue::ring<std::uint32_t>::bytes(overflow_cells) + bitmap_words * 4 +
       deques * 8 * (1 + options_.deque_capacity) +
       ports * (queue::ingress::device_bytes(options_.lines) + sizeof(queue::ingress_ref)) +
       slots * sizeof(slot_info) + workers * (sizeof(worker_stats) + sizeof(worker_save) + 4);
@@ -322,6 +349,7 @@ runtime_stats engine::stats() const {
     s.failed += w.failed;
     s.rejected += w.rejected;
     s.joined += w.joined;
+    s.swapped += w.swapped;
     s.busy_ns += w.busy_ns;
   }
   return s;
@@ -347,7 +375,7 @@ void engine::stop(deadline until) {
   do {
     bool finished = false;
     try {
-      finished = wait_all(until);
+      finished = wait_for_rest(until);
     } catch (...) {
       write_trace();
       throw;
@@ -372,6 +400,7 @@ void engine::stop(deadline until) {
     before = life::stopping;
     life_.compare_exchange_strong(before, life::stopped);
   } while (goes_on_after_stop());
+  throw_if_rejected();
 }
 
 // Whether a submitter who began before brought lines, or the kernel, after a stop() had looked:
