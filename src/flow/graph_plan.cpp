@@ -140,9 +140,9 @@ void graph_plan::throw_if_lost() {
     throw error(
         errc::out_of_memory,
         "graph: " + std::to_string(lost) +
-            " elements found their channel full and no task memory in 200 ms, and were not "
+            " elements found their channel full and no place in task memory, and were not "
             "served; give channels more capacity, or the runtime more memory (memory_limit, "
-            "overflow_limit)");
+            "overflow_limit, swap_limit)");
   if (foreign != 0)
     throw error(errc::misuse,
                 "graph: " + std::to_string(foreign) +

@@ -10,6 +10,7 @@
 
 #include "grosr/alloc/heap.hpp"
 #include "grosr/run/detail/local.hpp"
+#include "run/swap.hpp"
 #include "run/trace.hpp"
 
 namespace grosr::run {
@@ -28,6 +29,7 @@ engine::engine(device d, const runtime_options& options, program p)
   fill_memory(plan);
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
+  make_swap();
   progress_at_ = std::chrono::steady_clock::now();
   monitor_thread_ = std::thread([this] { monitor(); });
 }
@@ -51,6 +53,7 @@ engine::~engine() {
   }
   monitor_wake_.notify_all();
   monitor_thread_.join();
+  swap_->stop();
 }
 
 void engine::use_heap(const heap& h) {
@@ -67,6 +70,27 @@ void engine::use_heap(const heap& h) {
     view_.checked_heap = checked_heap_ref(view);
   heap_ = h.lifetime();
   options_.heap = nullptr;
+}
+
+// What takes tasks into the host's memory when there is no room anywhere else.
+void engine::make_swap() {
+  std::vector<std::uint32_t> bytes;
+  for (auto& t : program_.types) bytes.push_back(t.bytes);
+  swap_ = std::make_unique<swap_space>(
+      device_, swap_records, bytes, options_.swap_limit,
+      state_[control_at + control_word::swap_full],
+      swap_space::owner{
+          .bring_back = [this](auto... line) { return bring_back(line...); },
+          .done = [this](ticket_id t) { return done(t); },
+          .resident = [this] { return resident(); },
+          .leaves = [this] { return parked_by_user_.load(); },
+      });
+  room_state room{};
+  room.swap = swap_->records();
+  room_ = {device_, simt::space::device, 1};
+  room_.copy_from(std::vector{room});
+  view_.common.room = room_.data();
+  swap_->start();
 }
 
 // Takes the memory of the plan, all of it cleared.
@@ -91,7 +115,7 @@ void engine::allocate(const memory_plan& p) {
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
   view_.common = {&words->board,    &words->signals,  &words->quiet_since, &words->keeper,
-                  &words->departed, &words->way_made, &words->cancelled};
+                  &words->departed, &words->way_made, &words->cancelled,   nullptr};
 
   for (std::uint32_t i = 0; i < p.ports; ++i)
     ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
@@ -182,6 +206,7 @@ runtime_stats engine::stats() const {
     s.failed += w.failed;
     s.rejected += w.rejected;
     s.joined += w.joined;
+    s.swapped += w.swapped;
     s.busy_ns += w.busy_ns;
   }
   return s;
@@ -207,7 +232,7 @@ void engine::stop(deadline until) {
   do {
     bool finished = false;
     try {
-      finished = wait_all(until);
+      finished = wait_for_rest(until);
     } catch (...) {
       write_trace();
       throw;
@@ -232,6 +257,7 @@ void engine::stop(deadline until) {
     before = life::stopping;
     life_.compare_exchange_strong(before, life::stopped);
   } while (goes_on_after_stop());
+  throw_if_rejected();
 }
 
 // Whether a submitter who began before brought lines, or the kernel, after a stop() had looked:

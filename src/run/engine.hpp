@@ -21,12 +21,12 @@
 #include "grosr/run/options.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
+#include "run/host_word.hpp"
 #include "run/memory_plan.hpp"
 
 namespace grosr::run {
 
-/// A word that the host and the device share.
-using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
+class swap_space;
 
 /// Thread-safe, all of it, but construction and destruction.
 class engine final : public host_engine {
@@ -67,6 +67,12 @@ class engine final : public host_engine {
                                           bool attempt);
   bool write_line(unsigned level, const queue::line& content, bool spread, deadline until,
                   bool attempt);
+  queue::line make_line(const line_header& h, const void* tasks);
+  std::optional<ticket_id> bring_back(unsigned type, unsigned level, const void* tasks,
+                                      std::uint32_t count);
+  void make_swap();
+  bool wait_for_rest(deadline until);
+  void throw_if_rejected();
   void give_slot_back(std::uint32_t slot, std::uint32_t generation);
   bool held_back(unsigned level) const;
   bool goes_on_after_stop();
@@ -125,8 +131,10 @@ class engine final : public host_engine {
   simt::buffer<std::uint32_t> trace_counts_;
   queue::ring<std::uint32_t> free_batches_, free_overflow_;
   std::vector<queue::ring<std::uint64_t>> spill_;
+  simt::buffer<room_state> room_;
 
   mutable std::mutex residency_lock_;
+  std::unique_ptr<swap_space> swap_;  // before the streams, whose kernels write there
   std::unique_ptr<simt::stream> stream_, trap_stream_;
   std::uint32_t epoch_ = 0;  // of the kernel launched last
   std::atomic<std::uint32_t> launched_{0};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "grosr/run/detail/local.hpp"
+#include "run/swap.hpp"
 
 namespace grosr::run {
 namespace {
@@ -162,6 +163,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
   const std::size_t workers = s.workers, slots = p.slots, ports = p.ports;
   p.parts = {
       {"words of the scheduler", device, sizeof(common_memory)},
+      {"spawns without room", device, sizeof(room_state) + sizeof(queue::egress_control)},
       {"ports", device,
        ports * (queue::ingress::device_bytes(o.lines) + sizeof(queue::ingress_ref))},
       {"slots", device, slots * sizeof(slot_info)},
@@ -179,6 +181,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
       {"slabs", pinned, std::size_t{o.slabs} * s.slab_bytes},
       {"slot words", pinned, slots * 4},
       {"overflow batches", pinned, p.overflow_bytes},
+      {"tasks on their way to ordinary memory", pinned, swap_space::pinned_bytes(swap_records)},
       {"roots", pinned, p.joins ? o.futures * sizeof(root) : 0},
       {"reports", pinned, ports * 4 + workers * 4 + errors_kept * sizeof(error_record)},
   };

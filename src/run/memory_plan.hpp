@@ -28,6 +28,9 @@ struct slot_range {
   std::uint32_t first, count, near;
 };
 
+/// Records of tasks on their way to the host's ordinary memory.
+inline constexpr std::uint32_t swap_records = 1024;
+
 /// What a plan needs to know of the device.
 struct device_facts {
   bool is_cuda = false;

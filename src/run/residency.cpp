@@ -3,6 +3,7 @@
 #include <map>
 
 #include "run/engine.hpp"
+#include "run/swap.hpp"
 
 namespace grosr::run {
 namespace {
@@ -57,6 +58,7 @@ void engine::launch_locked() {
   }
   launched_.store(epoch_);
   parked_by_user_ = false;
+  swap_->wake();
 }
 
 void engine::park() {
@@ -225,11 +227,12 @@ bool engine::tasks_may_run() const {
 
 void engine::check_progress() {
   if (options_.watchdog.count() == 0) return;
-  std::vector<std::uint32_t> told(view_.sizes.workers + ports_.size());
+  std::vector<std::uint32_t> told(view_.sizes.workers + ports_.size() + 1);
   for (unsigned w = 0; w < view_.sizes.workers; ++w)
     told[w] = host_word(running_host_[w]).load(simt::relaxed);
   for (unsigned p = 0; p < ports_.size(); ++p)
     told[view_.sizes.workers + p] = host_word(quiescent_[p]).load(simt::relaxed);
+  told.back() = static_cast<std::uint32_t>(swap_->moved());
   if (told != last_told_) {
     last_told_ = std::move(told);
     progress_at_ = clock::now();

@@ -130,6 +130,51 @@ void engine::give_slot_back(std::uint32_t slot, std::uint32_t generation) {
   host_word(slot_words_[slot]).store(slot_word::of(generation, false), simt::release);
 }
 
+// A line with its tasks, in itself or in the slab of its slot.
+queue::line engine::make_line(const line_header& h, const void* tasks) {
+  const task_type& t = program_.types[h.type()];
+  auto* from = static_cast<const unsigned char*>(tasks);
+  queue::line content{};
+  std::memcpy(content.word, &h, sizeof h);
+  if (h.carries_task()) {
+    std::memcpy(content.word + line_payload_word, from, t.bytes);
+    return content;
+  }
+  unsigned char* to = slabs_.data() + std::size_t{h.slot} * view_.sizes.slab_bytes;
+  if (t.stride == t.bytes)
+    std::memcpy(to, from, std::size_t{h.count} * t.bytes);
+  else
+    for (std::uint32_t k = 0; k < h.count; ++k)
+      std::memcpy(to + k * t.stride, from + std::size_t{k} * t.bytes, t.bytes);
+  return content;
+}
+
+// A line of tasks that were swapped out, if there is room for it now. The runtime was not parked
+// to go on by itself.
+std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const void* tasks,
+                                            std::uint32_t count) {
+  if (parked_by_user_ || (life_ != life::running && life_ != life::stopping)) return std::nullopt;
+  std::uint32_t generation = 0;
+  const auto slot = take_slot(slot_kind::slab, generation);
+  if (!slot) return std::nullopt;
+  slot_types_[*slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
+  const line_header h{.kind = line_header::kind_of(type, level, false, true),
+                      .count = count,
+                      .slot = *slot,
+                      .ticket = *slot,
+                      .ticket_lines = 1,
+                      .generation = generation,
+                      .ticket_generation = generation,
+                      .reserved = 0};
+  if (!write_line(level, make_line(h, tasks), true, {}, true)) {
+    give_slot_back(*slot, generation);
+    return std::nullopt;
+  }
+  simt::fence<simt::scope::system>(simt::seq_cst);  // P2, as in submit()
+  ensure_resident();
+  return ticket_id{*slot, generation};
+}
+
 std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
                                         unsigned level, deadline until, bool attempt) {
   if (level >= priority_levels)
@@ -170,7 +215,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     std::uint32_t slot = *taken;
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
     if (lines == 1) ticket = {slot, generation};
-    line_header h{.kind = line_header::kind_of(type, level, in_line),
+    line_header h{.kind = line_header::kind_of(type, level, in_line, false),
                   .count = count,
                   .slot = slot,
                   .ticket = ticket.slot,
@@ -178,18 +223,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
                   .generation = generation,
                   .ticket_generation = ticket.generation,
                   .reserved = 0};
-    queue::line content{};
-    std::memcpy(content.word, &h, sizeof h);
-    if (in_line) {
-      std::memcpy(content.word + line_payload_word, from, t.bytes);
-    } else {
-      unsigned char* to = slabs_.data() + std::size_t{slot} * view_.sizes.slab_bytes;
-      if (t.stride == t.bytes)
-        std::memcpy(to, from, std::size_t{count} * t.bytes);
-      else
-        for (std::uint32_t k = 0; k < count; ++k)
-          std::memcpy(to + k * t.stride, from + std::size_t{k} * t.bytes, t.bytes);
-    }
+    const queue::line content = make_line(h, from);
     from += std::size_t{count} * t.bytes;
     if (!write_line(level, content, lines > 1, line_until, line_attempt)) {
       give_slot_back(slot, generation);
@@ -267,6 +301,26 @@ void throw_task_failed(int status) {
 }
 
 bool engine::wait_all(deadline until) {
+  if (!wait_for_rest(until)) return false;
+  throw_if_rejected();
+  return true;
+}
+
+// Says once that tasks were lost.
+void engine::throw_if_rejected() {
+  if (host_word(state_[state_word::rejected]).load(simt::relaxed) == 0 ||
+      host_word(state_[state_word::rejected]).exchange(0, simt::relaxed) == 0)
+    return;
+  throw error(
+      errc::out_of_memory,
+      "wait_all: " + std::to_string(stats().rejected) +
+          " tasks so far found no place and were not run: the runtime's memory was full of "
+          "tasks, and every worker that ran something waited for room; errors() names them. "
+          "Start fewer tasks at a time, or raise swap_limit, overflow_limit or "
+          "memory_limit");
+}
+
+bool engine::wait_for_rest(deadline until) {
   unsigned ports = priority_levels * options_.ports_per_level;
   std::vector<std::uint32_t> target(ports);
   for (unsigned p = 0; p < ports; ++p) target[p] = written_[p].load(std::memory_order_acquire);

@@ -25,8 +25,9 @@ class context {
 
   /// Starts a task of any of the runtime's types. Each lane that calls starts one. It is detached:
   /// nobody waits for it but wait_all(). When task memory is full, a lane task runs inside this
-  /// call; others, and those too deep, may wait up to 200 ms, and are counted as rejected when
-  /// there is no room then (docs/internals/scheduler.md, "Spawn").
+  /// call; others, and those too deep, go to host memory (overflow_limit, swap_limit). When that is
+  /// full too, the call waits while others may make room. If nobody can, the task is not run: this
+  /// task has failed, and wait_all() throws (docs/internals/scheduler.md, "No room").
   template <class Task>
   GROSR_DEVICE void spawn(const Task& task) {
     spawner_.spawn(run::as_record(task), level_, depth_);

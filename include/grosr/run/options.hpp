@@ -31,6 +31,8 @@ struct runtime_options {
   /// Pinned host memory for tasks that find that full, in bytes: wide ones, and those too deep to
   /// run inside their parents.
   std::size_t overflow_limit = std::size_t{16} << 20;
+  /// Ordinary host memory for tasks that find that full too, in bytes. It is taken when needed.
+  std::size_t swap_limit = std::size_t{1} << 30;
   std::uint32_t futures = 1024;  ///< results that the host waits for at a time; see runtime::fork()
   unsigned inline_depth = 4;     ///< how deep lane tasks run in their parents when memory is full
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
@@ -59,7 +61,8 @@ struct runtime_stats {
   std::uint64_t spilled = 0;      ///< batches that went to a spill ring: a deque was full
   std::uint64_t failed = 0;       ///< tasks that returned an error
   std::uint64_t joined = 0;       ///< continuations run where their last result came
-  std::uint64_t rejected = 0;     ///< spawns that found no room in time and were not run
+  std::uint64_t swapped = 0;      ///< tasks that went by the host's memory: all other was full
+  std::uint64_t rejected = 0;     ///< spawns for which nobody could make room: they were not run
   std::uint64_t busy_ns = 0;      ///< for how long workers had something to run, all together
   std::uint64_t residencies = 0;  ///< how often the kernel was launched
   std::size_t memory = 0;         ///< device memory held for tasks and queues, bytes

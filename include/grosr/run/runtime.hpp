@@ -187,7 +187,8 @@ class basic_runtime {
   /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
   /// left to run. Other threads may go on submitting; after 16 ms they are held back now and then,
   /// 2 to 32 ms at a time, so that the device comes to rest; urgent tasks are not. Throws
-  /// error(device_lost, watchdog or stopped) if that cannot happen.
+  /// error(device_lost, watchdog or stopped) if that cannot happen; and, after it did,
+  /// error(out_of_memory) once if a spawn found no place since that was last said.
   void wait_all() { engine_->wait_all({}); }
   /// The same with a time limit: false when it passed first.
   bool wait_all_for(std::chrono::nanoseconds limit) { return engine_->wait_all(run::in(limit)); }
@@ -202,7 +203,7 @@ class basic_runtime {
 
   /// Waits for everything accepted, then ends; later submits throw. Past the deadline it aborts and
   /// throws error(timed_out) that says how much was not run. Without one it waits as long as it
-  /// takes, or throws as wait_all().
+  /// takes. Throws as wait_all(), if the runtime ended then it has ended all the same.
   void stop() { engine_->stop({}); }
   void stop(std::chrono::nanoseconds limit) { engine_->stop(run::in(limit)); }
 

@@ -7,6 +7,7 @@
 
 #include "grosr/alloc/heap_ref.hpp"
 #include "grosr/queue/deque.hpp"
+#include "grosr/queue/egress.hpp"
 #include "grosr/queue/ingress.hpp"
 #include "grosr/queue/ring.hpp"
 #include "grosr/run/detail/root.hpp"
@@ -22,7 +23,7 @@ inline constexpr std::uint32_t slab_records = 512;
 
 /// The record layout of ingress: the first words of a line; payload follows.
 struct line_header {
-  std::uint32_t kind;    ///< type | level << 8 | carries_task << 16
+  std::uint32_t kind;    ///< type | level << 8 | carries_task << 16 | comes_back << 17
   std::uint32_t count;   ///< tasks
   std::uint32_t slot;    ///< completes this line; holds the records that the line does not carry
   std::uint32_t ticket;  ///< slot that completes the ticket; the same when it is one line
@@ -33,11 +34,15 @@ struct line_header {
 
   /// Whether the line carries its only task as payload.
   GROSR_DEVICE bool carries_task() const { return (kind >> 16 & 1) != 0; }
+  /// Whether its tasks were swapped out: each is counted among the board's holders until a worker
+  /// has the line.
+  GROSR_DEVICE bool comes_back() const { return (kind >> 17 & 1) != 0; }
   GROSR_DEVICE std::uint32_t type() const { return kind & 0xff; }
   GROSR_DEVICE std::uint32_t level() const { return kind >> 8 & 0xff; }
 
-  static std::uint32_t kind_of(std::uint32_t type, std::uint32_t level, bool carries_task) {
-    return type | level << 8 | (carries_task ? 1u << 16 : 0u);
+  static std::uint32_t kind_of(std::uint32_t type, std::uint32_t level, bool carries_task,
+                               bool comes_back) {
+    return type | level << 8 | (carries_task ? 1u << 16 : 0u) | (comes_back ? 1u << 17 : 0u);
   }
 
   /// Whole warp: the header of a line; of `fields` words, the others are 0.
@@ -66,7 +71,7 @@ struct slot_info {
 /// Counters of one worker; all only grow. Device memory.
 struct worker_stats {
   std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected, joined,
-      busy_ns;
+      swapped, busy_ns;
 };
 
 /// Free pool batches that a worker keeps at hand, at most.
@@ -81,6 +86,13 @@ struct worker_save {
   std::uint32_t stock_count, frame_count;
   std::uint32_t stock[stock_capacity];
   std::uint32_t frames[frame_group - 1];
+};
+
+/// What spawns share that find no room. Device memory.
+struct room_state {
+  alignas(128) std::uint64_t waiting;  ///< waiting_count
+  std::uint32_t waiting_blocks;        ///< blocks of those workers
+  queue::egress_ref swap;              ///< takes tasks to the host's memory
 };
 
 /// A failed task, kept in host memory. `serial` is written last.
@@ -121,6 +133,7 @@ struct common_words {
   std::uint32_t* departed;     ///< how many workers have left, of all kernels (wraps)
   std::uint64_t* way_made;     ///< when (clock_ns) a task was last told to make way; 0: it has
   std::uint32_t* cancelled;    ///< how many frames are
+  room_state* room;            ///< for spawns that find none
 };
 
 /// How the host and the workers talk. The host writes slabs and `control`, and workers read them;
@@ -133,7 +146,7 @@ struct ingress_words {
   std::uint32_t* slot_words;   // pinned: slot_word; the host gives back a slot that it did not use
   std::uint32_t* quiescent;    // pinned, one a port
   std::uint32_t* state;        // pinned: state_word; the host says that a kernel it parked has left
-  const std::uint32_t* control;  // pinned: control_word
+  const std::uint32_t* control;  // pinned: control_word, swap_full
 };
 
 /// Memory of tasks that were spawned, and the refs to it. Workers only: the records of a batch

@@ -59,6 +59,7 @@ struct warp_local {
   // What else a worker remembers between runs. Lane 0 writes it, between runs but for those that
   // tasks count in. Here and not in registers, because the hot loop needs those.
   std::uint32_t spawned, inlined, spilled, rejected, failed, joined;  // since the last flush_stats
+  std::uint32_t swapped;                                              // likewise
   std::uint32_t tasks, batches, stolen;                               // likewise
   std::uint64_t busy_began, busy_ns;  ///< with something to run: since when (clock_ns), and so far
   std::uint64_t trace_began;
@@ -67,10 +68,14 @@ struct warp_local {
   std::uint32_t told_serial;  ///< how often
   std::uint32_t makes_way;    ///< the task that runs was told to make way
   std::uint32_t pushed;       ///< lots that are not full may hold what was pushed here
-  std::uint32_t port;         ///< the port that this worker polls, or polled last
-  queue::poll_role role;      ///< in it
-  std::uint64_t scanned;      ///< when (cycle_count) it last looked for what hints may have missed
-  std::uint64_t alone;        ///< the board as long as no other worker became active after this one
+  std::uint32_t rejected_by;  ///< lanes whose task, in this run, started one that found no place
+  std::uint32_t waiting;      ///< lanes that wait for room
+  std::uint32_t waiting_for_task;  ///< of these, for a task
+  std::uint32_t stalled;           ///< 1: it counts as one that waits, for the block cannot meet
+  std::uint32_t port;              ///< the port that this worker polls, or polled last
+  queue::poll_role role;           ///< in it
+  std::uint64_t scanned;  ///< when (cycle_count) it last looked for what hints may have missed
+  std::uint64_t alone;    ///< the board as long as no other worker became active after this one
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run; or
                                                  ///< scratch (lot.hpp)
   line_header line;                              ///< the line whose `whole` ref is running
@@ -98,7 +103,8 @@ struct block_local {
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
-  std::uint32_t turns;  ///< how often the block looked for a task, at its meetings
+  std::uint32_t turns;    ///< how often the block looked for a task, at its meetings
+  std::uint32_t waiting;  ///< warps with a lane that waits for room
   alignas(16) unsigned char record[max_task_bytes];
 
   GROSR_DEVICE const view& get_view() const { return *reinterpret_cast<const view*>(view_bytes); }

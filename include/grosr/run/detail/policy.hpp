@@ -113,8 +113,9 @@ struct default_policy {
   }
   /// The same for a warp that waits for the others of its block.
   GROSR_DEVICE static constexpr unsigned meeting_nap(unsigned look) { return look < 3 ? look : 3; }
-  /// How long a spawn that found no room waits before it says so.
-  static constexpr std::uint64_t room_wait_ns = 200'000'000;
+  /// How long a spawn that found no room waits for others to make some, while any may, before its
+  /// task goes to the host's memory.
+  static constexpr std::uint64_t swap_after_ns = 100'000;
 
   // ---- meetings ----
 

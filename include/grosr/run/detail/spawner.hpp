@@ -12,8 +12,8 @@
 //   * frame_count, ready_count and stock_count count what lies in their arrays (while lanes spawn,
 //     frame_count may be below 0).
 //
-// Tasks are placed and batches published in spawner_tasks.inl; frames are in spawner_frames.inl
-// (docs/internals/fork-join.md).
+// Tasks are placed and batches published in spawner_tasks.inl; what is done when there is no room
+// is in spawner_room.inl; frames are in spawner_frames.inl (docs/internals/fork-join.md).
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,8 @@ class spawner {
 
   // ---- for contexts: spawning ----
 
-  /// False: there was no room for it, and it was not run.
+  /// False: there was no place for it anywhere, and nobody could make one. It was not run, and is
+  /// among the errors; the task that called has failed.
   template <class T>
   GROSR_DEVICE bool spawn(const T& task, std::uint32_t level, std::uint32_t depth);
   template <class T>
@@ -116,7 +117,7 @@ class spawner {
     piece p[std::max({stride_of_task<Tasks>...}) / 16];
   };
 
-  /// A frame; no_frame when there was no room in time.
+  /// A frame; no_frame when there was none, and nobody could give one back.
   GROSR_DEVICE std::uint32_t claim_frame();
   GROSR_DEVICE frame_header& header_of(std::uint32_t frame) const {
     return *reinterpret_cast<frame_header*>(v_.frame_at(frame));
@@ -166,6 +167,11 @@ class spawner {
   }
   /// One lane, between tasks that take no turn: lets the host know that this worker goes on.
   GROSR_DEVICE void tell_alive();
+  /// What a lane that waits has no room for. A meeting: its warp has nothing but block tasks, and
+  /// another warp of the block waits.
+  enum class lacks : std::uint32_t { task, frame, meeting };
+  GROSR_DEVICE GROSR_NOINLINE static void begin_wait(shared* block, lacks what);
+  GROSR_DEVICE GROSR_NOINLINE static void end_wait(shared* block, lacks what);
   /// One lane: lets the host know what runs here.
   GROSR_DEVICE void tell_host(std::uint32_t type, std::uint64_t now);
 
@@ -217,12 +223,30 @@ class spawner {
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, T task, std::uint32_t level,
                                                      std::uint32_t depth);
-  template <class T>
-  GROSR_DEVICE GROSR_NOINLINE static void reject(shared* block, T task);
   GROSR_DEVICE GROSR_NOINLINE static void record_error(const view& v, std::uint32_t type, int code,
                                                        const void* task, std::uint32_t bytes);
   GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t levels);
   GROSR_DEVICE GROSR_NOINLINE static bool takes_turn(shared* block, std::uint32_t hints);
+
+  // spawner_room.inl
+  static constexpr std::uint32_t no_kind = 0xffffffffu;
+  enum class prospect {
+    waits,  ///< somebody may make room
+    swaps,  ///< the host takes the task
+    none    ///< nobody can make room
+  };
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static bool spawn_without_room(shared* block, T task,
+                                                             std::uint32_t level);
+  template <class T>
+  GROSR_DEVICE bool swap_out(const T& task, std::uint32_t level);
+  template <class T>
+  GROSR_DEVICE void reject(const T& task);
+  GROSR_DEVICE GROSR_NOINLINE static void show_all(shared* block);
+  GROSR_DEVICE GROSR_NOINLINE static bool room_seen(shared* block, std::uint32_t kind);
+  GROSR_DEVICE GROSR_NOINLINE static prospect look_ahead(shared* block, std::uint32_t kind,
+                                                         std::uint64_t began);
+  GROSR_DEVICE bool others_have_work() const;
 
   // spawner_frames.inl
   GROSR_DEVICE GROSR_NOINLINE static std::uint32_t wait_for_frame(shared* block);
@@ -243,4 +267,5 @@ class spawner {
 }  // namespace grosr::run
 
 #include "grosr/run/detail/spawner_frames.inl"
+#include "grosr/run/detail/spawner_room.inl"
 #include "grosr/run/detail/spawner_tasks.inl"

@@ -12,22 +12,34 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::claim_frame() {
   return have > 0 ? w_.frames[have - 1] : wait_for_frame(&b_);
 }
 
-/// One lane, for which there was none at hand: a frame, or no_frame when none came for 200 ms.
+/// One lane, for which there was none at hand: a frame, or no_frame when nobody can give one back.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::wait_for_frame(shared* block) {
   spawner self(simt::in_block_shared(block));
   std::uint32_t frame = no_frame;
-  simt::wait_until(
-      [&] {
-        lock(self.w_.deques.lock);
-        if (self.w_.spare_count == 0)
-          self.w_.spare_count = take_groups(&self.v_, self.w_.spare, 1, self.id_);
-        if (self.w_.spare_count != 0) frame = self.w_.spare[--self.w_.spare_count];
-        unlock(self.w_.deques.lock);
-        return frame != no_frame;
-      },
-      simt::clock_ns() + Policy::room_wait_ns, nullptr, "room for a continuation");
-  return frame;
+  const auto take = [&] {
+    lock(self.w_.deques.lock);
+    if (self.w_.spare_count == 0)
+      self.w_.spare_count = take_groups(&self.v_, self.w_.spare, 1, self.id_);
+    if (self.w_.spare_count != 0) frame = self.w_.spare[--self.w_.spare_count];
+    unlock(self.w_.deques.lock);
+    return frame != no_frame;
+  };
+  if (take()) return frame;
+  begin_wait(block, lacks::frame);
+  GROSR_NO_UNROLL
+  for (unsigned turn = 0;; ++turn) {
+    if (turn % 16 == 0) show_all(block);
+    if (self.w_.spare_count != 0 || self.v_.frames.free.ready() != 0) {
+      end_wait(block, lacks::frame);
+      if (take()) return frame;
+      begin_wait(block, lacks::frame);
+    }
+    if (look_ahead(block, no_kind, 0) == prospect::none) break;
+    simt::pause(turn, "room for a continuation");
+  }
+  end_wait(block, lacks::frame);
+  return no_frame;
 }
 
 template <class Policy, class... Tasks>

@@ -26,14 +26,8 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::spawn_slowly(const T& task, std::ui
       return true;
     }
   }
-  // Wider than a lane, or too deep: the overflow in host memory; then wait for room a while; then
-  // say that it was not run.
-  std::uint64_t deadline = simt::clock_ns() + Policy::room_wait_ns;
-  bool placed = false;
-  simt::wait_until([&] { return (placed = place(task, level, true)); }, deadline, nullptr,
-                   "room in task memory");
-  if (!placed) reject(&b_, task);
-  return placed;
+  // Wider than a lane, or too deep.
+  return simt::opaque(&spawn_without_room<T>)(&b_, task, level);
 }
 
 template <class Policy, class... Tasks>
@@ -157,14 +151,6 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::run_inline(shared* b
     const std::uint32_t ready = self.ready_after(c.end());
     if (ready != no_frame) self.leave_ready(ready);
   }
-}
-
-template <class Policy, class... Tasks>
-template <class T>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::reject(shared* block, T task) {
-  spawner self(simt::in_block_shared(block));
-  simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.rejected).fetch_add(1, simt::relaxed);
-  record_error(self.v_, types::template index_of<T>(), -ENOSPC, &task, sizeof(T));
 }
 
 template <class Policy, class... Tasks>

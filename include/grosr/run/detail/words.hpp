@@ -12,6 +12,7 @@
 //   told_word       pinned memory, by worker            the worker
 //   state_word      pinned memory                       block 0; who says that the kernel leaves
 //   control_word    pinned memory                       the host
+//   waiting_count   device memory                       workers that wait for room
 #pragma once
 
 #include <cstdint>
@@ -107,6 +108,19 @@ struct board_count {
   static constexpr std::uint64_t activation = (std::uint64_t{1} << 32) + 1;
   GROSR_DEVICE static constexpr std::uint32_t holders(std::uint64_t board) {
     return static_cast<std::uint32_t>(board);
+  }
+};
+
+/// The device word room_state::waiting: how many workers have a lane that waits for room for a task
+/// or a frame, how many of these for a task, and how often a lane went on, or tried to (wraps). The
+/// same word twice means that nobody did in between.
+///
+///   times (32) │ for a task (16) │ workers (16)
+struct waiting_count {
+  static constexpr std::uint64_t for_task = std::uint64_t{1} << 16, time = std::uint64_t{1} << 32;
+  GROSR_DEVICE static constexpr std::uint32_t workers(std::uint64_t word) { return word & 0xffff; }
+  GROSR_DEVICE static constexpr std::uint32_t for_tasks(std::uint64_t word) {
+    return word >> 16 & 0xffff;
   }
 };
 
@@ -252,11 +266,11 @@ struct told_word {
 
 /// The word `state` in pinned memory: which kernel is there, and whether it leaves. Beside it
 /// (`named`): set when what ran at an abort was told; and (`left`) the epoch of the last kernel
-/// that all of its workers have left.
+/// that all of its workers have left; and (`rejected`) set when a task found no place at all.
 ///
 ///   epoch (31) │ leaving (1)
 struct state_word {
-  static constexpr unsigned named = 1, left = 2;  // places in view::state
+  static constexpr unsigned named = 1, left = 2, rejected = 3;  // places in view::state
 
   GROSR_DEVICE static constexpr std::uint32_t there(std::uint32_t epoch) { return epoch << 1; }
   GROSR_DEVICE static constexpr std::uint32_t leaving(std::uint32_t epoch) {
@@ -271,10 +285,12 @@ struct state_word {
 enum class request : std::uint32_t { none = 0, park = 1, abort = 2 };
 
 /// The word `control` in pinned memory: what the host asks of a kernel, and of those before it.
+/// Beside it (`swap_full`): whether the host takes no more tasks into its memory for now.
 ///
 ///   epoch (30) │ request (2)
 struct control_word {
   static constexpr unsigned epoch_at = 2;
+  static constexpr unsigned swap_full = 1;  // place in view::control
 
   static constexpr std::uint32_t of(std::uint32_t epoch, request r) {
     return epoch << epoch_at | static_cast<std::uint32_t>(r);

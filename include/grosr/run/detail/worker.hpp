@@ -236,6 +236,8 @@ class worker {
   GROSR_DEVICE void run_warp(ref r, ran& result);
   template <class T>
   GROSR_DEVICE std::uint32_t execute(const T& task, bool mine, std::uint32_t level, bool all);
+  template <width W>
+  GROSR_DEVICE void forget_rejected();
   template <class T>
   GROSR_DEVICE void keep_ready(task_end end);
   GROSR_DEVICE void run_ready(bool all);
@@ -283,6 +285,8 @@ class worker {
   // ---- nothing to do: worker_idle.inl ----
   GROSR_DEVICE void wait();
   GROSR_DEVICE watched watch();
+  GROSR_DEVICE void stall();
+  GROSR_DEVICE void end_of_stall();
   GROSR_DEVICE void end_of_scouting();
   GROSR_DEVICE bool collects(bool all);
   GROSR_DEVICE bool finds_overdue();

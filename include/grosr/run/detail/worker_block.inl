@@ -57,6 +57,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
     }
   }
   if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
+  if (leads()) end_of_stall();
   simt::sync_block();
   for (unsigned streak = 0;; ++streak) {
     if (simt::warp_id() == 0) {

@@ -11,6 +11,8 @@ namespace grosr::run {
 template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::open_line(const queue::held_line& l) {
   line_header h = line_header::of(l);
+  // They are this worker's now, and it is counted.
+  if (h.comes_back() && leads()) board_word().fetch_sub(h.count, simt::acq_rel);
   if (h.carries_task()) {
     end_of_scouting();
     run_line(h, l);

@@ -15,9 +15,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
     spawner_.publish_blocks();
   if (collects(true)) return;
   if (simt::shuffle(simt::full_mask, block_work, 0) != 0) {
+    if (leads()) stall();
+    simt::sync_warp();
     simt::pause(3, "the block's meeting");
     return;
   }
+  if (leads()) end_of_stall();
   settle();
   // Alone on the board it says that all is done, and keeps its count for a while if it polls: the
   // next line then needs no fence.
@@ -49,6 +52,25 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   }
   if (!has_line()) end_of_scouting();
   simt::sync_warp();
+}
+
+/// One lane, whose warp has nothing but block tasks: while another warp of the block waits for
+/// room, so does this one.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::stall() {
+  if (w_.stalled != 0) return;
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  if (word(b_.waiting).load(simt::relaxed) == 0) return;
+  w_.stalled = 1;
+  spawner_type::begin_wait(&b_, spawner_type::lacks::meeting);
+}
+
+/// One lane, before its warp runs something, or rests.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::end_of_stall() {
+  if (w_.stalled == 0) return;
+  w_.stalled = 0;
+  spawner_type::end_wait(&b_, spawner_type::lacks::meeting);
 }
 
 /// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there

@@ -47,7 +47,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
     simt::sync_warp();
     bool line = has_line();
     // What waits for a meeting does not wait for what this warp runs now.
-    if ((line || r) && leads()) spawner_.publish_blocks();
+    if ((line || r) && leads()) {
+      end_of_stall();
+      spawner_.publish_blocks();
+    }
     if (line) r = open_line(line_);
     if (r) run(r);
     bool found = line || r;
@@ -129,7 +132,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
     simt::atomic_ref<std::uint64_t>(to).store(value, simt::relaxed);
   };
   put(s.tasks, was.tasks + w_.tasks + w_.inlined + w_.joined);
-  put(s.spawned, was.spawned + w_.spawned + w_.inlined);
+  put(s.spawned, was.spawned + w_.spawned + w_.inlined + w_.swapped);
   put(s.batches, was.batches + w_.batches);
   put(s.stolen, was.stolen + w_.stolen);
   put(s.inlined, was.inlined + w_.inlined);
@@ -137,10 +140,11 @@ GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
   put(s.failed, was.failed + w_.failed);
   put(s.rejected, was.rejected + w_.rejected);
   put(s.joined, was.joined + w_.joined);
+  put(s.swapped, was.swapped + w_.swapped);
   put(s.busy_ns, was.busy_ns + w_.busy_ns);
   w_.busy_ns = 0;
   w_.tasks = w_.batches = w_.stolen = w_.failed = 0;
-  w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = 0;
+  w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = w_.swapped = 0;
 }
 
 /// One lane, before a wait: nothing runs here any more.

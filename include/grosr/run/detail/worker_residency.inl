@@ -21,7 +21,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     w_.open_mask = 0;
     w_.left = no_frame;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
-    w_.tasks = w_.batches = w_.stolen = 0;
+    w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;
+    w_.rejected_by = w_.waiting = w_.waiting_for_task = w_.stalled = 0;
     w_.busy_ns = 0;
     w_.host_told = w_.alone = 0;
     w_.scanned = simt::cycle_count();
@@ -47,7 +48,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     b_.deques = {};
     b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
     b_.port = simt::block_id() % ports();
-    b_.early = 0;
+    b_.early = b_.waiting = 0;
     b_.turns = 0;
     b_.next_meeting = 0;
     adopt(b_.deques, v_.sizes.workers + simt::block_id());

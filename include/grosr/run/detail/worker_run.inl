@@ -166,13 +166,28 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool
     end = c.end();
   }
   simt::sync_warp();
-  const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
+  const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0), rejected = w_.rejected_by;
   if (w != width::lane && bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
       (w == width::warp || is_first_failure()))
     spawner_type::keep_error(&b_, task, status);
   keep_ready<T>(end);
   run_ready(all);
-  return bad;
+  if (w_.rejected_by != 0) [[unlikely]]
+    forget_rejected<w>();
+  return bad | rejected;
+}
+
+/// Whole warp: lanes' tasks, or continuations that they ran then, started some that found no place.
+/// Those tasks have failed.
+template <class Policy, class... Tasks>
+template <width W>
+GROSR_DEVICE void worker<Policy, Tasks...>::forget_rejected() {
+  simt::sync_warp();
+  if (leads()) {
+    w_.rejected_by = 0;
+    if (W == width::block) is_first_failure();
+  }
+  simt::sync_warp();
 }
 
 // ---- continuations ----
