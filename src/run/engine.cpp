@@ -323,6 +323,7 @@ runtime_stats engine::stats() const {
     s.rejected += w.rejected;
     s.joined += w.joined;
     s.busy_ns += w.busy_ns;
+    s.requests += w.requests;
   }
   return s;
 }
