@@ -34,7 +34,7 @@ bfs::~bfs() = default;
 
 void bfs::run(vertex source, const pulse& between) {
   const label_bases::one b = state_->bases.next();
-  state_->tasks.order(bfs_start{source, b.base, b.fresh}, between);
+  state_->tasks.ask(bfs_start{source, b.base, b.fresh}, between);
   state_->bases.ended();
 }
 
@@ -53,7 +53,7 @@ std::vector<search_step> bfs::steps() const {
       "gather level",   "edges down",      "rows down",  "clear bits",
       "queue to bits",  "pending to bits", "from below", "bits to queue"};
   static_assert(std::size(names) ==
-                std::uint32_t{bfs_job::of_levels} + level_plan::bits_to_queue + 1 - seats);
+                std::uint32_t{bfs_job::of_levels} + level_plan::bits_to_queue + 1 - open_step);
   const std::vector<bfs_job> job = state_->tasks.get();
   const bfs_job& j = job[0];
   std::vector<search_step> all;
@@ -62,10 +62,10 @@ std::vector<search_step> bfs::steps() const {
     const std::uint64_t zero = j.log.event[0].began;
     const auto add = [&](const char* name, regime how, std::uint64_t began, std::uint64_t ended) {
       const std::uint32_t level = e.level < j.start.base ? 0 : e.level - j.start.base;
-      all.push_back({name, how, began - zero, ended - zero, level, e.chunks, e.members});
+      all.push_back({name, how, began - zero, ended - zero, level, e.chunks, e.helpers});
     };
-    if (e.kind != seats) {
-      add(names[e.kind - seats], regime::levels, e.began, e.ended);
+    if (e.kind != open_step) {
+      add(names[e.kind - open_step], regime::levels, e.began, e.ended);
       continue;
     }
     const std::uint64_t shared = e.shared_at == 0 ? e.ended : std::max(e.shared_at, e.began);

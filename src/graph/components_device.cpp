@@ -24,7 +24,7 @@ components::~components() = default;
 
 void components::run(const pulse& between) {
   if (state_->parent.size() != 0)
-    state_->tasks.run(components_job::leader{state_->tasks.job()}, between);
+    state_->tasks.run(components_job::coordinator{state_->tasks.job()}, between);
 }
 
 std::vector<vertex> components::labels() const {

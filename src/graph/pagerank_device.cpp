@@ -48,7 +48,8 @@ pagerank::pagerank(const device_graph& g, const pagerank_options& options) {
 pagerank::~pagerank() = default;
 
 void pagerank::run(const pulse& between) {
-  if (state_->vertices != 0) state_->tasks.run(pagerank_job::leader{state_->tasks.job()}, between);
+  if (state_->vertices != 0)
+    state_->tasks.run(pagerank_job::coordinator{state_->tasks.job()}, between);
 }
 
 std::vector<float> pagerank::ranks() const {

@@ -1,37 +1,47 @@
-// The host's side of a job: its runtime, and how a search is waited for.
+// The host's side of a job: its runtime, its mailbox, and how a search is waited for.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <thread>
+#include <optional>
 
 #include "grosr/graph/bfs.hpp"
-#include "grosr/graph/detail/orders.hpp"
+#include "grosr/run/mailbox.hpp"
 #include "grosr/run/runtime.hpp"
+#include "grosr/run/team.hpp"
 
 namespace grosr::graphs {
 
-/// Owner of a Job in device memory and of a runtime for it.
+/// The mailbox of a job whose coordinator serves requests; nothing, if it is a task a run.
+template <class Job>
+struct box_of {
+  struct type {};
+};
+template <class Job>
+requires requires { typename Job::searcher; }
+struct box_of<Job> {
+  using type = std::optional<mailbox<typename Job::searcher>>;
+};
+
+/// Owner of a Job in device memory, of a runtime for it, and of the mailbox that searches are asked
+/// for at.
 template <class Job>
 class search_tasks {
  public:
   search_tasks(const device& where, const search_options& o)
-      : job_(where, simt::space::device, 1),
-        box_(where, simt::space::pinned, 1),
-        spins_(where.is_cuda()),
-        tasks_(where, adapted(where, o.runtime)) {
+      : job_(where, simt::space::device, 1), tasks_(where, adapted(where, o.runtime)) {
     const unsigned blocks = tasks_.stats().workers / run::warps_per_block;
-    most_members_ = o.members != 0 && o.members < blocks ? o.members : blocks - 1;
+    most_helpers_ = o.members != 0 && o.members < blocks ? o.members : blocks - 1;
+    if constexpr (requires { typename Job::searcher; })  // one search at a time
+      box_.emplace(tasks_, typename Job::searcher{job_.data()}, mailbox_options{.capacity = 1});
   }
 
   /// Once, before the first run.
   void set(Job j) {
-    j.most_members = most_members_;
+    j.team.most_helpers = most_helpers_;
     job_.copy_from({&j, 1});
   }
   Job* job() const { return job_.data(); }
-  unsigned blocks() const { return most_members_ + 1; }
+  unsigned blocks() const { return most_helpers_ + 1; }
   std::size_t bytes() const { return job_.bytes(); }
   runtime_stats stats() const { return tasks_.stats(); }
 
@@ -41,52 +51,24 @@ class search_tasks {
     return j;
   }
 
-  /// Runs a leader; calls `between` now and then, and ends the runtime when that throws.
-  template <class Leader>
-  void run(const Leader& leader, const pulse& between) {
-    const ticket t = tasks_.submit(leader);
+  /// Runs a coordinator; calls `between` now and then, and ends the runtime when that throws.
+  template <class Coordinator>
+  void run(const Coordinator& coordinator, const pulse& between) {
+    const ticket t = tasks_.submit(coordinator);
     while (!t.wait_for(time_between)) call(between);
-    throw_if_failed(t);
+    if (t.failed()) throw_failed();
   }
 
-  /// The same for an order, which a leader that still waits for one carries out (orders.hpp). By
-  /// one thread at a time.
-  template <class Order>
-  void order(const Order& what, const pulse& between) {
-    order_box& box = *box_.data();
-    const std::uint32_t number = ++orders_;
-    simt::bus_store_from_host(&box.order, pack_order(what, number));  // O1: pairs with O2
-    // O4: pairs with O3
-    const auto served = [&] {
-      return std::atomic_ref(box.served).load(std::memory_order_acquire) == number;
-    };
-    using clock = std::chrono::steady_clock;
-    const auto began = clock::now();
-    auto called = began, looked = began;
-    for (unsigned turn = 1; !served(); ++turn) {
-      if (leader_.done()) {
-        if (served()) break;
-        throw_if_failed(leader_);
-        leader_ = tasks_.submit(typename Job::leader{job_.data(), &box, number, what});
-      }
-      if (turn % 64 != 0) continue;
-      const auto now = clock::now();
-      if (now - looked > time_to_look) {
-        leader_.wait_for(std::chrono::nanoseconds(0));  // throws if the device is lost
-        looked = now;
-      }
-      if (now - called > time_between) {
-        call(between);
-        called = now;
-      }
-      if (now - began > time_to_spin || !spins_)
-        std::this_thread::sleep_for(std::clamp<clock::duration>(
-            (now - began) / 16, std::chrono::microseconds(20), std::chrono::milliseconds(1)));
-    }
+  /// The same for a request. By one thread at a time.
+  template <class Request>
+  void ask(const Request& what, const pulse& between) {
+    const auto answer = box_->ask(what);
+    while (!answer.wait_for(time_between)) call(between);
+    if (answer.status() != 0) throw_failed();
   }
 
  private:
-  static constexpr std::chrono::milliseconds time_between{50}, time_to_spin{2}, time_to_look{1};
+  static constexpr std::chrono::milliseconds time_between{50};
 
   void call(const pulse& between) {
     if (!between) return;
@@ -94,32 +76,27 @@ class search_tasks {
       between();
     } catch (...) {
       try {
-        tasks_.stop(std::chrono::milliseconds(1));  // the leader sees that, and returns
+        tasks_.stop(std::chrono::milliseconds(1));  // the coordinator sees that, and returns
       } catch (const grosr::error&) {               // that it was not done is known
       }
       throw;
     }
   }
 
-  static void throw_if_failed(const ticket& t) {
-    if (t.failed())
-      throw error(errc::task_failed,
-                  "a search was asked for; its task ended before it was done, or was not begun");
+  [[noreturn]] static void throw_failed() {
+    throw error(errc::task_failed,
+                "a search was asked for; its task ended before it was done, or was not begun");
   }
 
   static runtime_options adapted(const device& d, runtime_options o) {
     if (o.blocks_per_sm == 0 && d.is_cuda()) o.blocks_per_sm = 6;
-    o.watchdog = std::chrono::milliseconds(0);  // a search is one long task
     return o;
   }
 
   simt::buffer<Job> job_;
-  simt::buffer<order_box> box_;
-  bool spins_;  // while it waits for a short time
-  std::uint32_t orders_ = 0;
-  ticket leader_;  // the last one
-  runtime<typename Job::leader, typename Job::member> tasks_;
-  unsigned most_members_ = 0;
+  runtime<typename Job::coordinator, team_helper<Job>> tasks_;
+  typename box_of<Job>::type box_;
+  unsigned most_helpers_ = 0;
 };
 
 }  // namespace grosr::graphs

@@ -208,6 +208,7 @@ runtime_stats engine::stats() const {
     s.joined += w.joined;
     s.swapped += w.swapped;
     s.busy_ns += w.busy_ns;
+    s.requests += w.requests;
   }
   return s;
 }

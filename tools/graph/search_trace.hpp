@@ -9,7 +9,7 @@
 namespace grosr::tool {
 
 /// Its events: a track for each regime, and counters of the level and of the blocks that were
-/// called, the leader's included.
+/// called, the coordinator's included.
 nlohmann::ordered_json search_events(const std::vector<graphs::search_step>& steps);
 
 }  // namespace grosr::tool

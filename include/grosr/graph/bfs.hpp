@@ -18,7 +18,8 @@ using pulse = std::function<void()>;
 
 struct search_options {
   runtime_options runtime;
-  unsigned members = 0;  ///< blocks that take part besides the leader, at most; 0: all there are
+  unsigned members =
+      0;  ///< blocks that take part besides the coordinator, at most; 0: all there are
   std::uint32_t capacity = 0;  ///< vertices a frontier's queue holds; 0: half of all
   wave_tuning tuning;
 };
@@ -27,7 +28,7 @@ struct search_options {
 enum class regime {
   alone,     ///< a wave of one block
   together,  ///< a wave of several
-  levels,    ///< a step of the whole crew
+  levels,    ///< a step of the whole team
 };
 
 /// A part of the last search. Nanoseconds since its first one began.
@@ -35,9 +36,10 @@ struct search_step {
   std::string name;
   regime how;
   std::uint64_t began, ended;
-  std::uint32_t level;    ///< of a step; the last one that a wave reached
-  std::uint32_t chunks;   ///< that a step was divided into
-  std::uint32_t members;  ///< besides the leader: called for a step; there at the end of a wave
+  std::uint32_t level;   ///< of a step; the last one that a wave reached
+  std::uint32_t chunks;  ///< that a step was divided into
+  std::uint32_t
+      members;  ///< besides the coordinator: called for a step; there at the end of a wave
 };
 
 /// Not thread-safe. Between searches a block waits for the next one, on GPUs for 10 ms; so long the

@@ -8,7 +8,7 @@ namespace grosr::graphs {
 /// Where one way of going on is left for another.
 struct wave_tuning {
   std::uint32_t share_above = 48;  ///< entries a block holds when it gives to those who wait
-  std::uint32_t call_above = 24;   ///< and when it calls for another member
+  std::uint32_t call_above = 24;   ///< and when it calls for another helper
   std::uint32_t much = 160;        ///< entries a block holds, below 512, which end a wave
   std::uint32_t heavy = 2048;      ///< edges of entries with more than 32, in a round, which do too
   /// Vertices a level that a wave left over whose blocks were ahead of each other, from which on

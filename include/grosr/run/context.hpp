@@ -118,6 +118,11 @@ class context {
   /// True once the runtime was told to abort: long tasks should return.
   GROSR_DEVICE bool aborted() const { return spawner_.aborted(); }
 
+  /// In a long task, by one lane of a warp: tells the watchdog that the task goes on, as the end of
+  /// a task does. Cheap: it stores a word across the bus every 4 ms at most. A task that calls it
+  /// in a loop that makes no progress keeps the watchdog from finding that.
+  GROSR_DEVICE void progressed() { spawner_.tell_alive(); }
+
   // ---- for fork and join ----
   GROSR_DEVICE Spawner& spawner() { return spawner_; }
   GROSR_DEVICE std::uint32_t depth() const { return depth_; }

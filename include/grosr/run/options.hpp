@@ -37,8 +37,8 @@ struct runtime_options {
   unsigned inline_depth = 4;     ///< how deep lane tasks run in their parents when memory is full
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};
-  /// No worker began or ended a run for so long while work is outstanding: the runtime aborts. 0:
-  /// never; else at least 50 ms.
+  /// No worker began or ended a run, or said that a long one goes on (context::progressed), for so
+  /// long while work is outstanding: the runtime aborts. 0: never; else at least 50 ms.
   std::chrono::milliseconds watchdog{10'000};
   /// What tasks get memory from (context.heap()); none: they get null. The runtime keeps the memory
   /// alive, also when the heap object is gone.
@@ -64,6 +64,7 @@ struct runtime_stats {
   std::uint64_t swapped = 0;      ///< tasks that went by the host's memory: all other was full
   std::uint64_t rejected = 0;     ///< spawns for which nobody could make room: they were not run
   std::uint64_t busy_ns = 0;      ///< for how long workers had something to run, all together
+  std::uint64_t requests = 0;     ///< requests that servers of mailboxes have answered
   std::uint64_t residencies = 0;  ///< how often the kernel was launched
   std::size_t memory = 0;         ///< device memory held for tasks and queues, bytes
   std::size_t host_memory = 0;    ///< pinned host memory held, bytes

@@ -24,85 +24,9 @@
 #include "grosr/run/detail/host_engine.hpp"
 #include "grosr/run/detail/worker.hpp"
 #include "grosr/run/options.hpp"
+#include "grosr/run/ticket.hpp"
 
 namespace grosr {
-
-/// What a submission is waited for by. A small value, to be copied freely; refers to its runtime,
-/// which must live. Thread-safe.
-class ticket {
- public:
-  ticket() = default;
-  ticket(run::host_engine* e, run::ticket_id id) : engine_(e), id_(id) {}
-
-  /// True when the submitted tasks have run (not what they spawned). Never blocks.
-  bool done() const { return engine_ == nullptr || engine_->done(id_); }
-
-  /// Waits until done(). Throws error(device_lost, watchdog or stopped) if that cannot happen.
-  void wait() const {
-    if (engine_) engine_->wait(id_, {});
-  }
-
-  /// The same with a time limit: false when it passed first.
-  bool wait_for(std::chrono::nanoseconds limit) const {
-    return engine_ == nullptr || engine_->wait(id_, run::in(limit));
-  }
-
-  /// Once done: whether any of the tasks returned an error. See runtime::errors().
-  bool failed() const { return engine_ != nullptr && engine_->failed(id_); }
-
- private:
-  run::host_engine* engine_ = nullptr;
-  run::ticket_id id_;
-};
-
-/// The result of a task that the host forked. Refers to its runtime, which must live. Not
-/// thread-safe; to be moved, not copied.
-template <class Result>
-class future {
- public:
-  future() = default;
-  future(run::host_engine* e, std::uint32_t root) : engine_(e), root_(root) {}
-  future(future&& other) noexcept
-      : engine_(std::exchange(other.engine_, nullptr)), root_(other.root_) {}
-  future& operator=(future&& other) noexcept {
-    std::swap(engine_, other.engine_);
-    std::swap(root_, other.root_);
-    return *this;
-  }
-  ~future() {
-    if (engine_) engine_->drop_root(root_);
-  }
-
-  /// True when the result, or an error in its place, is there. Never blocks.
-  bool ready() const { return engine_ == nullptr || engine_->root_ready(root_); }
-  /// Waits until ready(). Throws error(device_lost, watchdog or stopped) if that cannot happen.
-  void wait() const {
-    if (engine_) engine_->wait_root(root_, {});
-  }
-  /// The same with a time limit: false when it passed first.
-  bool wait_for(std::chrono::nanoseconds limit) const {
-    return engine_ == nullptr || engine_->wait_root(root_, run::in(limit));
-  }
-  /// Waits: 0, or the first error (a negative errno) of the tasks that made the result.
-  int status() const {
-    wait();
-    return engine_ ? engine_->root_at(root_).status : 0;
-  }
-  /// Waits: the result. Throws error(task_failed) when status() is not 0.
-  Result get() const {
-    const int s = status();
-    if (s != 0) run::throw_task_failed(s);
-    if constexpr (!std::is_void_v<Result>) {
-      Result r;
-      __builtin_memcpy(&r, engine_->root_at(root_).value, sizeof r);
-      return r;
-    }
-  }
-
- private:
-  run::host_engine* engine_ = nullptr;
-  std::uint32_t root_ = 0;
-};
 
 /// A resident scheduler for tasks of the types named, by a policy (run/detail/policy.hpp): runtime
 /// is the one for users. Every member may be called from any number of host threads, except

@@ -106,16 +106,16 @@ struct from_below {
   }
 };
 
-/// A seat of `seats` of the step: those not visited that have a neighbour in `from`, the level's
+/// A slot of `slots` of the step: those not visited that have a neighbour in `from`, the level's
 /// bitmap, are in `to`. A warp takes some words at a time: of large bitmaps most are its
-/// own, in whatever order seats are taken; the rest whoever comes first has. For undirected graphs.
+/// own, in whatever order slots are taken; the rest whoever comes first has. For undirected graphs.
 GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from, std::uint32_t* to,
-                                   std::uint32_t seat, std::uint32_t seats, std::uint32_t level) {
+                                   std::uint32_t slot, std::uint32_t slots, std::uint32_t level) {
   using simt::in_global_memory;
   constexpr unsigned at_once = from_below_store::words_at_once;
   auto& mine = block_scratch<from_below_store>().warp[simt::warp_id()];
   const unsigned lane = simt::lane_id(), warps = simt::block_size() / simt::warp_size;
-  const std::uint32_t all = (s.graph.vertices + 31ull) / 32, stride = seats * warps * at_once;
+  const std::uint32_t all = (s.graph.vertices + 31ull) / 32, stride = slots * warps * at_once;
   const std::uint32_t shared_out = all / stride * 5 / 8 * stride;
   std::uint32_t* const visited = in_global_memory(s.visited);
   from_below search{in_global_memory(s.graph.row),
@@ -126,7 +126,7 @@ GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from,
                     0,
                     level};
   to = in_global_memory(to);
-  std::uint32_t own = (seat * warps + simt::warp_id()) * at_once;
+  std::uint32_t own = (slot * warps + simt::warp_id()) * at_once;
   const auto take = [&] {
     std::uint32_t next = own;
     if (own < shared_out)

@@ -1,8 +1,9 @@
-// Breadth-first search in the resident grid: one block task leads, others join it as there is work.
+// Breadth-first search in the resident grid: one block task coordinates, helpers join it as there
+// is work.
 //
-// Small frontiers are waves (wave.hpp): at first the leader alone, without a word to anybody; then
-// as many members as have something to do. Where a wave meets a hub or more than the members hold,
-// it ends at a distance, and from there levels are steps of the whole crew (bfs_steps.hpp),
+// Small frontiers are waves (wave.hpp): at first the coordinator alone, without a word to anybody;
+// then as many helpers as have something to do. Where a wave meets a hub or more than the blocks
+// hold, it ends at a distance, and from there levels are steps of the whole team (bfs_steps.hpp),
 // top-down or bottom-up; what gets small again is a wave again.
 #pragma once
 
@@ -11,16 +12,16 @@
 #include "grosr/graph/detail/bfs_levels.hpp"
 #include "grosr/graph/detail/job.hpp"
 #include "grosr/graph/detail/pending.hpp"
+#include "grosr/run/mailbox.hpp"
 
 namespace grosr::graphs {
 
 /// Device memory.
-struct bfs_job {
+struct bfs_job : job_base<bfs_job> {
   using cost = hop;
   using view_type = bfs_view;
-  using member = job_member<bfs_job>;
   enum kind : std::uint32_t {
-    reset_all = seats + 1,
+    reset_all = first_step,
     inspect,
     near_to_pool,
     gather_pending,
@@ -28,16 +29,16 @@ struct bfs_job {
     of_levels  ///< + level_plan::kind: what `levels` has planned
   };
 
-  struct leader {
+  /// Handler of the mailbox that searches are asked for at.
+  struct searcher {
     static constexpr grosr::width width = grosr::width::block;
+    using request = bfs_start;
     bfs_job* job;
-    order_box* box;
-    std::uint32_t number;
-    bfs_start start;
-    GROSR_DEVICE int operator()(auto& context) const;
+    GROSR_DEVICE auto begin(auto& context) const;
   };
+  using coordinator = mail_server<searcher>;
 
-  crew_state crew;
+  team_state team;
   wave_state wave;
   bfs_levels levels;
   std::uint32_t least, greatest;  ///< distances that are pending
@@ -45,7 +46,6 @@ struct bfs_job {
   bfs_start start;
   // Given by the host.
   bfs_view view;
-  std::uint32_t most_members;
   job_log log;
 
   /// A chunk of a step, by a whole block.
@@ -58,11 +58,11 @@ struct bfs_job {
       case inspect:
         return look(s, chunk);
       case near_to_pool:
-        return pending_to_pool<hop>(s, chunk, 0, crew.level, least);
+        return pending_to_pool<hop>(s, chunk, 0, team.level, least);
       case gather_pending:
-        return gather_bits(s, s.pending, s.queue[0], chunk, crew.level);
+        return gather_bits(s, s.pending, s.queue[0], chunk, team.level);
       case correct_level:
-        return correct(s, s.queue[0], levels.plan.count, levels.plan.edges, chunk, crew.level);
+        return correct(s, s.queue[0], levels.plan.count, levels.plan.edges, chunk, team.level);
       default:
         return;
     }
@@ -82,7 +82,8 @@ struct bfs_job {
  private:
   GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t chunk) {
     const std::uint32_t all = shares(s);
-    // What comes first does not depend on what is reset; of several chunks the leader has the last.
+    // What comes first does not depend on what is reset; of several chunks the coordinator has the
+    // last.
     if (chunk == (all < 2 ? 0 : all - 2) && simt::thread_id() == 0 && levels.first_levels != 0)
       levels.begin_at(s, start);
     reset(s, chunk, all, start);
@@ -110,20 +111,18 @@ struct bfs_job {
 template <class Context>
 class bfs_lead : lead<bfs_job, Context> {
   using base = lead<bfs_job, Context>;
-  using base::aborted, base::get, base::j_, base::run_step, base::seed, base::set, base::v_,
-      base::wave;
+  using base::aborted, base::begin_log, base::get, base::j_, base::run_step, base::seed, base::set,
+      base::v_, base::wave;
 
  public:
-  using base::serve;
-
   GROSR_DEVICE bfs_lead(bfs_job* job, Context& context) : base(job, context) {}
 
-  GROSR_DEVICE int run(const bfs_start& start) {
+  GROSR_DEVICE int operator()(Context&, const bfs_start& start) {
     const bool by_levels = j_.levels.first_levels != 0;
     const std::uint32_t shares = j_.shares(v_);
     set([&] {
       j_.start = start;
-      j_.log.events = j_.log.waves = 0;
+      begin_log();
       j_.levels.plan.base = start.base;
       j_.levels.plan.bits_used = 0;
     });
@@ -216,7 +215,7 @@ class bfs_lead : lead<bfs_job, Context> {
   /// What thread 0 tells its block.
   GROSR_DEVICE static level_step& next_step() { return simt::block_shared<level_step>(); }
 
-  /// Levels by steps of the crew, from next_step() on. Returns how many entries lie in the ring for
+  /// Levels by steps of the team, from next_step() on. Returns how many entries lie in the ring for
   /// the next wave; 0: nothing is left.
   GROSR_DEVICE std::uint32_t bulk() {
     for (;;) {
@@ -248,9 +247,8 @@ class bfs_lead : lead<bfs_job, Context> {
   std::uint32_t level_ = 0;
 };
 
-GROSR_DEVICE inline int bfs_job::leader::operator()(auto& context) const {
-  bfs_lead<std::remove_reference_t<decltype(context)>> lead(job, context);
-  return lead.serve(*box, number, start, [&](const bfs_start& s) { return lead.run(s); });
+GROSR_DEVICE inline auto bfs_job::searcher::begin(auto& context) const {
+  return bfs_lead<std::remove_reference_t<decltype(context)>>(job, context);
 }
 
 }  // namespace grosr::graphs

@@ -1,6 +1,6 @@
 // The steps of a level-synchronous breadth-first search, by chunks, for blocks of any size. Whoever
 // can see to it that all chunks of a step are done before the next one begins may drive them: a
-// crew in the resident grid, launches, a cooperative kernel.
+// team in the resident grid, launches, a cooperative kernel.
 //
 // Top-down, a level is a queue (queue.hpp); bottom-up, it is a bitmap (bfs_below.hpp).
 #pragma once

@@ -1,4 +1,4 @@
-// Connected components in the resident grid, by steps of a crew.
+// Connected components in the resident grid, by steps of a team.
 //
 // Afforest (Sutton, Ben-Nun, Barak, "Optimizing Parallel Graph Connectivity Computation via
 // Subgraph Sampling", IPDPS 2018): vertices are trees whose roots are their least vertices; an edge
@@ -18,13 +18,12 @@ struct components_view {
 };
 
 /// Device memory.
-struct components_job {
+struct components_job : job_base<components_job> {
   using cost = void;
   using view_type = components_view;
-  using member = job_member<components_job>;
-  enum kind : std::uint32_t { begin_all = seats + 1, hook_one, flatten, hook_rest };
+  enum kind : std::uint32_t { begin_all = first_step, hook_one, flatten, hook_rest };
 
-  struct leader {
+  struct coordinator {
     static constexpr grosr::width width = grosr::width::block;
     components_job* job;
     GROSR_DEVICE int operator()(auto& context) const;
@@ -34,11 +33,10 @@ struct components_job {
   static constexpr std::uint32_t first_edges = 2;  // of each vertex, that are hooked first
   static constexpr std::uint32_t alone = 32;       // edges that a lane looks at by itself
 
-  crew_state crew;
+  team_state team;
   vertex largest;  ///< root of the tree that most vertices seem to be in; or no_vertex
   // Given by the host.
   components_view view;
-  std::uint32_t most_members;
   std::uint32_t undirected;
   job_log log;
 
@@ -54,8 +52,8 @@ struct components_job {
       const auto v = static_cast<vertex>(mine ? first + base + lane : 0);
       if (kind == begin_all && mine) s.parent[v] = v;
       if (kind == flatten && mine) word(s.parent[v]).store(root(s, v), simt::relaxed);
-      if (kind == hook_one && mine && crew.level < s.graph.row[v + 1] - s.graph.row[v])
-        hook(s, v, s.graph.column[s.graph.row[v] + crew.level]);
+      if (kind == hook_one && mine && team.level < s.graph.row[v + 1] - s.graph.row[v])
+        hook(s, v, s.graph.column[s.graph.row[v] + team.level]);
       if (kind == hook_rest) rest_of(s, v, mine);
     }
   }
@@ -107,7 +105,7 @@ struct components_job {
   }
 };
 
-/// What the leader's block counts trees with.
+/// What the coordinator's block counts trees with.
 struct sample_store {
   static constexpr std::uint32_t size = 1024;
   vertex root[size];
@@ -117,14 +115,14 @@ struct sample_store {
 template <class Context>
 class components_lead : lead<components_job, Context> {
   using base = lead<components_job, Context>;
-  using base::aborted, base::get, base::j_, base::run_step, base::set, base::v_;
+  using base::aborted, base::begin_log, base::get, base::j_, base::run_step, base::set, base::v_;
   using job = components_job;
 
  public:
   GROSR_DEVICE components_lead(components_job* j, Context& context) : base(j, context) {}
 
   GROSR_DEVICE int run() {
-    set([&] { j_.log.events = j_.log.waves = 0; });
+    set([&] { begin_log(); });
     all(job::begin_all);
     for (std::uint32_t i = 0; i < job::first_edges; ++i) {
       all(job::hook_one, i);
@@ -163,7 +161,7 @@ class components_lead : lead<components_job, Context> {
   }
 };
 
-GROSR_DEVICE inline int components_job::leader::operator()(auto& context) const {
+GROSR_DEVICE inline int components_job::coordinator::operator()(auto& context) const {
   return components_lead<std::remove_reference_t<decltype(context)>>(job, context).run();
 }
 

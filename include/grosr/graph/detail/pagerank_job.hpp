@@ -1,4 +1,4 @@
-// PageRank in the resident grid, by steps of a crew that push residuals.
+// PageRank in the resident grid, by steps of a team that push residuals.
 //
 // A vertex has a rank, and a residual that has not been counted yet. Who has more than a threshold
 // adds it to the rank and pushes a share of it along each edge, into the residuals of others
@@ -25,13 +25,12 @@ struct pagerank_view {
 };
 
 /// Device memory.
-struct pagerank_job {
+struct pagerank_job : job_base<pagerank_job> {
   using cost = void;
   using view_type = pagerank_view;
-  using member = job_member<pagerank_job>;
-  enum kind : std::uint32_t { begin_all = seats + 1, select, push };
+  enum kind : std::uint32_t { begin_all = first_step, select, push };
 
-  struct leader {
+  struct coordinator {
     static constexpr grosr::width width = grosr::width::block;
     pagerank_job* job;
     GROSR_DEVICE int operator()(auto& context) const;
@@ -39,13 +38,12 @@ struct pagerank_job {
 
   static constexpr std::uint32_t few = 32;
 
-  crew_state crew;
+  team_state team;
   alignas(128) std::uint64_t total;     ///< of the queue
   alignas(128) std::uint64_t selected;  ///< vertices, of the step
   std::uint32_t count, edges;           ///< what the queue holds
   // Given by the host.
   pagerank_view view;
-  std::uint32_t most_members;
   std::uint32_t rounds;  ///< for the host to read
   job_log log;
 
@@ -120,14 +118,14 @@ struct pagerank_job {
 template <class Context>
 class pagerank_lead : lead<pagerank_job, Context> {
   using base = lead<pagerank_job, Context>;
-  using base::aborted, base::get, base::j_, base::run_step, base::set, base::v_;
+  using base::aborted, base::begin_log, base::get, base::j_, base::run_step, base::set, base::v_;
 
  public:
   GROSR_DEVICE pagerank_lead(pagerank_job* j, Context& context) : base(j, context) {}
 
   GROSR_DEVICE int run() {
     set([&] {
-      j_.log.events = j_.log.waves = 0;
+      begin_log();
       j_.rounds = 0;
     });
     const std::uint32_t chunks = chunks_of(v_.graph.vertices, chunk_edges);
@@ -135,7 +133,7 @@ class pagerank_lead : lead<pagerank_job, Context> {
     while (!aborted()) {
       set([&] { j_.total = j_.selected = 0; });
       run_step(pagerank_job::select, j_.rounds, chunks);
-      if (aborted()) break;  // members may be at the step still
+      if (aborted()) break;  // helpers may be at the step still
       if (get([&] { return j_.selected; }) == 0) return 0;
       const std::uint64_t held = get([&] {
         ++j_.rounds;
@@ -150,7 +148,7 @@ class pagerank_lead : lead<pagerank_job, Context> {
   }
 };
 
-GROSR_DEVICE inline int pagerank_job::leader::operator()(auto& context) const {
+GROSR_DEVICE inline int pagerank_job::coordinator::operator()(auto& context) const {
   return pagerank_lead<std::remove_reference_t<decltype(context)>>(job, context).run();
 }
 

@@ -11,33 +11,32 @@
 #include "grosr/graph/detail/job.hpp"
 #include "grosr/graph/detail/length.hpp"
 #include "grosr/graph/detail/pending.hpp"
+#include "grosr/run/mailbox.hpp"
 
 namespace grosr::graphs {
 
 /// Device memory.
-struct sssp_job {
+struct sssp_job : job_base<sssp_job> {
   using cost = length;
   using view_type = wave_view<length>;
-  using member = job_member<sssp_job>;
-  enum kind : std::uint32_t { reset_all = seats + 1, near_to_pool };
+  enum kind : std::uint32_t { reset_all = first_step, near_to_pool };
 
-  struct leader {
+  /// Handler of the mailbox that searches are asked for at.
+  struct searcher {
     static constexpr grosr::width width = grosr::width::block;
+    using request = vertex;
     sssp_job* job;
-    order_box* box;
-    std::uint32_t number;
-    vertex source;
-    GROSR_DEVICE int operator()(auto& context) const;
+    GROSR_DEVICE auto begin(auto& context) const;
   };
+  using coordinator = mail_server<searcher>;
 
-  crew_state crew;
+  team_state team;
   wave_state wave;
   std::uint32_t least;    ///< distance of what stays pending
   std::uint32_t settled;  ///< what is nearer has been relaxed
   vertex source;
   // Given by the host.
   wave_view<length> view;
-  std::uint32_t most_members;
   float delta;
   job_log log;
 
@@ -48,31 +47,29 @@ struct sssp_job {
       reset_labels(s.graph, s.label, chunk, shares(), source);
       share_words(s.graph, chunk, shares(), [&](std::uint32_t w) { s.pending[w] = 0; });
     }
-    if (kind == near_to_pool) pending_to_pool(s, chunk, settled, crew.level, least);
+    if (kind == near_to_pool) pending_to_pool(s, chunk, settled, team.level, least);
   }
 
   /// Chunks of reset_all.
-  GROSR_DEVICE std::uint32_t shares() const { return shares_of(view.graph, most_members + 1); }
+  GROSR_DEVICE std::uint32_t shares() const { return shares_of(view.graph, team.most_helpers + 1); }
 };
 
 template <class Context>
 class sssp_lead : lead<sssp_job, Context> {
   using base = lead<sssp_job, Context>;
-  using base::aborted, base::get, base::j_, base::run_step, base::seed, base::set, base::v_,
-      base::wave;
+  using base::aborted, base::begin_log, base::get, base::j_, base::run_step, base::seed, base::set,
+      base::v_, base::wave;
 
  public:
-  using base::serve;
-
   GROSR_DEVICE sssp_lead(sssp_job* job, Context& context) : base(job, context) {}
 
-  GROSR_DEVICE int run(vertex source) {
+  GROSR_DEVICE int operator()(Context&, vertex source) {
     float limit = j_.delta;
     set([&] {
       j_.source = source;
       j_.settled = 0;
       j_.least = unreached;
-      j_.log.events = j_.log.waves = 0;
+      begin_log();
       j_.wave.keeps_hubs = 1;
       j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
     });
@@ -112,9 +109,8 @@ class sssp_lead : lead<sssp_job, Context> {
   }
 };
 
-GROSR_DEVICE inline int sssp_job::leader::operator()(auto& context) const {
-  sssp_lead<std::remove_reference_t<decltype(context)>> lead(job, context);
-  return lead.serve(*box, number, source, [&](vertex from) { return lead.run(from); });
+GROSR_DEVICE inline auto sssp_job::searcher::begin(auto& context) const {
+  return sssp_lead<std::remove_reference_t<decltype(context)>>(job, context);
 }
 
 }  // namespace grosr::graphs

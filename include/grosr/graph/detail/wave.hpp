@@ -10,11 +10,10 @@
 //   label    distance << 32 | parent; the least wins, so the result does not depend on the order
 //   pending  a bit for each vertex that is to be relaxed later: it is at `limit` or beyond, or there
 //            was no room for its entry. Bits take no more room when they are set again.
-//   work     entries in the pool, and members that hold some: 0 means that the wave has ended
+//   work     entries in the pool, and helpers that hold some: 0 means that the wave has ended
 #pragma once
 
 #include "grosr/graph/detail/block.hpp"
-#include "grosr/graph/detail/crew.hpp"
 #include "grosr/graph/detail/labels.hpp"
 #include "grosr/graph/tuning.hpp"
 #include "grosr/queue/ring.hpp"
@@ -31,19 +30,19 @@ struct alignas(16) wave_entry {
 /// Device memory.
 struct wave_state {
   alignas(128) std::uint32_t work;
-  alignas(128) std::uint32_t idle;   ///< members without entries
+  alignas(128) std::uint32_t idle;   ///< helpers without entries
   alignas(128) std::uint32_t limit;  ///< entries from this distance on wait in `pending`
   std::uint32_t marked;              ///< something is pending
   std::uint32_t refused;             ///< something nearer than the limit is, for want of room
   std::uint32_t keeps_hubs;          ///< much work does not end the wave
   std::uint32_t farthest;            ///< distance of any entry that was relaxed, at most
-  std::uint64_t shared_at;  ///< when (clock_ns) the leader first gave entries; 0: it did not
+  std::uint64_t shared_at;  ///< when (clock_ns) the coordinator first gave entries; 0: it did not
 };
 
 /// What a wave works on. `Cost` says how far an edge leads: next(distance, edge), and is_finite()
 /// of that; whether entries may have been overtaken (may_be_stale); whether an edge may lead no
 /// farther (may_stand_still); and whether the wave ends at what is better done in steps of the
-/// whole crew, large vertices and large frontiers (yields_hubs).
+/// whole team, large vertices and large frontiers (yields_hubs).
 template <class Cost>
 struct wave_view {
   graph_ref graph;
@@ -71,16 +70,16 @@ struct wave_store {
 };
 
 /// A block's part in a wave: see ride() below.
-template <class Cost, class Crew, class Context>
+template <class Cost, class Team, class Context>
 class rider {
  public:
-  GROSR_DEVICE rider(const wave_view<Cost>& v, Crew& c, Context& context, bool leads)
+  GROSR_DEVICE rider(const wave_view<Cost>& v, Team& c, Context& context, bool leads)
       : v_(v),
         row_(simt::in_global_memory(v.graph.row)),
         column_(simt::in_global_memory(v.graph.column)),
         label_(simt::in_global_memory(v.label)),
         visited_(v.visited != nullptr ? simt::in_global_memory(v.visited) : nullptr),
-        crew_(c),
+        team_(c),
         context_(context),
         leads_(leads),
         yields_(v.state->keeps_hubs == 0) {}
@@ -131,7 +130,11 @@ class rider {
     std::uint32_t limit_seen = 0, idle_seen = 0;
     if (clears) {
       // After an abort all entries are put aside, and the wave ends.
-      const bool ends = rounds_ % 256 == 255 && context_.aborted();
+      bool ends = false;
+      if (rounds_ % 256 == 255) {
+        context_.progressed();
+        ends = context_.aborted();
+      }
       limit_seen = ends ? 0 : limit().load(simt::relaxed);
       idle_seen = idle().load(simt::relaxed);
     }
@@ -392,7 +395,7 @@ class rider {
     const unsigned t = simt::thread_id(), size = simt::block_size();
     const std::uint32_t held = tail_ - head_;
     if (idle == 0) {
-      if (held > v_.tuning.call_above && t == 0) crew_.call_one(context_);
+      if (held > v_.tuning.call_above && t == 0) team_.call_one(context_);
       return;
     }
     std::uint32_t given = held / 2;
@@ -452,7 +455,7 @@ class rider {
         total += s.popped[w];
       }
       if (got) s.ring[before + simt::rank_in(votes, lane)] = e;
-      // What was in the pool counts as this member from here on, which wait() has added.
+      // What was in the pool counts as this block from here on, which wait() has added.
       if (t == 0) {
         work().fetch_sub(total != 0 ? total : 1, simt::acq_rel);
         if (total != 0) {
@@ -469,7 +472,7 @@ class rider {
     }
   }
 
-  /// Thread 0: until there are entries in the pool, and counts this member in then.
+  /// Thread 0: until there are entries in the pool, and counts this block in then.
   GROSR_DEVICE verdict wait() {
     const std::uint64_t began = simt::clock_ns();
     for (unsigned turn = 0;; ++turn) {
@@ -533,18 +536,18 @@ class rider {
   const vertex* const column_;
   std::uint64_t* const label_;
   std::uint32_t* const visited_;
-  Crew& crew_;
+  Team& team_;
   Context& context_;
   bool leads_, yields_;
   std::uint32_t head_ = 0, tail_ = 0, limit_ = 0, far_ = 0, rounds_ = 0;
 };
 
 /// Whole block: relaxes until the wave has ended. `seeds` entries lie in the ring already, and
-/// `work` counts this member if there are any. False: this member is to leave.
-template <class Cost, class Crew, class Context>
-GROSR_DEVICE GROSR_NOINLINE bool ride(const wave_view<Cost>& v, Crew& team, Context& context,
+/// `work` counts this block if there are any. False: this helper is to leave.
+template <class Cost, class Team, class Context>
+GROSR_DEVICE GROSR_NOINLINE bool ride(const wave_view<Cost>& v, Team& team, Context& context,
                                       bool leads, std::uint32_t seeds) {
-  return rider<Cost, Crew, Context>(v, team, context, leads).ride(seeds);
+  return rider<Cost, Team, Context>(v, team, context, leads).ride(seeds);
 }
 
 }  // namespace grosr::graphs

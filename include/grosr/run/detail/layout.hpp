@@ -72,6 +72,7 @@ struct slot_info {
 struct worker_stats {
   std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected, joined,
       swapped, busy_ns;
+  std::uint64_t requests;  ///< added to one by one, not by flush_stats()
 };
 
 /// Free pool batches that a worker keeps at hand, at most.

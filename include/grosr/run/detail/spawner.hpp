@@ -165,13 +165,18 @@ class spawner {
   GROSR_DEVICE void count_joined(std::uint32_t n) {
     if (leads()) w_.joined += n;
   }
-  /// One lane, between tasks that take no turn: lets the host know that this worker goes on.
+  /// One lane, between tasks that take no turn, or in a long one: lets the host know that this
+  /// worker goes on.
   GROSR_DEVICE void tell_alive();
   /// What a lane that waits has no room for. A meeting: its warp has nothing but block tasks, and
   /// another warp of the block waits.
   enum class lacks : std::uint32_t { task, frame, meeting };
   GROSR_DEVICE GROSR_NOINLINE static void begin_wait(shared* block, lacks what);
   GROSR_DEVICE GROSR_NOINLINE static void end_wait(shared* block, lacks what);
+  /// One lane: a mailbox's server has answered a request.
+  GROSR_DEVICE void count_request() const {
+    simt::atomic_ref<std::uint64_t>(v_.reports.stats[id_].requests).fetch_add(1, simt::relaxed);
+  }
   /// One lane: lets the host know what runs here.
   GROSR_DEVICE void tell_host(std::uint32_t type, std::uint64_t now);
 
