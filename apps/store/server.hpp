@@ -41,8 +41,8 @@ class server {
 };
 
 /// Each warp of a kernel accepts a connection, answers its requests until it ends, and takes the
-/// next. Who comes when all warps are taken waits in the backlog, until a connection ends or one
-/// that is idle makes way.
+/// next. A client that comes when all warps are taken waits in the backlog, until a connection ends
+/// or one that is idle makes way.
 std::unique_ptr<server> serve_on(const device& d, const server_options& o, const kernel_options& k);
 
 /// Threads of the CPU, each with an epoll of its connections, and a table whose shards have locks.

@@ -137,7 +137,7 @@ struct view {
   std::uint32_t* running_host;  ///< pinned: told_word, by worker; at most every 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
-  // Of both at least one is empty.
+  // At least one of these two is empty.
   heap_ref heap;                  ///< what the runtime was given, if it is not checked
   checked_heap_ref checked_heap;  ///< if it is
   trace_event* trace;             ///< null: off; [worker][trace_capacity]

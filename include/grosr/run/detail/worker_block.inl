@@ -1,4 +1,4 @@
-// Of worker: meetings: how a block's warps come together to run block tasks, or to leave.
+// Meetings of workers: how a block's warps come together to run block tasks, or to leave.
 // docs/internals/scheduler.md, "Run".
 #pragma once
 
@@ -106,7 +106,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(unsigned streak) {
       if (!r)
         r = Policy::steal(v_, level, true, simt::block_id(), streak,
                           [&](std::uint32_t victim) { return steal(level, v_.workers + victim); });
-      // Who has these tasks may be in a long one and would not set the hint again.
+      // The block that has these tasks may be in a long one and would not set the hint again.
       if (!r && leads() && !outrun_) {
         clear_hint(hint::of(level, true));
         if (v_.block_spill[level].ready() != 0) set_bit(*v_.hints, hint::of(level, true));

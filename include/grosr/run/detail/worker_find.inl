@@ -1,5 +1,5 @@
-// Of worker: how it chooses what to run next: its own, seen lines, what others hold.
-// docs/internals/scheduler.md, "Find work". Whom it steals from is in victim.hpp.
+// A worker chooses what to run next: its own, seen lines, what others hold.
+// docs/internals/scheduler.md, "Find work". The choice of a victim is in victim.hpp.
 #pragma once
 
 namespace grosr::run {
