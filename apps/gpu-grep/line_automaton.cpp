@@ -1,5 +1,5 @@
 // Positions and what follows them (Glushkov, Russian Mathematical Surveys 16(5), 1961), then the
-// subsets of positions that lines lead to. What matched once stays matched to the end of its line.
+// subsets of positions that lines lead to. A line that matched once stays matched to its end.
 #include "line_automaton.hpp"
 
 #include <fmt/format.h>

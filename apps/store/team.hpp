@@ -1,5 +1,6 @@
-// Who handles a connection: the lanes of a warp together, or one thread of the CPU. The code of the
-// protocol is written once for both: all lanes run it with the same values, and share the copying.
+// The threads that handle a connection: the lanes of a warp together, or one thread of the CPU. The
+// code of the protocol is written once for both: all lanes run it with the same values, and share
+// the copying.
 #pragma once
 
 #include <cstring>

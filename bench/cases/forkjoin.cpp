@@ -75,7 +75,7 @@ void boards(session& s) {
   }
 }
 
-/// Of keys in any order.
+/// The sum of a mix of each key: the same for keys in any order.
 std::uint64_t sum_of_mixed(const std::vector<std::uint32_t>& keys) {
   std::uint64_t sum = 0;
   for (std::uint64_t k : keys) sum += (k + 1) * 0x9e3779b97f4a7c15ull ^ k << 29;

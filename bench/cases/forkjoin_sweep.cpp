@@ -132,7 +132,7 @@ subject strassen_subject(session& s) {
           }};
 }
 
-/// Of the lanes of warps that ran batches, how many had a task.
+/// The share of the lanes of warps that ran batches which had a task.
 double lanes_busy(const runtime_stats& s) {
   const double apart = static_cast<double>(s.joined + s.inlined);
   return s.batches == 0

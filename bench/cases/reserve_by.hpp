@@ -2,7 +2,7 @@
 
 namespace grosr::channels {
 
-/// Who shares a reservation: the lanes of a warp that push together, or nobody.
+/// The lanes that share a reservation: those of a warp that push together, or none.
 enum class reserve_by { warp, lane };
 
 }  // namespace grosr::channels

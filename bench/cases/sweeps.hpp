@@ -10,7 +10,7 @@
 
 namespace grosr::tool {
 
-/// Who makes a call: each lane, each block, or the whole grid.
+/// The maker of a call: each lane, each block, or the whole grid.
 enum class read_by { lane, block, grid };
 
 struct whole_reading {

@@ -8,7 +8,8 @@
 namespace grosr::tool {
 
 /// Takes the place of `path` when write() is called, by way of a temporary file beside it. "-" is
-/// standard output; nullopt writes nothing. What is no regular file is written to directly.
+/// standard output; nullopt writes nothing. A path of another kind than a regular file is written
+/// to directly.
 class json_file {
  public:
   /// Makes the temporary file, so that a path that cannot be written is known before work starts.

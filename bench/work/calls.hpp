@@ -11,7 +11,7 @@
 
 namespace grosr::tool {
 
-/// Who makes the calls of a traffic.
+/// The maker of the calls of a traffic.
 enum class called_by { lane, warp, block };
 
 /// What a launch did. The time is the host's, from launch to end.
@@ -40,7 +40,7 @@ struct file_reading {
   std::uint32_t rounds = 1;  ///< how often the file is read
 };
 
-/// Blocks take pieces in turn. What they read lies in `to`, a place for each caller.
+/// Blocks take pieces in turn. The bytes that they read lie in `to`, a place for each caller.
 class file_reader {
  public:
   file_reader(const device& d, const sys::server& s, simt::shape grid);

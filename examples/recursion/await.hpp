@@ -8,8 +8,8 @@
 
 namespace grosr::recursion {
 
-/// Called some twenty times a second while a program waits. What it throws ends the wait, and the
-/// runtime with it.
+/// Called some twenty times a second while a program waits. An exception that it throws ends the
+/// wait, and the runtime with it.
 using pulse = std::function<void()>;
 
 /// The result, when it has come. Throws grosr::error.

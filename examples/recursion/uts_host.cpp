@@ -37,7 +37,7 @@ digest_bytes sha1_of(const std::uint8_t* message, std::size_t size) {
   return digest;
 }
 
-/// Of what is there and a number behind it, the highest byte first.
+/// The digest of the given bytes and a number behind them, the highest byte first.
 template <std::size_t N>
 digest_bytes sha1_with(const std::array<std::uint8_t, N>& first, std::uint32_t number) {
   std::array<std::uint8_t, N + 4> message{};

@@ -49,7 +49,7 @@ bool reader_left() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// What was printed has to have arrived.
+/// All that was printed has to have arrived.
 int finish(const CLI::App& program, int code, int failed) {
   const bool flushed = std::fflush(stdout) == 0;
   const int why = errno;

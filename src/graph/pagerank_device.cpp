@@ -25,7 +25,8 @@ struct pagerank::state {
     j.view.share = j.view.residual + vertices;
     j.view.queue = {queue.data(), queue.data() + room(g), &tasks.job()->total};
     j.view.damping = o.damping;
-    // What stays below the threshold would have become so much rank, divided by 1 - damping.
+    // Residuals that stay below the threshold would have become so much rank, divided by 1 -
+    // damping.
     j.view.threshold = o.tolerance * (1 - o.damping) / static_cast<float>(vertices + 1);
     tasks.set(j);
   }

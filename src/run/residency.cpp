@@ -217,7 +217,7 @@ void engine::monitor() {
 }
 
 // Whether tasks are to blame when nothing moves: the kernel launched last has begun, or the one
-// before has not left. What a kernel waits for besides is not their fault.
+// before has not left. Whatever else a kernel waits for is not their fault.
 bool engine::tasks_may_run() const {
   std::uint32_t launched = launched_.load();
   if (launched == 0) return false;

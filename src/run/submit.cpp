@@ -37,7 +37,8 @@ std::uint32_t tasks_a_line(width w, std::size_t n, std::size_t slabs) {
 // sleep last 50 us longer than asked for.
 template <class Ready>
 bool engine::wait_for(Ready&& condition, deadline until) {
-  // What comes to pass while the kernel is being aborted has not been done: that ends in an error.
+  // A condition that comes true while the kernel is being aborted does not count: the wait ends in
+  // an error.
   auto ready = [&] { return condition() && !aborting_; };
   if (ready()) return true;
   auto began = clock::now();
@@ -49,7 +50,8 @@ bool engine::wait_for(Ready&& condition, deadline until) {
     }
     throw_if_ended();
     ensure_resident();
-    // Lines of a submitter that began before stop() did. Who has a deadline leaves it to others.
+    // Lines of a submitter that began before stop() did. A thread that has a deadline leaves it to
+    // others.
     if (!until && life_ == life::stopped && goes_on_after_stop()) stop({});
     if (expired(until)) return ready();
     if (clock::now() - began > std::chrono::milliseconds(2) || !device_.is_cuda()) {

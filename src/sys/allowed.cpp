@@ -36,7 +36,7 @@ bool goes_around(long number) {
     case SYS_process_madvise:
     case SYS_ioctl:
     case SYS_fcntl:
-    // Of the whole process, or of the machine, whoever made it.
+    // These belong to the whole process, or to the machine, whoever made them.
     case SYS_shmget:
     case SYS_shmat:
     case SYS_shmctl:

@@ -70,7 +70,7 @@ bool may_wait(const call_record& c) {
   }
 }
 
-/// Of a call that may wait: its result if it need not, else `parked`. `kept`: its semaphores.
+/// The result of a call that may wait, if it need not wait, else `parked`. `kept`: its semaphores.
 long without_waiting(const call_record& c, const kept_bytes& kept, long parked) {
   std::uint64_t a[max_arguments];
   std::copy_n(c.argument, max_arguments, a);
@@ -150,7 +150,7 @@ long service::call_other(service_thread& t, const request& q, const linux_call& 
   request tried = q;
   std::uint64_t* const a = tried.call.argument;
   kept_bytes kept;
-  // What is tried again later is what was there at first.
+  // A later try uses the bytes that were there at first.
   const auto keep = [&](unsigned argument, std::size_t bytes) {
     kept = std::make_unique<unsigned char[]>(std::max<std::size_t>(bytes, 1));
     if (!copy_in(kept.get(), a[argument], bytes)) return false;

@@ -70,12 +70,12 @@ bool makes_descriptor(const call_record& c) {
   }
 }
 
-/// Of them, those whose descriptor is one for a file that others have.
+/// Those of them whose descriptor is one for a file that others have.
 bool shares_file(long number) {
   return number == SYS_dup || number == SYS_fcntl || number == SYS_pidfd_getfd;
 }
 
-/// Of them, those that make something whose reads wait for an event.
+/// Those of them that make something whose reads wait for an event.
 bool makes_events(long number) {
 #ifdef SYS_eventfd
   if (number == SYS_eventfd || number == SYS_inotify_init) return true;

@@ -86,7 +86,7 @@ descriptors::bits descriptors::look_at_type(int fd) const {
   socklen_t bytes = sizeof type;
   const bool is = ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
   const bits found = typed | (is ? stream : bits{0});
-  // Of one that nobody holds here the program may make something else.
+  // The program may make something else of a descriptor that nobody holds here.
   if (is_known(fd)) word(fd).fetch_or(found, std::memory_order_relaxed);
   return found & stream;
 }
@@ -128,7 +128,8 @@ void descriptors::replaced(int fd) {
 
 bool descriptors::grant(int fd) {
   if (fd < 0 || fd >= end || ::fcntl(fd, F_GETFD) < 0) return false;
-  // What it is may have changed since it was granted before; who uses it still does.
+  // The descriptor may have become another thing since it was granted before; calls that use it
+  // still do.
   const bits is = known | granted | shared | kind_of(fd);
   bits w = word(fd).load(std::memory_order_relaxed);
   if ((w & (known | granted)) == known) return true;  // kernels opened it

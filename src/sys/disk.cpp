@@ -1,5 +1,5 @@
-// Calls that may wait for the disk. What is in the page cache is read at once; what is not, and
-// what always waits for the disk, goes to the ring, or to a thread where there is no ring.
+// Calls that may wait for the disk. Bytes in the page cache are read at once; bytes that are not,
+// and what always waits for the disk, goes to the ring, or to a thread where there is no ring.
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

@@ -44,7 +44,7 @@ bool is_of_program(std::uint64_t option) {
   }
 }
 
-/// Of futexes: those whose word holds the number of the CPU thread that owns it.
+/// The futex operations whose word holds the number of the CPU thread that owns it.
 bool has_owner(std::uint64_t operation) {
   switch (static_cast<int>(operation) & FUTEX_CMD_MASK) {
     case FUTEX_LOCK_PI:

@@ -86,8 +86,8 @@ std::optional<mapped_ranges::use> mapped_ranges::hold(std::uint64_t begin, std::
   return use(*this, uses_.insert(uses_.end(), {begin, begin + bytes}));
 }
 
-// Of two calls that unmap the same memory one finds it in ranges. It is taken from them before it
-// is gone, since the program may get the same addresses at once.
+// When two calls unmap the same memory, one of them finds it in ranges. It is taken from them
+// before it is gone, since the program may get the same addresses at once.
 long mapped_ranges::unmap(std::uint64_t begin, std::uint64_t bytes, bool any) {
   const range all{begin, end_of(begin, bytes)};
   std::vector<range> removed;

@@ -77,7 +77,7 @@ class mapped_ranges {
   void release(use::place at);
   void leave(std::list<leaving>::iterator left);
 
-  // Who gives memory back is refused later than who takes some.
+  // A call that gives memory back is refused later than one that takes some.
   map_room room_{6}, room_to_divide_{7};
   mutable std::shared_mutex lock_;               // of all below
   std::map<std::uint64_t, std::uint64_t> ends_;  // by begin; neither overlapping nor touching

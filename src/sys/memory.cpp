@@ -41,7 +41,7 @@ options service::completed(device d, options o) {
     refuse("blocking_threads", o.blocking_threads, "from 1 to 4096");
   if (o.handler_threads == 0 || o.handler_threads > 4096)
     refuse("handler_threads", o.handler_threads, "from 1 to 4096");
-  // What is counted in nanoseconds must not wrap around.
+  // Counts of nanoseconds must not wrap around.
   constexpr std::chrono::hours longest{24 * 365};
   o.patience = std::clamp<std::chrono::milliseconds>(o.patience, 0ms, longest);
   o.exit_patience = std::clamp<std::chrono::milliseconds>(o.exit_patience, 0ms, longest);

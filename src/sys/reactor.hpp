@@ -32,8 +32,8 @@ class reactor {
   ///
   /// Readiness that is there already counts. Those that wait for exactly POLLIN are resumed in the
   /// order they came, until one goes on waiting; so are those for exactly POLLOUT. Those for
-  /// anything else (poll) are all resumed, and before these. Who goes on waiting though the
-  /// descriptor says it is ready is tried again at its next event, or after 1 to 64 ms.
+  /// anything else (poll) are all resumed, and before these. A thread that goes on waiting though
+  /// the descriptor says it is ready is tried again at its next event, or after 1 to 64 ms.
   ///
   /// `w` does not wait already. Its own `resume` may call this for any cause but `stopped`, and
   /// then returns true.
@@ -49,8 +49,8 @@ class reactor {
   /// goes on waiting is resumed with `closed`. From one resumed with `closed` for the same
   /// descriptor it returns at once.
   ///
-  /// Who waits for a number that was closed without this waits until the number is waited for
-  /// again, as another file, and is then resumed with `closed`.
+  /// A thread that waits for a number that was closed without this waits until the number is waited
+  /// for again, as another file, and is then resumed with `closed`.
   void close(int descriptor);
 
   /// Refuses waits from now on, resumes all with `stopped` and returns when they have been. From a

@@ -150,7 +150,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   const bool more = !left && s.ring.ready();
   t.left = t.left || left;
   lock.unlock();
-  // What waits may wait in any shard, and this thread has calls to make first.
+  // A record may wait in any shard, and this thread has calls to make first.
   if (!left && resting_.load(std::memory_order_relaxed) != 0 &&
       (more || (takes_time && something_waits())))
     wake_one();
@@ -255,7 +255,7 @@ void service::rest(service_thread& t) {
   count(t.counts.sleeps);
   rests_[t.number] = true;
   resting_.fetch_add(1);  // serve_on_bell() and who wakes before it look at its shards
-  // What was missed, by a ring just as this fell asleep, is found at the next look.
+  // A call that was missed, as a ring came just when this fell asleep, is found at the next look.
   while (bell_.arm(busy) && !busy() && !bell_.sleep()) {
   }
   resting_.fetch_sub(1);
@@ -293,8 +293,9 @@ bool service::drain(std::chrono::nanoseconds limit) {
     const std::uint64_t taken = s->ring.taken();
     if (!until([&] { return s->ring.consumed() >= taken; })) return false;
   }
-  // What is taken from now on counts with the other epoch, where nothing may be left: of a drain
-  // that ran out of time, or of a thread that had read the epoch long before it took records.
+  // Records taken from now on count with the other epoch, where nothing may be left: neither of
+  // a drain that ran out of time, nor of a thread that had read the epoch long before it took
+  // records.
   const std::uint32_t old = epoch_.load();
   if (!until([&] { return ended(1 - old); })) return false;
   epoch_.store(1 - old);

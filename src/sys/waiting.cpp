@@ -141,7 +141,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
       // A chunk goes to another call when this one has ended: Linux must not keep it.
       std::uint64_t flags = (a[3] & ~std::uint64_t{MSG_ZEROCOPY}) | MSG_DONTWAIT;
       if (info.number == SYS_recvfrom) {
-        // Of a stream that is to throw bytes away, and say that it brought them.
+        // MSG_TRUNC would have a stream throw bytes away, and say that it brought them.
         if ((flags & MSG_TRUNC) != 0 && descriptors_.is_stream(fd))
           flags &= ~std::uint64_t{MSG_TRUNC};
         const std::uint64_t made[] = {a[0],
@@ -220,7 +220,7 @@ long service::attempt(request& q, const linux_call& info, std::uint64_t& progres
       return parked;
   }
   if (result == -EAGAIN && waits) return parked;
-  // Who waits for all of it to be sent has part of it sent.
+  // A caller that waits for all of it to be sent has part of it sent.
   const bool sends = info.number == SYS_sendto || info.number == SYS_write;
   if (sends && waits && result >= 0 && static_cast<std::uint64_t>(result) < a[2]) {
     progress += static_cast<std::uint64_t>(result);
@@ -315,7 +315,7 @@ long service::wait_for_peer(waiting_call& w) {
     auto held = descriptors_.acquire(fd);
     if (!held) return w.progress != 0 ? static_cast<long>(w.progress) : -EBADF;
     const long refused = reactor_.wait(w, fd, events, time_limit(fd, events));
-    // Who began to close it before this waited has not seen it wait.
+    // A thread that began to close it before this waited has not seen it wait.
     if (refused == 0 && descriptors_.is_closing(fd)) reactor_.close(fd);
     if (refused != -EPERM) return refused;
   }

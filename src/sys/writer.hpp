@@ -41,7 +41,8 @@ class writer {
   void give_up_after(std::uint64_t ns) { give_up_ns_.store(ns, std::memory_order_relaxed); }
 
  private:
-  /// Bytes that are given and not written. What was written is read first: it was given before.
+  /// Bytes that are given and not written. The bytes that were written are read first: they were
+  /// given before.
   std::uint64_t waiting() const {
     const std::uint64_t before = written();
     return given() - before;

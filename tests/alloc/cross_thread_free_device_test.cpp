@@ -1,5 +1,5 @@
 // Blocks may be freed by other threads than got them: of another block at the same time, and of
-// another kernel later. What was written to them is seen there.
+// another kernel later. The bytes that were written to them are seen there.
 #include "alloc/blocks.hpp"
 #include "support/devices.hpp"
 #include "support/seeds.hpp"

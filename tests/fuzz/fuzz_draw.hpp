@@ -249,7 +249,7 @@ class drawer {
       case 2:
         return static_cast<std::uint64_t>(descriptor());
       case 3:
-        // Of pids there is none so large, and no process group.
+        // No pid is so large, and no process group.
         return w_.in_place ? small() : 0x7fffff00 + d_.below(256);
       case 4:
         return w_.in_place ? small() : ~std::uint64_t{0} - d_.below(2) * 0x7fffffff;

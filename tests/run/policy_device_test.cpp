@@ -9,7 +9,7 @@ namespace grosr::testing {
 
 using namespace std::chrono_literals;
 
-/// The most urgent level that has work, always. What is less urgent may starve.
+/// The most urgent level that has work, always. Less urgent work may starve.
 struct strict_priority : run::default_policy {
   GROSR_DEVICE static constexpr bool others_first(unsigned) { return false; }
   GROSR_DEVICE static constexpr std::uint32_t level_at(unsigned, unsigned k) {

@@ -1,5 +1,5 @@
 // No call waits for ever for a task that does not end: the watchdog names it, and everybody who
-// waits learns of it. Who makes progress, or has nothing to do, is left alone.
+// waits learns of it. A runtime that makes progress, or has nothing to do, is left alone.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -108,7 +108,8 @@ TEST_P(watchdog, ends_a_park_that_a_task_holds_up) {
     for (int i = 0; i < 100 && !over; ++i) std::this_thread::sleep_for(50ms);
     simt::atomic_ref<std::uint32_t, simt::scope::system>(gate[0]).store(1, simt::release);
   });
-  // Who waits meanwhile brings the next kernel, which stands behind the one that does not leave.
+  // A thread that waits meanwhile brings the next kernel, which stands behind the one that does not
+  // leave.
   std::thread waiter([&] { expect_watchdog(error_of([&] { t.wait(); })); });
   const auto before = std::chrono::steady_clock::now();
   try {

@@ -249,7 +249,7 @@ struct call_on {
       const long got = call<add_one>(sys, 40L);
       if (got != 41 && got != 42)
         simt::atomic_ref<std::uint32_t>(*wrong).fetch_add(1, simt::relaxed);
-      // Whoever has seen the new one never sees the old one again.
+      // A lane that has seen the new handler never sees the old one again.
       if (got < before) simt::atomic_ref<std::uint32_t>(*wrong).fetch_add(1, simt::relaxed);
       before = got;
       if (got != 41) return;

@@ -116,7 +116,7 @@ TEST_P(uring, on_or_off_gives_the_same) {
     }
     const std::string expected = sample(cached.written.size() - bytes / 3);
     EXPECT_EQ(cached.written.compare(0, expected.size(), expected), 0);
-    // Of each part: two reads, a write, a sync.
+    // Each part makes two reads, a write and a sync.
     EXPECT_GE(ring.waited, (lanes + 3) * 4u);
     EXPECT_EQ(ring.by_ring, is_ring_here() ? ring.waited : 0);
     EXPECT_EQ(threads.by_ring, 0u);

@@ -119,7 +119,7 @@ TEST_F(uring, takes_calls_of_many_threads_and_of_ended_calls) {
   std::deque<call> calls;
   for (std::size_t i = 0; i < threads * each; ++i)
     calls.emplace_back(what::read, many, got.data() + i * bytes, bytes, i * bytes);
-  // Of two, the first one's end submits the second.
+  // The end of the first call of a pair submits the second.
   for (std::size_t i = 0; i < threads * each; i += 2)
     calls[i].next = [&, i] { EXPECT_EQ(r.submit(calls[i + 1]), 0); };
   std::vector<std::thread> all;

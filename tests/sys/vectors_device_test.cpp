@@ -123,7 +123,7 @@ TEST_P(vectors, are_moved_by_every_group) {
     }
 }
 
-// Who leads a warp has the vectors on its stack; the others have none.
+// The leader of a warp has the vectors on its stack; the others have none.
 struct lie_on_stack {
   server_ref sys;
   std::int64_t* r;

@@ -13,7 +13,7 @@ struct opening {
   long problem;  ///< a negative errno
 };
 
-// A warp opens them all. What lanes have on their stacks is lane 0's business.
+// A warp opens them all. Lane 0 alone deals with what lies on stacks.
 struct open_all {
   sys::server_ref sys;
   int type;
@@ -43,7 +43,7 @@ struct open_all {
 
   GROSR_DEVICE void operator()() const {
     sockaddr_in name = out->name;
-    // Who shares a name would not notice that another program has it, and shares it too.
+    // A program that shares a name would not notice that another one has it, and shares it too.
     long made = open_one(name, false);
     if (count > 1 && made >= 0) sys::close(sys.warp(), static_cast<int>(made));
     for (std::uint32_t i = 0; i < count && made >= 0; ++i) {

@@ -81,7 +81,7 @@ void refuse_name(int type, const sockaddr_in& name, int problem) {
 
 std::vector<descriptor> open_sockets(int type, sockaddr_in& name, unsigned count) {
   std::vector<descriptor> all;
-  // Who shares a name would not notice that another program has it, and shares it too.
+  // A program that shares a name would not notice that another one has it, and shares it too.
   all.push_back(open_socket(type, name, false));
   if (count == 1) return all;
   all.clear();

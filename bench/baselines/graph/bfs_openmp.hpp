@@ -22,7 +22,8 @@ class openmp_bfs {
   /// A source that is no vertex reaches none.
   void run(vertex source);
 
-  /// Of the last run: as bfs_distances(), and who first led to each vertex, the source to itself.
+  /// Results of the last run: as bfs_distances(), and the vertex that first led to each, the source
+  /// to itself.
   std::span<const std::uint32_t> distance() const { return {distance_.get(), g_.vertices()}; }
   std::span<const vertex> parent() const { return {parent_.get(), g_.vertices()}; }
 

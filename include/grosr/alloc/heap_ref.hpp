@@ -22,7 +22,7 @@
 
 namespace grosr {
 
-/// Who gets one block together in heap_ref::allocate_group.
+/// The threads that get one block together in heap_ref::allocate_group.
 enum class group : std::uint8_t { warp, block };
 
 /// The device's view of a heap: `heap_ref`, or `checked_heap_ref` of a checked heap. Passed to
@@ -45,7 +45,7 @@ class basic_heap_ref {
   }
 
   /// Frees what allocate() returned; null is ignored. The block may be handed out again at once.
-  /// What is no block, or is free, is counted and left.
+  /// A pointer to no block, or to a free one, is counted, and nothing is done.
   GROSR_DEVICE void deallocate(void* p) const {
     if (p != nullptr) put(p);
   }

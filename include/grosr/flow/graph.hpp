@@ -150,7 +150,7 @@ class graph {
 
   /// Has a function on the host serve a channel: it is called with elements that came, one or many,
   /// by the graph's one thread for all of them. It may push into the graph, and must not wait for
-  /// it. What it throws, every wait() throws from then on; later elements for the host are dropped.
+  /// it. Every wait() throws from then on what it throws; later elements for the host are dropped.
   /// Held up for longer than the runtime's watchdog, the device takes it for a standstill.
   template <class T>
   void connect(grosr::channel<T> input,
@@ -325,7 +325,7 @@ class graph {
       } else {
         runtime_->wait_all();
       }
-      // What the device sent has arrived. Functions of the host may push more: once more then.
+      // All that the device sent has arrived. Functions of the host may push more: once more then.
       now = served;
       if (host_ && !host_->settle(until, now)) return false;
     }

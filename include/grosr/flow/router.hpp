@@ -41,7 +41,7 @@ class router {
       : targets_(targets), via_(via), count_(count) {}
 
   /// Hands an element over to channel `target`, 0 to size() - 1; for another one, wait() throws.
-  /// What finds no room in the router's own channel goes to its target at once.
+  /// An element that finds no room in the router's own channel goes to its target at once.
   template <class Context>
   GROSR_DEVICE void push(Context& context, std::uint32_t target, const T& value) const {
     using at = flow::channels<typename Context::spawner_type>;

@@ -24,7 +24,7 @@ struct search_options {
   wave_tuning tuning;
 };
 
-/// Who works at a time: see docs/internals/graphs.md.
+/// The blocks that work at a time: see docs/internals/graphs.md.
 enum class regime {
   alone,     ///< a wave of one block
   together,  ///< a wave of several
@@ -53,7 +53,8 @@ class bfs {
   /// Searches from `source` (counted from 0, below vertices()). Returns when the labels are there.
   void run(vertex source, const pulse& between = {});
 
-  /// Of the last search: hops from the source (~0: not reached), and parents in a tree (no_vertex).
+  /// Results of the last search: hops from the source (~0: not reached), and parents in a tree
+  /// (no_vertex).
   std::vector<std::uint32_t> distances() const;
   std::vector<vertex> parents() const;
 

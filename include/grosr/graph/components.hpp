@@ -5,7 +5,7 @@
 
 namespace grosr::graphs {
 
-/// Of a directed graph, the weakly connected ones: edges join both ways.
+/// Connected components; of a directed graph the weakly connected ones: edges join both ways.
 class components {
  public:
   /// As bfs; 4 bytes a vertex. `capacity` and `tuning` mean nothing here.

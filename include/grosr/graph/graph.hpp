@@ -12,7 +12,7 @@ namespace grosr::graphs {
 /// entry.
 inline constexpr std::uint64_t most_vertices = 0xffff'fffe, most_entries = 0xffff'f000;
 
-/// Who vertex v has an edge to: column[row[v]] to column[row[v + 1] - 1], in ascending order,
+/// Vertex v has edges to column[row[v]] to column[row[v + 1] - 1], in ascending order,
 /// without v itself and without duplicates. Vertices count from 0.
 struct graph {
   bulk<std::uint32_t> row;  ///< vertices + 1

@@ -88,7 +88,7 @@ class channel_base {
 
   /// Lanes of `mask` together, each for n places that follow each other (1 to 32, not the same for
   /// all): the first one's ticket; no_ticket, for all of them, when there was no room. A lane alone
-  /// passes its own bit. Who waits for room sees to it that what is collected is served (pad):
+  /// passes its own bit. A lane that waits for room has what is collected served (pad):
   /// places come back in order.
   GROSR_DEVICE std::uint64_t talloc(std::uint32_t mask, std::uint32_t n) const {
     std::uint32_t before = 0, all = 0;
@@ -137,16 +137,18 @@ class channel_base {
     const std::uint32_t part = s_->lot - 1;  // of an entry's number, where in a lot it is
     const std::uint64_t entry =
         simt::atomic_ref<std::uint64_t>(s_->ready).fetch_add(n, simt::relaxed);
-    // Whoever begins a lot says when.
+    // The lane that begins a lot says when.
     const std::uint32_t had = static_cast<std::uint32_t>(entry) & part;
     if (((had + n) & part) != 0 && (had == 0 || had + n > part))
       simt::atomic_ref<std::uint64_t>(s_->begun).store(simt::clock_ns(), simt::relaxed);
     return entry;
   }
-  /// One lane: says where the element of an entry lies, or padding. Who has announced several
-  /// entries, in several channels, does not wait for one while another could be put: try_put().
+  /// One lane: says where the element of an entry lies, or padding. A lane that has announced
+  /// several entries, in several channels, does not wait for one while another could be put:
+  /// try_put().
   GROSR_DEVICE void put(std::uint64_t entry, std::uint32_t place) const {
-    // Who takes what was there a lap ago is between two of its steps, or waits for one who is.
+    // The lane that takes the entry of a lap ago is between two of its steps, or waits for one that
+    // is.
     simt::wait_until([&] { return try_put(entry, place); }, simt::forever, nullptr,
                      "the last reader of a channel's entry");
   }

@@ -206,8 +206,8 @@ class ingress_ref {
     return false;
   }
 
-  /// How many lines were ever claimed. What claimers did before they claimed is visible after; with
-  /// `o` relaxed, after an acquire fence.
+  /// How many lines were ever claimed. Writes of claimers before they claimed are visible after;
+  /// with `o` relaxed, after an acquire fence.
   GROSR_DEVICE std::uint32_t claimed(simt::order o = simt::acquire) const {
     return claimed_in(word().load(o));  // A4: pairs with R4
   }

@@ -49,7 +49,7 @@ class places_ref {
     return c;
   }
 
-  /// One lane claims this place, or nothing. What others hold of the word does not matter.
+  /// One lane claims this place, or nothing. Other places of the word may be taken.
   GROSR_DEVICE claimed claim_one(std::uint32_t word, std::uint32_t i) const {
     const std::uint32_t bit = 1u << i;
     const std::uint32_t before =

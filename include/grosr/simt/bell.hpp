@@ -32,8 +32,9 @@ class bell_ref {
   bell_ref() = default;
   bell_ref(std::uint32_t* armed, std::uint32_t* bell) : armed_(armed), bell_(bell) {}
 
-  /// One lane: wakes the thread if it sleeps. Who rings once after giving it something may be
-  /// missed when it falls asleep just then, and it wakes on its own, later; who waits rings again.
+  /// One lane: wakes the thread if it sleeps. A lane that rings once after giving it something may
+  /// be missed when it falls asleep just then, and the thread wakes on its own, later; a lane that
+  /// waits rings again.
   GROSR_DEVICE void ring() const {
 #if !GROSR_ON_GPU
     fence(seq_cst);  // what the thread is to find, before the look whether it sleeps

@@ -1,4 +1,4 @@
-// What has threads belongs to the process that made it.
+// An object that has threads belongs to the process that made it.
 #pragma once
 
 namespace grosr::simt {

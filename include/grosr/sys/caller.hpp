@@ -1,4 +1,5 @@
-// Who makes a call: a lane, some lanes of a warp, a block or a grid, waiting for it or not.
+// The caller of a system call: a lane, some lanes of a warp, a block or a grid, waiting for it or
+// not.
 #pragma once
 
 #include "grosr/sys/detail/layout.hpp"

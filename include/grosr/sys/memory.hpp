@@ -1,4 +1,4 @@
-// Memory of the host's address space. What a kernel maps it may unmap, advise on and pass to calls
+// Memory of the host's address space. A kernel may unmap what it maps, advise on and pass to calls
 // by its address (syscall); it touches such memory itself only where the device reaches all of the
 // host's memory, as on host:N. Device memory comes from alloc/.
 #pragma once

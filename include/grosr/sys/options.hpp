@@ -26,7 +26,7 @@ struct options {
   /// Threads, 1 to 4096, that are started for handlers; more of their calls queue.
   unsigned handler_threads = 64;
   /// Calls that may be under way at a time, 32 to 2^23, rounded up to 32s; 0: one for each thread
-  /// that can be resident. Who makes one more waits, at most `patience`.
+  /// that can be resident. A caller that makes one more waits, at most `patience`.
   std::uint32_t calls_in_flight = 0;
   /// Calls that are begun in a second, of all kernels together; more wait. 0: as many as there are.
   std::uint64_t calls_per_second = 0;

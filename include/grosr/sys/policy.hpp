@@ -15,8 +15,8 @@ struct folder {
   access allowed = access::read;
 };
 
-/// What kernels may call. The default: no file, no network, no process. What is denied returns
-/// `-EPERM`.
+/// What kernels may call. The default: no file, no network, no process. A call that is denied
+/// returns `-EPERM`.
 struct policy {
   /// Files below these. A path is absolute, or relative to the first folder. Neither `..` nor a
   /// link leads out of the folder that a path begins in.

@@ -56,7 +56,8 @@ std::vector<part> parts_of(graph& g) {
 
 constexpr char padding[64] = {};
 
-/// Of all that follows the header. visit(place, piece) comes before a piece of it is added up.
+/// The checksum of all that follows the header. visit(place, piece) comes before a piece of it is
+/// added up.
 template <class Visit>
 std::uint64_t sum_of_parts(const std::vector<part>& parts, host_threads& threads, Visit&& visit) {
   std::uint64_t sum = 0, place = sizeof(file_header);

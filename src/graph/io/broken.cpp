@@ -30,7 +30,7 @@ class both_ways {
   std::uint64_t sum_ = 0;
 };
 
-/// Of vertex v, whose row is within the columns.
+/// Checks the row of vertex v, which is within the columns.
 std::string broken_row(const graph& g, std::uint64_t v, both_ways& sum) {
   std::uint64_t above = 0;
   for (std::uint32_t i = g.row[v]; i < g.row[v + 1]; ++i) {

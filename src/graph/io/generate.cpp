@@ -90,7 +90,7 @@ graph grid(const request& r, left_out&) {
   fit(r, size, size.finished());
   const random_sequence random(r.seed);
   const auto least = static_cast<std::uint64_t>(r.removed * 0x1p32);
-  // Of v's edges, that to the right has number 2 v and that downwards 2 v + 1.
+  // The edge of v to the right has number 2 v, and that downwards 2 v + 1.
   const auto there = [&](std::uint64_t e) { return random[e] >> 32 >= least; };
   const auto each = [&](std::uint64_t v, auto&& f) {
     const std::uint64_t column = v % columns;

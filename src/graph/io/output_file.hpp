@@ -19,7 +19,7 @@ class output_file {
   /// Once. An old file keeps its owner and mode, a link stays a link to the new file.
   int open(const std::string& path);
   int write(const char* from, std::size_t bytes);
-  /// Once. What fails leaves the old file.
+  /// Once. A failure leaves the old file.
   int finish();
 
  private:

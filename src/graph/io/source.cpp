@@ -61,7 +61,7 @@ source::source(const std::string& path, host_threads& threads)
 
 source::~source() { close(fd_); }
 
-/// What was read so far is compressed; what it inflates to becomes the new head.
+/// The bytes read so far are compressed; the bytes they inflate to become the new head.
 void source::start_inflating() {
   auto i = std::make_unique<inflater>();
   if (inflateInit2(&i->z, 15 + 16) != Z_OK) throw std::bad_alloc();

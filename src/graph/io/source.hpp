@@ -12,7 +12,8 @@
 
 namespace grosr::graphs {
 
-/// Owns the open file. What it throws is an error(bad_input) that begins with the name of the file.
+/// Owns the open file. It throws error(bad_input) with a text that begins with the name of the
+/// file.
 class source {
  public:
   source(const std::string& path, host_threads& threads);
@@ -27,9 +28,9 @@ class source {
 
   /// As errors name it.
   const std::string& name() const { return name_; }
-  /// Of the file; 0 for what has no size, as a pipe.
+  /// The size of the file; 0 where it has none, as a pipe.
   std::uint64_t file_bytes() const { return file_bytes_; }
-  /// Of these, how many were read. Any thread may ask.
+  /// How many bytes of the file were read. Any thread may ask.
   std::uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
   /// For pread(), where the file is a plain one: neither compressed nor a pipe. Else -1.
   int plain_file() const { return inflater_ == nullptr && regular_ ? fd_ : -1; }

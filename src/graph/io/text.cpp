@@ -16,7 +16,7 @@
 namespace grosr::graphs {
 namespace {
 
-// Of edge lists, which do not say how many vertices there are.
+// Bounds for edge lists, which do not say how many vertices there are.
 constexpr std::uint64_t many_vertices = 1 << 24, most_vertices_an_edge = 100;
 
 class text_reader {

@@ -35,7 +35,7 @@ std::string wrong_size(const graph& g, const char* what, std::size_t size) {
          " vertices";
 }
 
-// Of the sentences wrong(v), the first that is not empty.
+// The first of the sentences wrong(v) that is not empty.
 template <class Wrong>
 std::string first_wrong(vertex n, const Wrong& wrong) {
   const unsigned threads = threads_for_vertices(n);

@@ -1,9 +1,10 @@
 // What the lanes of a warp do together: getting slots and freeing them.
 //
 // Lanes that call together are a crew; those of it that want the same class, or free slots of one
-// word of bits, are a group, whose lowest lane leads. Who calls out of line from code that becomes
-// part of users' kernels passes a copy of the view: a pointer to the view itself would put it on
-// the stack of every caller for good, and loads from there before the atomics that need them.
+// word of bits, are a group, whose lowest lane leads. A function that calls out of line from code
+// that becomes part of users' kernels passes a copy of the view: a pointer to the view itself would
+// put it on the stack of every caller for good, and loads from there before the atomics that need
+// them.
 #pragma once
 
 #include "grosr/alloc/detail/place.hpp"

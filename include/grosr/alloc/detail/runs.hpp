@@ -30,7 +30,7 @@ class runs {
         if (tries == 1) supply::watch(v_);
         if (tries != 0) supply::reclaim(v_);
         first = search(n, overtaken);
-        // What comes into the pool from here on changes the moment.
+        // A slab that comes into the pool from here on changes the moment.
         if (first == none && tries > 1 && !overtaken) {
           word(v_.words->dry_length).store(n, simt::relaxed);
           word(v_.words->dry[run_class]).store(now | 1, simt::relaxed);

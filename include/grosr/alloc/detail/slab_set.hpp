@@ -54,8 +54,8 @@ class slab_set {
     insert_bits(slab / 64, std::uint64_t{1} << (slab % 64));
   }
 
-  /// Inserts the slabs of one leaf word. What atomics the caller had results of before is seen by
-  /// who takes them.
+  /// Inserts the slabs of one leaf word. The effects of atomics whose results the caller had before
+  /// are seen by who takes them.
   GROSR_DEVICE void insert_bits(std::uint32_t leaf, std::uint64_t bits) const {
     // R4: pairs with A4 in take_bits().
     if (word(leaf_[leaf]).fetch_or(bits, simt::in_turn()) == 0) announce(leaf);

@@ -334,7 +334,7 @@ struct channels {
         const Record task{static_cast<const node_state<typename Record::node>*>(s->server)};
         for (; lots != 0; --lots)
           if (!Spawner::spawn_if_room(block, task, level)) break;
-        // Whoever made them full, or fills one up, looks again before it rests.
+        // The worker that made them full, or fills one up, looks again before it rests.
         if (lots != 0) queue::channel_base(s).owe(lots);
       }
   }

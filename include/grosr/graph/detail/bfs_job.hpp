@@ -82,8 +82,8 @@ struct bfs_job : job_base<bfs_job> {
  private:
   GROSR_DEVICE void begin(const bfs_view& s, std::uint32_t chunk) {
     const std::uint32_t all = shares(s);
-    // What comes first does not depend on what is reset; of several chunks the coordinator has the
-    // last.
+    // The first step does not depend on the reset; when there are several chunks, the coordinator
+    // has the last.
     if (chunk == (all < 2 ? 0 : all - 2) && simt::thread_id() == 0 && levels.first_levels != 0)
       levels.begin_at(s, start);
     reset(s, chunk, all, start);
@@ -151,7 +151,8 @@ class bfs_lead : lead<bfs_job, Context> {
     });
     for (std::uint32_t reached = 0;;) {
       const bool marked = wave(seeds);
-      // What later waves had no room for, or were not to relax, was marked before them.
+      // Vertices for which later waves had no room, or which they were not to relax, were marked
+      // before them.
       if ((!marked && reached == 0) || aborted()) return false;
       look_at_pending();
       level_ = static_cast<std::uint32_t>(get([&] { return j_.least; }));
@@ -202,7 +203,7 @@ class bfs_lead : lead<bfs_job, Context> {
       set([&] { j_.levels.counts.total[0] = 0; });
       if (!run_step(bfs_job::gather_pending, level_, word_chunks(v_.graph))) break;
       set([&] { j_.levels.measure_gathered(v_); });
-      // What the queue has no room for stays pending.
+      // Vertices for which the queue has no room stay pending.
       rest = get([&] { return (j_.levels.counts.total[0] >> 32) > v_.capacity ? 1u : 0u; }) != 0;
       const std::uint64_t edges = get([&] { return j_.levels.plan.edges; });
       some = some || edges != 0;

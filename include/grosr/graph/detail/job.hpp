@@ -22,7 +22,7 @@ struct job_event {
 };
 inline constexpr std::uint32_t most_events = 512;  // that are kept; the first ones of a run
 
-/// Of the last run.
+/// Counts of the last run.
 struct job_log {
   std::uint32_t waves;
   std::uint32_t events;  ///< how many there were

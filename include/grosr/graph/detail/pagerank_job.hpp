@@ -1,11 +1,11 @@
 // PageRank in the resident grid, by steps of a team that push residuals.
 //
-// A vertex has a rank, and a residual that has not been counted yet. Who has more than a threshold
-// adds it to the rank and pushes a share of it along each edge, into the residuals of others
-// (Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006). Vertices
-// of few edges push at once, so that others see that in the same step; those of many are queued and
-// push by shares of edges. Ranks are those of the graph without what vertices that have no edges
-// would give to all; made to add up to 1, they are the same.
+// A vertex has a rank, and a residual that has not been counted yet. A vertex that has more than a
+// threshold adds it to the rank and pushes a share of it along each edge, into the residuals of
+// others (Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006).
+// Vertices of few edges push at once, so that others see that in the same step; those of many are
+// queued and push by shares of edges. Ranks are those of the graph without what vertices that have
+// no edges would give to all; made to add up to 1, they are the same.
 #pragma once
 
 #include <cerrno>

@@ -2,10 +2,10 @@
 //
 // A block keeps entries in a ring in block-shared memory and takes them in the order in which they
 // came: 32 a round, whose edges it relaxes by an atomic minimum on the label of the other end; a
-// few of few edges are followed by one warp alone. What was improved is a new entry of the same
-// block. A block that has much hands a part to the pool when others wait there. So an entry's way
-// to the next one has two accesses of memory on it: the column, and the label together with the row
-// of the next entry.
+// few of few edges are followed by one warp alone. A vertex that was improved is a new entry of the
+// same block. A block that has much hands a part to the pool when others wait there. So an entry's
+// way to the next one has two accesses of memory on it: the column, and the label together with the
+// row of the next entry.
 //
 //   label    distance << 32 | parent; the least wins, so the result does not depend on the order
 //   pending  a bit for each vertex that is to be relaxed later: it is at `limit` or beyond, or there
@@ -61,7 +61,7 @@ struct wave_store {
   wave_entry ring[wave_ring];
   std::uint16_t wide[64];
   std::uint32_t popped[4];
-  // Of three rounds in turn: what is written in one is read until the next one ends.
+  // Words of three rounds in turn: those written in one are read until the next one ends.
   std::uint32_t added[3], wide_count[3], heavy[3], limit[3], idle[3];
   std::uint32_t farthest;
   std::uint32_t bound;  ///< the least distance at which this block ended the wave
@@ -455,7 +455,7 @@ class rider {
         total += s.popped[w];
       }
       if (got) s.ring[before + simt::rank_in(votes, lane)] = e;
-      // What was in the pool counts as this block from here on, which wait() has added.
+      // Entries that were in the pool count as this block from here on, which wait() has added.
       if (t == 0) {
         work().fetch_sub(total != 0 ? total : 1, simt::acq_rel);
         if (total != 0) {

@@ -20,8 +20,8 @@ std::vector<std::uint32_t> bfs_distances(const graph& g, vertex source);
 /// path is the sum of its weights from the source on, rounded to float after each edge; edges of
 /// graphs without weights count 1. Rounded addition of a number that is not negative is monotone
 /// and never makes less of a sum, so Dijkstra's algorithm finds exactly the least of these lengths,
-/// bit for bit, whatever the order of work. What only paths of infinite length lead to is not
-/// reached.
+/// bit for bit, whatever the order of work. A vertex to which only paths of infinite length lead is
+/// not reached.
 std::vector<float> shortest_distances(const graph& g, vertex source);
 
 /// The smallest vertex of each vertex's component; edges count in both directions.

@@ -36,7 +36,7 @@ struct task_end {
   std::uint32_t frame = nothing, forked = nothing;
 };
 
-/// Of frame_header::pending, while the task that joins still forks.
+/// Added to frame_header::pending while the task that joins still forks.
 inline constexpr std::uint32_t joining = 1u << 30;
 
 }  // namespace grosr::run

@@ -7,7 +7,8 @@
 
 namespace grosr::run {
 
-/// Of a group's name in the ring: its frames follow each other, and nothing lies in the first.
+/// A bit of a group's name in the ring: its frames follow each other, and nothing lies in the
+/// first.
 inline constexpr std::uint32_t fresh_group = 1u << 31;
 
 /// What a worker has at hand before it runs tasks that fork: each may claim one frame.

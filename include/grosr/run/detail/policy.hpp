@@ -1,6 +1,6 @@
-// What a worker does could be done otherwise, and how often and how long: every number of the
-// scheduler that was tuned, and every choice. The mechanism (worker.hpp, spawner.hpp) is the same
-// for every policy; it is correct for each that keeps the contracts here.
+// The choices of a worker that could be made otherwise, and how often and how long: every
+// number of the scheduler that was tuned, and every choice. The mechanism (worker.hpp, spawner.hpp)
+// is the same for every policy; it is correct for each that keeps the contracts here.
 //
 // A policy is a type without state: a struct that derives from default_policy, and has members of
 // its own where it differs. basic_runtime<Policy, Tasks...> uses it; runtime<Tasks...> uses

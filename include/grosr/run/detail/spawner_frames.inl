@@ -1,5 +1,5 @@
-// Of spawner: frames. Claiming and freeing them, results that come, continuations that are ready.
-// The protocol is in docs/internals/fork-join.md.
+// The frames of a spawner: claiming and freeing them, results that come, continuations that are
+// ready. The protocol is in docs/internals/fork-join.md.
 #pragma once
 
 namespace grosr::run {
@@ -114,7 +114,7 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::ready_after(task_end end) 
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::await(std::uint32_t frame, std::uint32_t n) {
   simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
-  // What was forked in this run lies with this worker mostly, and waits for the run's end.
+  // Tasks that were forked in this run mostly lie with this worker, and wait for the run's end.
   if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).load(simt::relaxed) ==
       0) {
     if (n == 0) return frame;

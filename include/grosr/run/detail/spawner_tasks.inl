@@ -1,4 +1,4 @@
-// Of spawner: what tasks spawn goes into open batches, and from these to the worker's own refs;
+// A spawner puts what tasks spawn into open batches, and from these to the worker's own refs;
 // what is done when memory is full; whether a task makes way. docs/internals/scheduler.md, "Spawn",
 // "Making way".
 #pragma once

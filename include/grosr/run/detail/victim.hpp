@@ -1,5 +1,5 @@
-// Whom to steal from: the one place to change the victim choice, unless a policy has its own
-// (policy.hpp, steal()).
+// The choice of a victim to steal from. It is changed here, unless a policy has its own: steal() in
+// policy.hpp.
 //
 // Every level has a bitmap with a bit for each worker whose deque may hold something. A thief loads
 // the bitmap 32 words a step, one coalesced load. It starts at a word and a bit that its own number

@@ -27,8 +27,8 @@
 namespace grosr::run {
 
 /// Every method is called by the whole warp, unless its contract says "one lane". Members have the
-/// same value in every lane, unless they are marked as the leader's (lane 0's). What need not be in
-/// registers lies in block-shared memory: `w_` is this warp's, `b_` the block's.
+/// same value in every lane, unless they are marked as the leader's (lane 0's). State that need not
+/// be in registers lies in block-shared memory: `w_` is this warp's, `b_` the block's.
 ///
 /// Invariants between methods:
 ///   * A worker is active (counted on the board) whenever it holds work: a line or a ref in hand,
@@ -124,7 +124,7 @@ class worker {
     std::uint64_t cycles;  ///< that the last run took
   };
 
-  /// Of a row of runs, as its leader knows it after one of them.
+  /// A row of runs, as its leader knows it after one of them.
   struct row_state {
     std::uint64_t began;  ///< cycle_count
     signals news;         ///< when the run began

@@ -1,4 +1,4 @@
-// Of worker: meetings: how a block's warps come together to run block tasks, or to leave.
+// Meetings of workers: how a block's warps come together to run block tasks, or to leave.
 // docs/internals/scheduler.md, "Run".
 #pragma once
 

@@ -1,4 +1,4 @@
-// Of worker: a line that it took, and how it says that lines and tickets are done.
+// A worker deals with a line that it took, and says that lines and tickets are done.
 // docs/internals/scheduler.md, "The way of a single task", "Completion".
 #pragma once
 
@@ -133,7 +133,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::settle() {
     // Read before the count: after it another worker may complete the slot, and the next line in
     // it overwrites the total.
     const std::uint32_t total = s.total;
-    // Who did all of them needs no count: it was 0 and stays that.
+    // A worker that did all of them needs no count: it was 0 and stays that.
     const bool alone = pending_done_ == total;
     std::uint64_t now = slot_count::of(pending_done_, pending_failed_);
     simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
@@ -172,7 +172,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::finish(std::uint32_t slot, std::uint
                                                    std::uint32_t ticket_generation,
                                                    std::uint32_t ticket_lines, bool failed) {
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
-  // What returned because it was told to abort has not been run.
+  // A task that returned because it was told to abort has not been run.
   if (run_cycles_ > Policy::long_run_cycles && v_.aborted()) return;
   if (ticket_lines > 1) {
     simt::atomic_ref<std::uint64_t> count(v_.ingress.slots[ticket].count);

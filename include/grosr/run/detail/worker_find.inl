@@ -1,6 +1,6 @@
-// Of worker: how it chooses what to run next: its own, seen lines, what others hold. A warp and a
-// block find work by one loop, find_as(); what differs is in as_warp and as_block (worker.hpp).
-// docs/internals/scheduler.md, "Find work". Whom it steals from is in victim.hpp.
+// A worker chooses what to run next: its own, seen lines, what others hold. A warp and a block find
+// work by one loop, find_as(); what differs is in as_warp and as_block (worker.hpp).
+// docs/internals/scheduler.md, "Find work". The choice of a victim is in victim.hpp.
 #pragma once
 
 namespace grosr::run {

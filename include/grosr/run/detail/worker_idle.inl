@@ -1,5 +1,5 @@
-// Of worker: what it does without work: waiting, its block's scout, its place on the board, and who
-// says when all work is done. docs/internals/scheduler.md, "Waiting" and "Quiescence".
+// A worker without work: waiting, its block's scout, its place on the board, and how all work is
+// found to be done. docs/internals/scheduler.md, "Waiting" and "Quiescence".
 #pragma once
 
 namespace grosr::run {
@@ -218,7 +218,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
     if (leads()) before = board_word().load(simt::acquire);
     before = simt::shuffle(simt::full_mask, before, 0);
     if (board_count::holders(before) != 1) {
-      // Most are not the last. Who finds that it was after all takes its count back.
+      // Most are not the last. A worker that finds that it was after all takes its count back.
       if (leads()) {
         done = board_count::holders(board_word().fetch_sub(1, simt::acq_rel)) != 1;
         if (!done) board_word().fetch_add(board_count::activation, simt::acq_rel);

@@ -1,5 +1,5 @@
-// Of worker: its loop, a turn of which looks, finds, runs and hands on; what it looks at between
-// runs, and its accounts. docs/internals/scheduler.md, "A worker's turn".
+// The loop of a worker, a turn of which looks, finds, runs and hands on; what it looks at
+// between runs, and its accounts. docs/internals/scheduler.md, "A worker's turn".
 #pragma once
 
 namespace grosr::run {
@@ -7,7 +7,7 @@ namespace grosr::run {
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
   arrive();
-  // What is not done at every turn comes after so many turns, or so many runs in rows.
+  // Work that is not done at every turn is due after so many turns, or so many runs in rows.
   unsigned turn = 1, runs = 0, row = 0;
   auto every = [&](unsigned turns) {
     const unsigned rows = turns * Policy::runs_a_turn;
@@ -46,7 +46,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
     if (waited) wait();
     simt::sync_warp();
     bool line = has_line();
-    // What waits for a meeting does not wait for what this warp runs now.
+    // A block task that waits for a meeting does not wait for what this warp runs now.
     if ((line || r) && leads()) {
       end_of_stall();
       spawner_.publish_blocks();
@@ -66,7 +66,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
       bool spawned = leads() && (w_.open_mask != 0 || blocks);
       if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) spawner_.flush(blocks);
     }
-    // Who had nothing and now has work: the others should look too, unless a line came alone.
+    // When a worker had nothing and now has work, the others should look too, unless a line came
+    // alone.
     if (found && pace_ == pace::idle && (!waited || !alone)) wake_others();
     pace_ = quick ? pace::quick : found && !meets ? pace::busy : pace::idle;
     if (every(Policy::all_turns)) collects(false);

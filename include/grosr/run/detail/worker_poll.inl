@@ -1,4 +1,4 @@
-// Of worker: how lines come from the host into the device. docs/internals/scheduler.md, "A port"
+// A worker takes lines from the host into the device. docs/internals/scheduler.md, "A port"
 // and "Waiting".
 #pragma once
 
@@ -91,7 +91,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_ro
   if (n == 0) return lines::none;
   bool first = take && p.first_is_free(k), counted = is_active();
   if (first) activate();
-  // A single short task is done before anybody else could be there. What it takes longer for is
+  // A single short task is done before anybody else could be there. Whether it takes longer is
   // not known before, but others look some 4 us after a poll would be overdue.
   bool single = first && n == 1 && line_header::of({k.mine}, 1).carries_task();
   if (port == 0 && leads() && role.seen % 64 + n >= 64)
@@ -193,7 +193,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
 // ---- what hints may have missed ----
 
 /// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles.
-/// Who goes round the ports waits in many pieces.
+/// A poller that goes round the ports waits in many pieces.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::begin_scan_wait() {
   if (!roams()) w_.scanned = simt::cycle_count();

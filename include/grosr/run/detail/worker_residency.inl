@@ -1,4 +1,4 @@
-// Of worker: coming to the device, staying and leaving: what the host asks for, parking, aborting.
+// A worker comes to the device, stays and leaves: what the host asks for, parking, aborting.
 // docs/internals/scheduler.md, "Park and resume". The host's side is src/run/residency.cpp.
 //
 // The kernel leaves in three steps, and all of them are here:

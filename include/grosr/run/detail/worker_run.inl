@@ -1,4 +1,4 @@
-// Of worker: running tasks: what a warp does with a ref, from loading its records to what became of
+// A worker runs tasks: what a warp does with a ref, from loading its records to what became of
 // them. docs/internals/scheduler.md, "Run".
 #pragma once
 
@@ -65,7 +65,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level, const 
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) == 0) {
       const bool hungry = (hints & hint::hungry) != 0 && !row.shown;
       if (hungry || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, hungry);
-      // What comes from the host is run by who completes it.
+      // A ref from the host is run by the worker that completes it.
       if (kept != 0 && !ref{w_.deques.keep[level][kept - 1]}.slot())
         got = w_.deques.keep[level][--kept];
     }
@@ -294,7 +294,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
   if (v_.trace.events != nullptr) w_.trace_began = simt::clock_ns();
   end_of_way();
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(type + 1, simt::relaxed);
-  // What lies in slots the host knows itself, but not that this worker goes on.
+  // The host knows which tasks lie in slots, but not that this worker goes on.
   bool news = !from_slot && type + 1 != w_.told_type;
   if (w_.run_began - w_.host_told > (news ? Policy::news_cycles : Policy::heartbeat_cycles))
     spawner_.tell_host(type + 1, w_.run_began);

@@ -4,8 +4,8 @@
 //                    to be freed
 //   detached calls   by slot: serial and chunk, written before the bit is set
 //
-// Whoever clears the bit owns the slot: it looks for the reply, and frees slot and chunk, or puts
-// the bit back.
+// The thread that clears the bit owns the slot: it looks for the reply, and frees slot and chunk,
+// or puts the bit back.
 #pragma once
 
 #include "grosr/sys/detail/issue.hpp"

@@ -56,7 +56,7 @@ GROSR_DEVICE call_record addressed(const view& v, Token& t, operation<Parts, Bul
   return o.record;
 }
 
-/// What the leader has on its own stack, it copies alone.
+/// The leader alone copies what lies on its own stack.
 GROSR_DEVICE inline bool copies_here(const part& p, unsigned& rank, unsigned& size) {
   if (!simt::is_private(p.at)) return true;
   size = 1;

@@ -80,7 +80,7 @@ GROSR_DEVICE inline reserved reserve(const view& v, const queue::egress_ref& rin
   return r;
 }
 
-/// What one SM calls goes through one shard.
+/// The calls of one SM go through one shard.
 GROSR_DEVICE inline std::uint32_t shard_here(const view& v) {
   return simt::sm_id() & (v.shard_count - 1);
 }
