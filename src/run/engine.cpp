@@ -14,6 +14,15 @@
 #include "run/swap.hpp"
 #include "run/trace.hpp"
 
+namespace grosr {
+
+std::string task_error::text() const {
+  return type + " " + did + ": " + std::to_string(code) + " (" +
+         std::generic_category().message(-code) + ")";
+}
+
+}  // namespace grosr
+
 namespace grosr::run {
 namespace {
 
@@ -25,6 +34,30 @@ constexpr std::size_t lone_words = 8;  // single words of the view that have a l
 constexpr std::uint32_t swap_records = 1024;  // tasks on their way to the host's memory
 
 std::string kibibytes(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
+
+const char* words_of(failure f) {
+  switch (f) {
+    case failure::returned:
+      return "returned an error";
+    case failure::no_place:
+      return "was not run, as there was no place for it in the runtime's memory";
+    case failure::no_frame:
+      return "joined when there was no place for its continuation in the runtime's memory";
+    case failure::gave_nothing:
+      return "ended without a result (give, pass or join)";
+    case failure::gave_twice:
+      return "gave or passed its result twice";
+    case failure::joined_twice:
+      return "joined twice";
+    case failure::gave_and_joined:
+      return "both gave (or passed) its result and joined";
+    case failure::forked_alone:
+      return "forked before it joined";
+    case failure::forked_astray:
+      return "forked into a slot that is no member of what join() returned";
+  }
+  return "failed";
+}
 
 unsigned auto_blocks_per_sm(const device& d, const simt::kernel_fit& fit) {
   if (!d.is_cuda()) return 1;
@@ -362,7 +395,7 @@ std::vector<task_error> engine::errors() const {
     if (host_word(e.serial).load(simt::acquire) == 0) continue;
     const task_type& t = program_.types[e.type];
     auto* bytes = reinterpret_cast<const std::byte*>(e.task);
-    list.push_back({t.name, e.code, {bytes, bytes + t.bytes}});
+    list.push_back({t.name, e.code, {bytes, bytes + t.bytes}, words_of(e.what)});
   }
   return list;
 }
