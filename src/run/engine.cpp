@@ -13,7 +13,43 @@
 #include "run/swap.hpp"
 #include "run/trace.hpp"
 
+namespace grosr {
+
+std::string task_error::text() const {
+  return type + " " + did + ": " + std::to_string(code) + " (" +
+         std::generic_category().message(-code) + ")";
+}
+
+}  // namespace grosr
+
 namespace grosr::run {
+namespace {
+
+const char* words_of(failure f) {
+  switch (f) {
+    case failure::returned:
+      return "returned an error";
+    case failure::no_place:
+      return "was not run, as there was no place for it in the runtime's memory";
+    case failure::no_frame:
+      return "joined when there was no place for its continuation in the runtime's memory";
+    case failure::gave_nothing:
+      return "ended without a result (give, pass or join)";
+    case failure::gave_twice:
+      return "gave or passed its result twice";
+    case failure::joined_twice:
+      return "joined twice";
+    case failure::gave_and_joined:
+      return "both gave (or passed) its result and joined";
+    case failure::forked_alone:
+      return "forked before it joined";
+    case failure::forked_astray:
+      return "forked into a slot that is no member of what join() returned";
+  }
+  return "failed";
+}
+
+}  // namespace
 
 engine::engine(device d, const runtime_options& options, program p)
     : device_(d), options_(options), program_(std::move(p)) {
@@ -220,7 +256,7 @@ std::vector<task_error> engine::errors() const {
     if (host_word(e.serial).load(simt::acquire) == 0) continue;
     const task_type& t = program_.types[e.type];
     auto* bytes = reinterpret_cast<const std::byte*>(e.task);
-    list.push_back({t.name, e.code, {bytes, bytes + t.bytes}});
+    list.push_back({t.name, e.code, {bytes, bytes + t.bytes}, words_of(e.what)});
   }
   return list;
 }

@@ -198,6 +198,9 @@ TEST_P(join, deeper_than_memory_is_an_error_and_no_more) {
   // Each level holds a frame of 32 bytes: more than all memory.
   const auto levels = static_cast<std::uint32_t>(o.memory_limit / 32);
   EXPECT_EQ(rt.fork(down{levels}).status(), -ENOMEM);
+  ASSERT_FALSE(rt.errors().empty());
+  EXPECT_EQ(rt.errors()[0].code, -ENOMEM);
+  EXPECT_NE(rt.errors()[0].did.find("no place for its continuation"), std::string::npos);
   EXPECT_EQ(rt.fork(down{100}).get(), 100u);  // it goes on
   rt.wait_all();
   EXPECT_LE(rt.stats().memory, o.memory_limit);
@@ -213,6 +216,7 @@ struct odd {
     gives_twice,
     forks_alone,
     joins_twice,
+    joins_twice_and_forks,
     joins_nothing,
     passes,
     gives_and_joins,
@@ -257,6 +261,12 @@ GROSR_DEVICE int odd::operator()(auto& context) const {
       context.join(hand_on{});
       context.join(hand_on{});
       return 0;
+    case joins_twice_and_forks: {
+      context.join(hand_on{});
+      auto& next = context.join(hand_on{});
+      context.fork(odd{passes}, &next.value);
+      return 0;
+    }
     case joins_nothing:
       context.join(hand_on{6});
       return 0;
@@ -292,6 +302,7 @@ TEST_P(join, tells_what_went_wrong) {
   EXPECT_EQ(status(odd::gives_twice), -EINVAL);
   EXPECT_EQ(status(odd::forks_alone), -EINVAL);
   EXPECT_EQ(status(odd::joins_twice), -EINVAL);
+  EXPECT_EQ(status(odd::joins_twice_and_forks), -EINVAL);
   EXPECT_EQ(status(odd::gives_and_joins), -EINVAL);
   EXPECT_EQ(status(odd::joins_and_gives), -EINVAL);
   EXPECT_EQ(rt.fork(odd{odd::passes_and_joins}).get(), 5u);  // the other one has it
@@ -299,6 +310,43 @@ TEST_P(join, tells_what_went_wrong) {
   EXPECT_EQ(rt.fork(odd{odd::joins_nothing}).get(), 7u);
   EXPECT_EQ(rt.fork(odd{odd::passes}).get(), 5u);
   EXPECT_EQ(error_of([&] { rt.fork(odd{odd::fails}).get(); }).code(), errc::task_failed);
+}
+
+// Each misuse is an error that names the task that did it, and what it did; a continuation that
+// only says what it was told is none.
+TEST_P(join, names_who_did_what) {
+  const struct {
+    odd::what does;
+    int code;
+    const char* words;
+  } cases[] = {{odd::gives_nothing, -ENODATA, "ended without a result"},
+               {odd::gives_twice, -EINVAL, "gave or passed its result twice"},
+               {odd::forks_alone, -EINVAL, "forked before it joined"},
+               {odd::joins_twice, -EINVAL, "joined twice"},
+               {odd::joins_twice_and_forks, -EINVAL, "joined twice"},
+               {odd::gives_and_joins, -EINVAL, "both gave (or passed) its result and joined"},
+               {odd::joins_and_gives, -EINVAL, "both gave (or passed) its result and joined"},
+               {odd::passes_and_joins, -EINVAL, "both gave (or passed) its result and joined"},
+               {odd::forks_elsewhere, -EFAULT, "no member of what join() returned"},
+               {odd::fails_below, -ERANGE, "returned an error"}};
+  for (const auto& c : cases) {
+    runtime<odd, hand_on> rt(where(), small());
+    rt.fork(odd{c.does}).wait();
+    rt.wait_all();
+    const std::vector<task_error> errors = rt.errors();
+    ASSERT_EQ(errors.size(), 1u) << c.words;
+    const task_error& e = errors[0];
+    EXPECT_NE(e.type.find("odd"), std::string::npos) << e.type;
+    EXPECT_EQ(e.code, c.code) << c.words;
+    EXPECT_NE(e.did.find(c.words), std::string::npos) << e.did;
+    EXPECT_EQ(e.text(), e.type + " " + e.did + ": " + std::to_string(c.code) + " (" +
+                            std::generic_category().message(-c.code) + ")");
+    EXPECT_GE(rt.stats().failed, 1u);
+  }
+  runtime<odd, hand_on> rt(where(), small());
+  auto t = rt.submit(odd{odd::forks_alone});
+  t.wait();
+  EXPECT_TRUE(t.failed());
 }
 
 /// Looks for a number below its node of a tree; who finds it cancels the rest.

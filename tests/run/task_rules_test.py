@@ -21,6 +21,10 @@ void use() {
 }
 """
 
+# a continuation
+JOINS = ("struct sum { using result = int; int a, b; long wide;"
+         " int operator()(auto& x) const { x.give(a); return x.status(); } };")
+
 # what it is; declarations; code; the words that must be in an error, or None when it must compile
 CASES = [
     ("a good task", "", "grosr::runtime<good> r; r.submit(good{}); r.submit(std::vector<good>(3));", None),
@@ -94,6 +98,51 @@ CASES += [
      "struct u { using result = int; int i; void operator()(auto& x) const { x.give(1); } };"
      "struct s { using result = long; int i; void operator()(auto& x) const { x.join(u{}); } };",
      "grosr::runtime<s, u> r;", "grosr: a continuation brings the result of the task that joins"),
+    ("a constructor", "struct s { std::uint32_t* x; explicit s(std::uint32_t* p) : x(p) {}"
+     " void operator()(auto&) const { *x = 1; } };",
+     "grosr::runtime<s> r; r.submit(s{nullptr}); r.submit(std::vector<s>(3, s{nullptr}));", None),
+    ("a lambda as a type", "", "auto l = [](auto&) {}; grosr::runtime<decltype(l)> r;",
+     "grosr: a task is a struct with a name"),
+    ("submitting a lambda", "", "grosr::runtime<good> r; r.submit([](auto&) {});",
+     "grosr: a task is a struct with a name"),
+    ("a slot of another type", JOINS + "struct s { using result = int; int i;"
+     " void operator()(auto& x) const { auto& n = x.join(sum{}); x.fork(s{1}, &n.wide); } };",
+     "grosr::runtime<s, sum> r;",
+     "grosr: the slot that a task is forked into has the type of its result"),
+    ("forking what brings no result", JOINS + "struct s { using result = int; int i;"
+     " void operator()(auto& x) const { auto& n = x.join(sum{}); x.fork(good{}, &n.a); } };",
+     "grosr::runtime<s, sum, good> r;", "grosr: a task that is forked brings a result"),
+    ("forking what brings no result without a slot", JOINS + "struct s { using result = int; int i;"
+     " void operator()(auto& x) const { x.join(sum{}); x.fork(good{}); } };",
+     "grosr::runtime<s, sum, good> r;", "grosr: a task that is forked brings a result"),
+    ("the host forking what brings no result", "", "grosr::runtime<good> r; r.fork(good{});",
+     "grosr: a task that is forked brings a result"),
+    ("joining what brings no result", "struct s { using result = int; int i;"
+     " void operator()(auto& x) const { x.join(good{}); } };",
+     "grosr::runtime<s, good> r;",
+     "grosr: a continuation brings a result: it says `using result = R;`"),
+    ("passing on to another result", "struct u { using result = long; int i;"
+     " void operator()(auto& x) const { x.give(1l); } };"
+     "struct s { using result = int; int i; void operator()(auto& x) const { x.pass(u{1}); } };",
+     "grosr::runtime<s, u> r;",
+     "grosr: a task that is passed on to brings the result of the task that passes"),
+    ("passing on to what brings no result", "struct s { using result = int; int i;"
+     " void operator()(auto& x) const { x.pass(good{}); } };",
+     "grosr::runtime<s, good> r;", "grosr: a task that is passed on to brings a result"),
+    ("giving another type", "struct other {}; struct s { using result = int; int i;"
+     " void operator()(auto& x) const { x.give(other{}); } };",
+     "grosr::runtime<s> r;", "grosr: what a task gives converts to its result"),
+    ("joining in a task without a result", JOINS + "struct s { int i;"
+     " void operator()(auto& x) const { x.join(sum{}); } };",
+     "grosr::runtime<s, sum> r;",
+     "grosr: only a task that brings a result joins, forks, passes and gives"),
+    ("forking in a task without a result", JOINS + "struct s { int i;"
+     " void operator()(auto& x) const { int n; x.fork(sum{}, &n); } };",
+     "grosr::runtime<s, sum> r;",
+     "grosr: only a task that brings a result joins, forks, passes and gives"),
+    ("pushing into a channel from a task of a runtime", "struct s { grosr::channel<int> c;"
+     " void operator()(auto& x) const { c.push(x, 1); } };",
+     "grosr::runtime<s> r;", "grosr: only functions of a graph push into its channels"),
     ("a graph", "struct node { using element = int; grosr::channel<int> to;"
      " void operator()(const int& e, auto& c) const { to.push(c, e); } };",
      "grosr::graph<node> g; auto c = g.channel<int>(); g.connect(c, node{c}); g.push(c, 1);", None),

@@ -93,6 +93,9 @@ class channel {
 
   template <class Context>
   GROSR_DEVICE bool owned(Context& context, std::uint32_t n) const {
+    static_assert(at<Context>::serves,
+                  "grosr: only functions of a graph push into its channels: a task of a runtime "
+                  "cannot; let the host push, or make the task a function of the graph");
     return at<Context>::owns(context, channel_.address(), n);
   }
 

@@ -123,12 +123,39 @@ class context {
   /// in a loop that makes no progress keeps the watchdog from finding that.
   GROSR_DEVICE void progressed() { spawner_.tell_alive(); }
 
+  // ---- what only tasks that bring results do: join_context ----
+  template <class Task>
+  GROSR_DEVICE Task& join(const Task&) {
+    return refuse<Task>();
+  }
+  template <class Task, class... Slot>
+  GROSR_DEVICE void fork(const Task&, Slot*...) {
+    refuse<Task>();
+  }
+  template <class Task>
+  GROSR_DEVICE void pass(const Task&) {
+    refuse<Task>();
+  }
+  template <class Value>
+  GROSR_DEVICE void give(const Value&) {
+    refuse<Value>();
+  }
+
   // ---- for fork and join ----
   GROSR_DEVICE Spawner& spawner() { return spawner_; }
   GROSR_DEVICE std::uint32_t depth() const { return depth_; }
   /// What this thread's warp is to see to after the task; nothing mostly.
   GROSR_DEVICE run::task_end end() const { return end_; }
   GROSR_DEVICE void set_end(run::task_end e) { end_ = e; }
+
+ private:
+  template <class Task>
+  GROSR_DEVICE static Task& refuse() {
+    static_assert(run::always_false<Task>,
+                  "grosr: only a task that brings a result joins, forks, passes and gives: it says "
+                  "`using result = R;`, or `using result = void;`");
+    return *static_cast<Task*>(nullptr);
+  }
 
  protected:
   Spawner spawner_;

@@ -49,72 +49,103 @@ class join_context : public context<Spawner> {
 
   /// Names the task that runs when all that is forked from now on has brought its results; it gives
   /// the result in this one's place, or joins again. Returns it, as it waits: results go to its
-  /// members. Once a call. Without room it comes to nothing: what is forked does not run, and the
-  /// result is an error (-ENOMEM).
+  /// members, and a member that nothing is forked into keeps the value that it has here. Once a
+  /// call. When nobody can make room for it, it comes to nothing: what is forked does not run, and
+  /// the result is an error (-ENOMEM).
   template <class Task>
   GROSR_DEVICE Task& join(const Task& continuation) {
-    static_assert(run::brings_result<Task>,
-                  "grosr: a continuation brings a result: it says `using result = R;`");
-    static_assert(std::is_same_v<typename Task::result, Result>,
-                  "grosr: a continuation brings the result of the task that joins");
-    if (frame_ != Spawner::no_frame || failed_ != 0 || given_) {
-      failed_ = -EINVAL;  // joined twice, or gave
+    if constexpr (!run::brings_result<Task>) {
+      static_assert(run::always_false<Task>,
+                    "grosr: a continuation brings a result: it says `using result = R;`");
+    } else if constexpr (!std::is_same_v<typename Task::result, Result>) {
+      static_assert(run::always_false<Task>,
+                    "grosr: a continuation brings the result of the task that joins: its `result` "
+                    "is the same type");
     } else {
-      frame_ = spawner_.claim_frame();
-      if (frame_ == Spawner::no_frame) failed_ = -ENOMEM;
+      using run::failure;
+      if (frame_ != Spawner::no_frame)
+        is_wrong(failure::joined_twice);
+      else if (given_)
+        is_wrong(failure::gave_and_joined);
+      else if (wrong_ == failure::returned)
+        frame_ = spawner_.claim_frame();
+      if (frame_ == Spawner::no_frame) is_wrong(failure::no_frame);
+      if (wrong_ != failure::returned) return *::new (spawner_.waste()) Task(continuation);
+      constexpr std::uint32_t type = Spawner::types::template index_of<run::record_of<Task>>();
+      spawner_.header_of(frame_) = {run::joining, 0, run::with_kind(home_, type, level_)};
+      return *::new (spawner_.continuation_of(frame_)) Task(continuation);
     }
-    if (failed_ != 0) return *::new (spawner_.waste()) Task(continuation);
-    constexpr std::uint32_t type = Spawner::types::template index_of<run::record_of<Task>>();
-    spawner_.header_of(frame_) = {run::joining, 0, run::with_kind(home_, type, level_)};
-    return *::new (spawner_.continuation_of(frame_)) Task(continuation);
   }
 
   /// Starts a task whose result goes to `slot`, a member of what join() returned; with another one
   /// it does not start, and the continuation sees -EFAULT. Each lane that calls starts one.
-  template <class Task>
-  GROSR_DEVICE void fork(const Task& task, typename Task::result* slot) {
-    if (!may_fork()) return;
-    constexpr std::size_t bytes = sizeof(typename Spawner::continuation_bytes);
-    const auto at = static_cast<std::size_t>(reinterpret_cast<unsigned char*>(slot) -
-                                             spawner_.continuation_of(frame_));
-    if (at > bytes - sizeof *slot)
-      spawner_.set_status(frame_, -EFAULT);
-    else
-      start(task,
-            run::home::in_frame(frame_, run::frame_header_bytes + static_cast<std::uint32_t>(at)));
+  template <class Task, class Slot>
+  GROSR_DEVICE void fork(const Task& task, Slot* slot) {
+    if constexpr (!run::brings_result<Task>) {
+      static_assert(run::always_false<Task>,
+                    "grosr: a task that is forked brings a result: it says `using result = R;`");
+    } else if constexpr (!std::is_same_v<typename Task::result, Slot>) {
+      static_assert(run::always_false<Task>,
+                    "grosr: the slot that a task is forked into has the type of its result: a "
+                    "member `R` of the continuation for `using result = R;`");
+    } else {
+      if (!may_fork()) return;
+      constexpr std::size_t bytes = sizeof(typename Spawner::continuation_bytes);
+      const auto at = static_cast<std::size_t>(reinterpret_cast<unsigned char*>(slot) -
+                                               spawner_.continuation_of(frame_));
+      if (at > bytes - sizeof *slot)
+        is_wrong(run::failure::forked_astray);
+      else
+        start(task, run::home::in_frame(frame_,
+                                        run::frame_header_bytes + static_cast<std::uint32_t>(at)));
+    }
   }
   /// The same for one that brings nothing but that it has ended.
   template <class Task>
   GROSR_DEVICE void fork(const Task& task) {
-    static_assert(std::is_void_v<typename Task::result>,
-                  "grosr: this task brings a result: fork it with a slot for that");
-    if (may_fork()) start(task, run::home::in_frame(frame_, 0));
+    if constexpr (!run::brings_result<Task>)
+      static_assert(run::always_false<Task>,
+                    "grosr: a task that is forked brings a result: it says `using result = R;`, "
+                    "or `using result = void;`");
+    else if constexpr (!std::is_void_v<typename Task::result>)
+      static_assert(run::always_false<Task>,
+                    "grosr: this task brings a result: fork it with a slot for that");
+    else if (may_fork())
+      start(task, run::home::in_frame(frame_, 0));
   }
 
   /// Starts a task that gives the result in this one's place. What this one returns afterwards is
   /// only counted.
   template <class Task>
   GROSR_DEVICE void pass(const Task& task) {
-    static_assert(std::is_same_v<typename Task::result, Result>);
-    if (frame_ != Spawner::no_frame || failed_ != 0 || given_) {
-      failed_ = -EINVAL;
-      return;
+    if constexpr (!run::brings_result<Task>) {
+      static_assert(run::always_false<Task>,
+                    "grosr: a task that is passed on to brings a result: it says `using result = "
+                    "R;`");
+    } else if constexpr (!std::is_same_v<typename Task::result, Result>) {
+      static_assert(run::always_false<Task>,
+                    "grosr: a task that is passed on to brings the result of the task that passes: "
+                    "its `result` is the same type");
+    } else {
+      if (frame_ != Spawner::no_frame) return is_wrong(run::failure::gave_and_joined);
+      if (given_) return is_wrong(run::failure::gave_twice);
+      if (wrong_ != run::failure::returned) return;
+      given_ = true;
+      if (spawner_.spawn(run::forked<Task>{task, home_.bits}, level_, depth_))
+        home_ = {};
+      else
+        is_wrong(run::failure::no_place);
     }
-    if (spawner_.spawn(run::forked<Task>{task, home_.bits}, level_, depth_))
-      home_ = {};
-    else
-      failed_ = -ENOSPC;
-    given_ = true;
   }
 
   /// The result. Once, unless the task joins or passes.
   template <class Value>
   GROSR_DEVICE void give(const Value& value) {
-    if constexpr (!std::is_void_v<Result>) {
-      if (frame_ != Spawner::no_frame || given_) {
-        failed_ = -EINVAL;
-        return;
-      }
+    if constexpr (!std::is_void_v<Result> && !std::is_constructible_v<Result, const Value&>) {
+      static_assert(run::always_false<Value>, "grosr: what a task gives converts to its result");
+    } else if constexpr (!std::is_void_v<Result>) {
+      if (frame_ != Spawner::no_frame) return is_wrong(run::failure::gave_and_joined);
+      if (given_) return is_wrong(run::failure::gave_twice);
       given_ = true;
       if (home_) *reinterpret_cast<Result*>(spawner_.value_of(home_)) = Result(value);
     } else {
@@ -144,23 +175,31 @@ class join_context : public context<Spawner> {
 
   // ---- called by the record ----
 
-  /// The thread that joined: after the task. `returned`: what it returned.
-  GROSR_DEVICE run::task_end end(int returned) {
-    int error = returned != 0 ? returned : failed_;
-    if (frame_ != Spawner::no_frame) {
-      spawner_.set_status(frame_, error);
-      return {frame_, forks_};
-    }
+  /// The thread that joined: after the task. `returned`: what it returned. Tells what it did that
+  /// it should not.
+  template <class Record>
+  GROSR_DEVICE run::task_end end(const Record& record, int returned, bool continuation) {
+    using run::failure;
     if constexpr (!std::is_void_v<Result>)
-      if (error == 0 && !given_) error = -ENODATA;
-    return {spawner_.deliver(home_, error)};
+      if (returned == 0 && !given_ && frame_ == Spawner::no_frame) is_wrong(failure::gave_nothing);
+    // What found no place is among the errors itself.
+    if (wrong_ != failure::returned && wrong_ != failure::no_place) [[unlikely]]
+      Spawner::note_misuse(&spawner_.memory(), record, wrong_, continuation);
+    const int error = returned != 0 ? returned : run::code_of(wrong_);
+    if (frame_ == Spawner::no_frame) return {spawner_.deliver(home_, error)};
+    spawner_.set_status(frame_, error);
+    return {frame_, forks_};
   }
 
  private:
   GROSR_DEVICE bool may_fork() {
     if (frame_ != Spawner::no_frame) return true;
-    if (failed_ == 0) failed_ = -EINVAL;  // nothing was joined
+    is_wrong(run::failure::forked_alone);
     return false;
+  }
+  /// The first such thing counts.
+  GROSR_DEVICE void is_wrong(run::failure what) {
+    if (wrong_ == run::failure::returned) wrong_ = what;
   }
   template <class Task>
   GROSR_DEVICE void start(const Task& task, run::home slot) {
@@ -172,7 +211,8 @@ class join_context : public context<Spawner> {
 
   run::home home_;
   std::uint32_t frame_ = Spawner::no_frame, forks_ = 0;
-  int status_ = 0, failed_ = 0;
+  int status_ = 0;
+  run::failure wrong_ = run::failure::returned;  ///< what it did that it should not, if anything
   bool given_ = false;
 };
 
@@ -230,7 +270,8 @@ struct chain {
                                        const typename Spawner::continuation_bytes& c) {
     if constexpr (is_forked<Record>) {
       using task_type = decltype(Record::task);
-      task_type task;
+      loaded<task_type> l;
+      task_type& task = l.task;
       __builtin_memcpy(&task, &c, sizeof task);
       const home to = home_of(h.kind_and_home);
       const std::uint32_t level = level_of(h.kind_and_home);
@@ -242,8 +283,12 @@ struct chain {
         typename Spawner::context_type context(self, width::lane, level, 0);
         join_context<Spawner, typename task_type::result> jc(context, to, status_of(h));
         const int status = Spawner::invoke(task, jc);
-        if (status != 0) self.note_failure(Record{task, to.bits}, status);
-        return jc.end(status);
+        const Record record{task, to.bits};
+        if (status != 0 && status == status_of(h))
+          self.count_failure();
+        else if (status != 0)
+          self.note_failure(record, status);
+        return jc.end(record, status, true);
       }
     }
     return {};
@@ -265,7 +310,7 @@ GROSR_DEVICE int forked<T>::operator()(auto& c) const {
     c.sync();
     if (c.rank() != 0) return status;
   }
-  c.set_end(jc.end(status));
+  c.set_end(jc.end(*this, status, false));
   return status;
 }
 

@@ -71,11 +71,15 @@ struct runtime_stats {
   unsigned workers = 0;           ///< warps
 };
 
-/// A task that returned an error.
+/// A task that failed.
 struct task_error {
   std::string type;
   int code = 0;                      ///< negative errno
   std::vector<std::byte> arguments;  ///< the task's bytes
+  std::string did;                   ///< what it did: "returned an error", "joined twice"
+
+  /// One line: "search joined twice: -22 (Invalid argument)".
+  std::string text() const;
 };
 
 }  // namespace grosr

@@ -95,17 +95,10 @@ class basic_runtime {
   /// Hands over a task that brings a result: a future for that, which comes when all that it joins
   /// has ended. Waits while there are as many futures as `futures` says. Throws as submit().
   template <class Task>
-  future<typename Task::result> fork(const Task& task, priority p = priority::normal) {
-    const std::uint32_t root = engine_->take_root();
-    const run::forked<Task> record{task, engine_->home_of_root(root)};
-    try {
-      engine_->submit(types::template index_of<Task>(), &record, 1, static_cast<unsigned>(p), {},
-                      false);
-    } catch (...) {
-      engine_->give_root_back(root);
-      throw;
-    }
-    return {engine_.get(), root};
+  auto fork(const Task& task, priority p = priority::normal) {
+    static_assert(run::brings_result<Task>,
+                  "grosr: a task that is forked brings a result: it says `using result = R;`");
+    if constexpr (run::brings_result<Task>) return fork_task(task, p);
   }
 
   /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
@@ -166,6 +159,20 @@ class basic_runtime {
       p.trap = [](simt::stream& s) { simt::launch<32, 1>(s, {1, 32}, simt::trap_kernel{}); };
     }
     return p;
+  }
+
+  template <class Task>
+  future<typename Task::result> fork_task(const Task& task, priority p) {
+    const std::uint32_t root = engine_->take_root();
+    const run::forked<Task> record{task, engine_->home_of_root(root)};
+    try {
+      engine_->submit(types::template index_of<Task>(), &record, 1, static_cast<unsigned>(p), {},
+                      false);
+    } catch (...) {
+      engine_->give_root_back(root);
+      throw;
+    }
+    return future<typename Task::result>(engine_.get(), root);
   }
 
   static run::program with(run::program p, run::collection c) {

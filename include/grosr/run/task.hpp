@@ -40,6 +40,20 @@ constexpr width width_of() {
     return width::lane;
 }
 
+/// Holds a task that is loaded from its bytes, also one that only a constructor of its own can
+/// make.
+template <class T>
+struct loaded {
+  T task{};
+};
+template <class T>
+requires(!std::is_default_constructible_v<T>) struct loaded<T> {
+  union {
+    T task;
+  };
+  GROSR_DEVICE loaded() {}
+};
+
 /// Bytes a task takes in a batch.
 template <class T>
 inline constexpr std::uint32_t stride_of = (sizeof(T) + 15) / 16 * 16;
@@ -107,8 +121,19 @@ constexpr bool check_result() {
   return true;
 }
 
+/// Whether a type is that of a lambda, by how compilers spell it.
+template <class T>
+constexpr bool is_lambda() {
+  const std::string_view s = __PRETTY_FUNCTION__;
+  return s.find("<lambda") != s.npos || s.find("(lambda at") != s.npos ||
+         s.find("[lambda") != s.npos;
+}
+
 template <class T>
 constexpr bool check_task() {
+  static_assert(!is_lambda<T>(),
+                "grosr: a task is a struct with a name, with GROSR_DEVICE void (or int) "
+                "operator()(auto& context) const: a lambda cannot be compiled for every device");
   static_assert(
       std::is_trivially_copyable_v<T>,
       "grosr: a task must be trivially copyable: no virtual functions, no owning members");
@@ -133,6 +158,9 @@ struct type_list {
 
   template <class T>
   static constexpr unsigned index_of() {
+    static_assert(!is_lambda<T>(),
+                  "grosr: a task is a struct with a name, with GROSR_DEVICE void (or int) "
+                  "operator()(auto& context) const: a lambda cannot be compiled for every device");
     static_assert((std::is_same_v<T, Tasks> || ...),
                   "grosr: this task type is not among the runtime's: add it to runtime<...>");
     unsigned i = 0;

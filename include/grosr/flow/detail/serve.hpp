@@ -217,6 +217,13 @@ struct channels {
   using shared = typename Spawner::shared;
   using types = typename Spawner::types;
 
+  /// Whether the spawner is a graph's.
+  static constexpr bool serves = [] {
+    return []<class... Records>(run::type_list<Records...>) {
+      return (is_serve<Records> || ...);
+    }(types{});
+  }();
+
   /// Any lane: what it pushed into a channel made so many lots full.
   template <class Context>
   GROSR_DEVICE static void ready(Context& c, queue::channel_state* s, std::uint32_t lots) {

@@ -3,6 +3,7 @@
 // picture.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 
 #include "grosr/alloc/heap_ref.hpp"
@@ -96,10 +97,40 @@ struct room_state {
   queue::egress_ref swap;              ///< takes tasks to the host's memory
 };
 
+/// What a task did that failed. engine.cpp has the words.
+enum class failure : std::uint32_t {
+  returned,      ///< it returned an error
+  no_place,      ///< it was not run: nobody could make room for it
+  no_frame,      ///< nobody could make room for its continuation
+  gave_nothing,  ///< it ended without a result
+  gave_twice,    ///< it gave or passed twice
+  joined_twice,  ///< it joined twice
+  gave_and_joined,
+  forked_alone,   ///< it forked before it joined
+  forked_astray,  ///< it forked into what is no member of what join() returned
+};
+GROSR_DEVICE constexpr int code_of(failure f) {
+  switch (f) {
+    case failure::returned:
+      return 0;
+    case failure::no_place:
+      return -ENOSPC;
+    case failure::no_frame:
+      return -ENOMEM;
+    case failure::gave_nothing:
+      return -ENODATA;
+    case failure::forked_astray:
+      return -EFAULT;
+    default:
+      return -EINVAL;
+  }
+}
+
 /// A failed task, kept in host memory. `serial` is written last.
 struct error_record {
   std::uint32_t type;
   std::int32_t code;
+  failure what;
   unsigned char task[max_task_bytes];
   std::uint32_t serial;  ///< 1 + position; 0: not written
 };

@@ -86,6 +86,14 @@ class spawner {
   /// One lane: a task ended with an error, and is not counted as failed yet.
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static void note_failure(shared* block, T task, int status);
+  /// One lane: a task that runs, or is a continuation that ran, did what it should not.
+  template <class T>
+  GROSR_DEVICE GROSR_NOINLINE static void note_misuse(shared* block, T task, failure what,
+                                                      bool continuation);
+  /// One lane: a continuation returned the error that it was told. The host knows that already.
+  GROSR_DEVICE void count_failure() {
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.failed).fetch_add(1, simt::relaxed);
+  }
   /// One lane: keeps a failed task for the host.
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static void keep_error(shared* block, T task, int status);
@@ -228,8 +236,9 @@ class spawner {
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, T task, std::uint32_t level,
                                                      std::uint32_t depth);
-  GROSR_DEVICE GROSR_NOINLINE static void record_error(const view& v, std::uint32_t type, int code,
-                                                       const void* task, std::uint32_t bytes);
+  GROSR_DEVICE GROSR_NOINLINE static void record_error(const view& v, std::uint32_t type,
+                                                       failure what, int code, const void* task,
+                                                       std::uint32_t bytes);
   GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t levels);
   GROSR_DEVICE GROSR_NOINLINE static bool takes_turn(shared* block, std::uint32_t hints);
 

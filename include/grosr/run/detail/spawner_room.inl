@@ -73,8 +73,8 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::reject(const T& task) {
   if (v_.aborted()) return;  // so is everything
   using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   count(w_.rejected).fetch_add(1, simt::relaxed);
-  count(w_.rejected_by).fetch_or(1u << simt::lane_id(), simt::relaxed);
-  record_error(v_, types::template index_of<T>(), -ENOSPC, &task, sizeof(T));
+  count(w_.failed_lanes).fetch_or(1u << simt::lane_id(), simt::relaxed);
+  record_error(v_, types::template index_of<T>(), failure::no_place, -ENOSPC, &task, sizeof(T));
   simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.ingress.state[state_word::rejected])
       .store(1, simt::relaxed);
 }

@@ -165,7 +165,21 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::note_failure(shared*
                                                                          int status) {
   spawner self(simt::in_block_shared(block));
   simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.failed).fetch_add(1, simt::relaxed);
-  record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
+  record_error(self.v_, types::template index_of<T>(), failure::returned, status, &task, sizeof(T));
+}
+
+template <class Policy, class... Tasks>
+template <class T>
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::note_misuse(shared* block, T task,
+                                                                        failure what,
+                                                                        bool continuation) {
+  spawner self(simt::in_block_shared(block));
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  if (continuation)
+    self.count_failure();
+  else
+    word(self.w_.failed_lanes).fetch_or(1u << simt::lane_id(), simt::relaxed);
+  record_error(self.v_, types::template index_of<T>(), what, code_of(what), &task, sizeof(T));
 }
 
 template <class Policy, class... Tasks>
@@ -173,13 +187,14 @@ template <class T>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::keep_error(shared* block, T task,
                                                                        int status) {
   spawner self(simt::in_block_shared(block));
-  record_error(self.v_, types::template index_of<T>(), status, &task, sizeof(T));
+  record_error(self.v_, types::template index_of<T>(), failure::returned, status, &task, sizeof(T));
 }
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::record_error(const view& v,
                                                                          std::uint32_t type,
-                                                                         int code, const void* task,
+                                                                         failure what, int code,
+                                                                         const void* task,
                                                                          std::uint32_t bytes) {
   std::uint32_t i =
       simt::atomic_ref<std::uint32_t>(*v.reports.error_count).fetch_add(1, simt::relaxed);
@@ -187,6 +202,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::record_error(const v
   error_record& e = v.reports.errors[i];
   e.type = type;
   e.code = code;
+  e.what = what;
   auto* from = static_cast<const unsigned char*>(task);
   for (std::uint32_t k = 0; k < bytes; ++k) e.task[k] = from[k];
   simt::atomic_ref<std::uint32_t, simt::scope::system>(e.serial).store(i + 1, simt::release);

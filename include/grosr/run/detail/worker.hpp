@@ -237,7 +237,7 @@ class worker {
   template <class T>
   GROSR_DEVICE std::uint32_t execute(const T& task, bool mine, std::uint32_t level, bool all);
   template <width W>
-  GROSR_DEVICE void forget_rejected();
+  GROSR_DEVICE void forget_failed();
   template <class T>
   GROSR_DEVICE void keep_ready(task_end end);
   GROSR_DEVICE void run_ready(bool all);

@@ -171,7 +171,8 @@ template <class T>
 GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
   if constexpr (width_of<T>() == width::block) {
     constexpr std::uint32_t type = types::template index_of<T>();
-    T task;
+    loaded<T> l;
+    T& task = l.task;
     __builtin_memcpy(&task, b_.record, sizeof(T));
     if (simt::warp_id() == 0) {
       begin_run(type, r.slot());

@@ -72,7 +72,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_line_typed(const line_header& h,
     constexpr unsigned words = stride_of<T> / 4;
     std::uint32_t payload[words];
     for (unsigned i = 0; i < words; ++i) payload[i] = l.word(line_payload_word + i);
-    T task;
+    loaded<T> held;
+    T& task = held.task;
     __builtin_memcpy(&task, payload, sizeof(T));
     // For quiescence: while this worker is alone nobody else claims, so it is not too early.
     std::uint32_t claimed = lines_claimed(simt::relaxed);

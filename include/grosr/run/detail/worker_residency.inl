@@ -22,7 +22,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     w_.left = no_frame;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
     w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;
-    w_.rejected_by = w_.waiting = w_.waiting_for_task = w_.stalled = 0;
+    w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = 0;
     w_.busy_ns = 0;
     w_.host_told = w_.alone = 0;
     w_.scanned = simt::cycle_count();

@@ -90,7 +90,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
   constexpr std::uint32_t most = stage_bytes / stride / simt::warp_size * simt::warp_size;
   const unsigned lane = simt::lane_id();
   std::uint32_t total = 0;
-  T task{};
+  loaded<T> l;
+  T& task = l.task;
   if (r.slot()) {
     total = r.count() < most ? r.count() : most;
     fetch(r.take(total), total * stride, stride);
@@ -131,7 +132,8 @@ template <class Policy, class... Tasks>
 template <class T>
 GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
   constexpr std::uint32_t type = types::template index_of<T>();
-  T task;
+  loaded<T> l;
+  T& task = l.task;
   if (r.slot()) fetch(r.take(1), stride_of<T>, stride_of<T>);
   read_record(r.slot() ? w_.stage : batch_at(r) + r.first() * stride_of<T>, task);
   simt::sync_warp();
@@ -166,25 +168,25 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool
     end = c.end();
   }
   simt::sync_warp();
-  const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0), rejected = w_.rejected_by;
+  const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0), more = w_.failed_lanes;
   if (w != width::lane && bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
       (w == width::warp || is_first_failure()))
     spawner_type::keep_error(&b_, task, status);
   keep_ready<T>(end);
   run_ready(all);
-  if (w_.rejected_by != 0) [[unlikely]]
-    forget_rejected<w>();
-  return bad | rejected;
+  if (w_.failed_lanes != 0) [[unlikely]]
+    forget_failed<w>();
+  return bad | more;
 }
 
-/// Whole warp: lanes' tasks, or continuations that they ran then, started some that found no place.
-/// Those tasks have failed.
+/// Whole warp: tasks of lanes, or continuations that ran then, did what they should not, or started
+/// some that found no place. Those tasks have failed.
 template <class Policy, class... Tasks>
 template <width W>
-GROSR_DEVICE void worker<Policy, Tasks...>::forget_rejected() {
+GROSR_DEVICE void worker<Policy, Tasks...>::forget_failed() {
   simt::sync_warp();
   if (leads()) {
-    w_.rejected_by = 0;
+    w_.failed_lanes = 0;
     if (W == width::block) is_first_failure();
   }
   simt::sync_warp();
