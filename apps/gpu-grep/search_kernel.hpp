@@ -1,6 +1,9 @@
 // The kernel: warps open files, read their windows, and report lines.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "grosr/sys/server.hpp"
 #include "windows.hpp"
 

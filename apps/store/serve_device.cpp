@@ -1,5 +1,9 @@
 // The kernel that answers.
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 
 #include "device_table.hpp"

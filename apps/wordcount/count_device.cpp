@@ -1,5 +1,9 @@
 // The GPU opens, reads and counts: a warp a file, its lanes a part of each window.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <memory>
 
 #include "counting.hpp"
 #include "cpu_time.hpp"

@@ -7,6 +7,8 @@
 // the files waits for a range, until every file was begun and no range is left.
 #pragma once
 
+#include <fcntl.h>
+
 #include <cstdint>
 
 #include "grosr/simt/wait.hpp"

@@ -17,10 +17,10 @@ namespace grosr::graphs {
 using pulse = std::function<void()>;
 
 struct search_options {
-  runtime_options runtime;
+  runtime_options runtime = {};
   unsigned members = 0;  ///< blocks that take part besides the leader, at most; 0: all there are
   std::uint32_t capacity = 0;  ///< vertices a frontier's queue holds; 0: half of all
-  wave_tuning tuning;
+  wave_tuning tuning = {};
 };
 
 /// Who works at a time: see docs/internals/graphs.md.

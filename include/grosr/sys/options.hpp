@@ -39,7 +39,7 @@ struct options {
   std::chrono::milliseconds patience{10'000};
   /// How long the destructor waits for calls that were made, and for a reader of what was printed.
   std::chrono::milliseconds exit_patience{5'000};
-  sys::policy policy;
+  sys::policy policy = {};
   std::uint32_t descriptors = 1024;  ///< that kernels may have open at a time
   int print_to = 1;   ///< descriptor that sys::print writes to; -1: none, texts go nowhere
   int audit_to = -1;  ///< descriptor for a line a call, as strace writes them; -1: none
