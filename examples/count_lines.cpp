@@ -1,4 +1,7 @@
 // Blocks of a kernel read a file, 64 KiB at a time, and count its lines.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,8 @@
 // Kernels that open, read and write files themselves, print, and call a function of the program.
 // A device may be named on the command line: cuda:0, host:0.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cctype>
 #include <cstdio>

@@ -1,7 +1,11 @@
 // `echo compare`: the same clients against kernels and against threads of the CPU.
 #include <fmt/format.h>
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <thread>
 
 #include "cli/errors.hpp"

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>

@@ -1,4 +1,6 @@
 // `echo drive`.
+#include <memory>
+
 #include <fmt/format.h>
 
 #include "cli/errors.hpp"

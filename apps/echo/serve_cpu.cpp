@@ -1,6 +1,10 @@
 // Threads of the CPU that answer: what the kernel is compared with.
+#include <sys/socket.h>
+#include <sys/uio.h>
+
 #include <atomic>
 #include <cerrno>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>

@@ -1,5 +1,8 @@
 // The kernel that answers.
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <memory>
 
 #include "grosr/simt/launch.hpp"
 #include "grosr/simt/shared.hpp"

@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cstring>
+#include <memory>
 
 #include "cli/errors.hpp"
 #include "cli/text.hpp"

@@ -1,9 +1,11 @@
 // Runs tasks over files, and makes results of its records.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <thread>
 
 #include "files/device_list.hpp"

@@ -1,6 +1,9 @@
 // What tasks do with a window of a file: they search its lines, and report those that match.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "grosr/sys/server.hpp"
 #include "windows.hpp"
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 namespace grosr::refine {
 

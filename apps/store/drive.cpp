@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>

@@ -1,4 +1,6 @@
 // `store drive`.
+#include <memory>
+
 #include <fmt/format.h>
 
 #include "cli/errors.hpp"

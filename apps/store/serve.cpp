@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
 
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"

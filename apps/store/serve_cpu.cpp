@@ -1,10 +1,12 @@
 // Threads of the CPU that answer the same protocol: what the tasks are compared with.
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>

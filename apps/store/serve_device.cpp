@@ -1,6 +1,10 @@
 // The tasks that answer: each takes a connection, answers its requests until it ends, and starts
 // the next task.
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 
 #include "device_table.hpp"

@@ -1,6 +1,7 @@
 #include "compare.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "cli/text.hpp"
 

@@ -1,6 +1,10 @@
 // The GPU opens, reads and counts: a task of a warp for each file, a part of each window for each
 // lane.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <memory>
 
 #include "counting.hpp"
 #include "cpu_time.hpp"

@@ -1,4 +1,6 @@
 // The same automaton on the CPU, by OpenMP threads.
+#include <memory>
+
 #include "cli/errors.hpp"
 #include "counting.hpp"
 

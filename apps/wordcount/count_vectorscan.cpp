@@ -5,6 +5,7 @@
 #ifdef GROSR_HAS_VECTORSCAN
 #include <hs.h>
 
+#include <memory>
 #include <stdexcept>
 
 #include "cpu_files.hpp"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "cli/errors.hpp"

@@ -1,5 +1,7 @@
 // `grosr bench baselines`: the tasks of `throughput` beside every fair
 // baseline: a launch and a wait each, launches with one wait, a graph of launches, one bulk kernel.
+#include <thread>
+
 #include "cases/benches.hpp"
 #include "cases/store_work.hpp"
 #include "cli/text.hpp"

@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "cases/channel_programs.hpp"
 #include "grosr/flow/graph.hpp"
 #include "recursion/queens_tasks.hpp"

@@ -1,6 +1,8 @@
 // `grosr bench latency`: how long one task takes, from the host and back.
 #include <sys/resource.h>
 
+#include <memory>
+
 #include "cases/benches.hpp"
 #include "cli/interrupt.hpp"
 #include "grosr/simt/buffer.hpp"

@@ -1,6 +1,7 @@
 // `grosr bench priority`: how long an urgent task waits while low-priority work fills every worker,
 // and whether that work still gets its turn.
 #include <array>
+#include <memory>
 #include <thread>
 
 #include "cases/benches.hpp"

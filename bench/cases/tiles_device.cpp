@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "cases/tiles.hpp"
 
 #include "grosr/simt/atomic.hpp"

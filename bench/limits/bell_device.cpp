@@ -1,3 +1,4 @@
+#include <atomic>
 #include <thread>
 
 #include "grosr/simt/bell.hpp"

@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "limits/kernels.hpp"
 
 #include "grosr/simt/lanes.hpp"

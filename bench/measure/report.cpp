@@ -1,5 +1,7 @@
 #include "measure/report.hpp"
 
+#include <memory>
+
 #include <fmt/format.h>
 
 #include <grosr/version.hpp>

@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "work/basic.hpp"
 
 #include "work/hosted.hpp"

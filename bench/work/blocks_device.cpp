@@ -1,6 +1,7 @@
 #include "work/blocks.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"

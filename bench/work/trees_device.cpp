@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "work/trees.hpp"
 
 #include "work/hosted.hpp"

@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "work/words.hpp"
 
 #include "work/hosted.hpp"

@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "grosr/run/runtime.hpp"
 #include "recursion/cilksort.hpp"
 #include "recursion/cilksort_tasks.hpp"

@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "grosr/run/runtime.hpp"
 #include "recursion/mergesort.hpp"
 #include "recursion/mergesort_tasks.hpp"

@@ -1,4 +1,5 @@
 #include <bit>
+#include <memory>
 #include <string>
 
 #include "grosr/run/runtime.hpp"

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "alloc/memory.hpp"
+#include "grosr/alloc/lifetime.hpp"
 #include "grosr/simt/launch.hpp"
 
 namespace grosr {
@@ -125,15 +126,15 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
 heap::memory::~memory() { simt::wait_for_kernels(where); }
 
 heap::heap(device d, std::size_t bytes, const heap_options& options)
-    : memory_(std::make_shared<memory>(d, bytes, options)) {}
+    : share_(new share{std::make_shared<memory>(d, bytes, options)}) {}
 heap::heap(heap&&) noexcept = default;
 heap& heap::operator=(heap&&) noexcept = default;
 heap::~heap() = default;
 
 heap::memory& heap::own() const {
-  if (memory_ == nullptr)
+  if (!share_)
     throw error(errc::misuse, "this heap was moved from; use the one that it was moved to");
-  return *memory_;
+  return *share_->memory;
 }
 
 heap_ref heap::ref() const {
@@ -170,7 +171,10 @@ alloc::heap_view heap::view(const std::vector<std::string>& owners) const {
   return v;
 }
 
-std::shared_ptr<const void> heap::lifetime() const { return own(), memory_; }
+struct alloc::heap_lifetime {
+  static std::shared_ptr<const void> of(const heap& h) { return h.own(), h.share_->memory; }
+};
+std::shared_ptr<const void> alloc::lifetime_of(const heap& h) { return heap_lifetime::of(h); }
 
 std::string heap::memory::name(std::uint16_t owner) {
   std::lock_guard lock(names_lock);

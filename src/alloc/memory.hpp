@@ -1,6 +1,7 @@
 // What a heap owns.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ struct heap::memory {
     simt::stream stream;
     simt::buffer<void*> result;  // pinned
   } calls;
+};
+
+struct heap::share {
+  std::shared_ptr<heap::memory> memory;
 };
 
 }  // namespace grosr

@@ -2,11 +2,21 @@
 #include "grosr/flow/detail/graph_plan.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 
 namespace grosr::flow {
 
-graph_plan::graph_plan(device d) : device_(d), states_(d, simt::space::device, most_channels) {}
+struct graph_plan::shared {
+  std::mutex told_lock, start_lock;
+  std::uint64_t lost_told = 0, foreign_told = 0;
+  std::atomic<bool> started{false};
+};
+
+graph_plan::graph_plan(device d)
+    : device_(d), states_(d, simt::space::device, most_channels), shared_(new shared) {}
+graph_plan::~graph_plan() = default;
 
 const graph_plan::entry& graph_plan::at(const queue::channel_state* c) const {
   const auto i = static_cast<std::size_t>(c - states_.data());
@@ -121,21 +131,31 @@ void graph_plan::close() {
   closed_ = true;
 }
 
+void graph_plan::start(void (*begin)(void*), void* graph) {
+  std::lock_guard lock(shared_->start_lock);
+  if (shared_->started) return;
+  close();
+  begin(graph);
+  shared_->started = true;
+}
+
+bool graph_plan::started() const { return shared_->started; }
+
 std::uint32_t graph_plan::count_from_host(const queue::channel_state* c, std::size_t n) {
   entry& e = const_cast<entry&>(at(c));
-  e.from_host += n;
+  std::atomic_ref(e.from_host).fetch_add(n);
   return e.kind;
 }
 
 void graph_plan::throw_if_lost() {
-  std::lock_guard lock(told_lock_);
+  std::lock_guard lock(shared_->told_lock);
   const std::vector<queue::channel_state> all = snapshot();
   std::uint64_t lost = 0;
   for (const queue::channel_state& s : all) lost += s.lost;
-  const std::uint64_t foreign = all[0].foreign - foreign_told_;
-  lost -= lost_told_;
-  lost_told_ += lost;
-  foreign_told_ += foreign;
+  const std::uint64_t foreign = all[0].foreign - shared_->foreign_told;
+  lost -= shared_->lost_told;
+  shared_->lost_told += lost;
+  shared_->foreign_told += foreign;
   if (lost != 0)
     throw error(
         errc::out_of_memory,
@@ -160,7 +180,7 @@ std::vector<channel_stats> graph_plan::stats() const {
     channel_stats c;
     c.name = name_of(i);
     c.function = e.function;
-    c.from_host = e.from_host;
+    c.from_host = std::atomic_ref(const_cast<std::uint64_t&>(e.from_host)).load();
     c.pushed = s.ready - std::min(s.ready, s.padded);  // read while it changes
     c.refused = s.refused;
     c.lots = s.head / s.lot;

@@ -1,6 +1,10 @@
 // The thread that runs a graph's functions of the host.
 #include "grosr/flow/detail/host_side.hpp"
 
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace grosr::flow {
@@ -12,16 +16,30 @@ constexpr unsigned idle_looks = 500;  // without elements: some 10 ms
 
 }  // namespace
 
-host_side::host_side(device d, std::uint32_t records) : records_(d, records) {}
+struct host_side::shared {
+  std::mutex lock;
+  std::condition_variable wake, done;
+  std::uint64_t asked = 0, answered = 0;  // calls of settle()
+  std::uint64_t served = 0;               // elements
+  std::exception_ptr thrown;
+  bool stop = false;
+  std::thread thread;
+};
+
+host_side::host_side(device d, std::uint32_t records) : records_(d, records), shared_(new shared) {}
 
 host_side::~host_side() {
   {
-    std::lock_guard lock(lock_);
-    stop_ = true;
+    std::lock_guard lock(shared_->lock);
+    shared_->stop = true;
   }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  shared_->wake.notify_all();
+  if (shared_->thread.joinable()) shared_->thread.join();
 }
+
+bool host_side::inside() const { return std::this_thread::get_id() == shared_->thread.get_id(); }
+
+void host_side::nap() { std::this_thread::sleep_for(busy_nap); }
 
 std::uint32_t host_side::add(std::function<void(const host_batch&)> f) {
   functions_.push_back(std::move(f));
@@ -30,7 +48,7 @@ std::uint32_t host_side::add(std::function<void(const host_batch&)> f) {
 }
 
 void host_side::start() {
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (!shared_->thread.joinable()) shared_->thread = std::thread([this] { work(); });
 }
 
 std::size_t host_side::drain() {
@@ -49,13 +67,13 @@ void host_side::serve() {
     batch.swap(waiting_[i]);
     std::exception_ptr thrown;
     try {
-      if (!thrown_) functions_[i](batch);
+      if (!shared_->thrown) functions_[i](batch);
     } catch (...) {
       thrown = std::current_exception();
     }
-    std::lock_guard lock(lock_);
-    served_ += batch.size();
-    if (thrown) thrown_ = thrown;
+    std::lock_guard lock(shared_->lock);
+    shared_->served += batch.size();
+    if (thrown) shared_->thrown = thrown;
   }
 }
 
@@ -64,9 +82,9 @@ void host_side::work() {
   for (;;) {
     std::uint64_t asked;
     {
-      std::lock_guard lock(lock_);
-      if (stop_) return;
-      asked = asked_;
+      std::lock_guard lock(shared_->lock);
+      if (shared_->stop) return;
+      asked = shared_->asked;
     }
     bool some = drain() != 0;
     for (const host_batch& b : waiting_) some = some || !b.empty();
@@ -75,32 +93,32 @@ void host_side::work() {
       idle = 0;
       continue;
     }
-    std::unique_lock lock(lock_);
-    if (answered_ != asked) {
-      answered_ = asked;
-      done_.notify_all();
+    std::unique_lock lock(shared_->lock);
+    if (shared_->answered != asked) {
+      shared_->answered = asked;
+      shared_->done.notify_all();
     }
-    wake_.wait_for(lock, ++idle > idle_looks ? idle_nap : busy_nap,
-                   [&] { return stop_ || asked_ != answered_; });
+    shared_->wake.wait_for(lock, ++idle > idle_looks ? idle_nap : busy_nap,
+                           [&] { return shared_->stop || shared_->asked != shared_->answered; });
   }
 }
 
 std::uint64_t host_side::served() {
-  std::lock_guard lock(lock_);
-  return served_;
+  std::lock_guard lock(shared_->lock);
+  return shared_->served;
 }
 
 bool host_side::settle(run::deadline until, std::uint64_t& now) {
-  std::unique_lock lock(lock_);
-  const std::uint64_t mine = ++asked_;
-  wake_.notify_all();
-  auto answered = [&] { return answered_ >= mine; };
+  std::unique_lock lock(shared_->lock);
+  const std::uint64_t mine = ++shared_->asked;
+  shared_->wake.notify_all();
+  auto answered = [&] { return shared_->answered >= mine; };
   if (!until)
-    done_.wait(lock, answered);
-  else if (!done_.wait_until(lock, *until, answered))
+    shared_->done.wait(lock, answered);
+  else if (!shared_->done.wait_until(lock, *until, answered))
     return false;
-  if (thrown_) std::rethrow_exception(thrown_);
-  now = served_;
+  if (shared_->thrown) std::rethrow_exception(shared_->thrown);
+  now = shared_->served;
   return true;
 }
 

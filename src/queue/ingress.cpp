@@ -1,4 +1,4 @@
-#include "grosr/queue/ingress.hpp"
+#include "grosr/queue/ingress_owner.hpp"
 
 #include <vector>
 

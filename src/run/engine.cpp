@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "grosr/alloc/heap.hpp"
+#include "grosr/alloc/lifetime.hpp"
 #include "grosr/run/detail/local.hpp"
 #include "run/swap.hpp"
 #include "run/trace.hpp"
@@ -104,7 +105,7 @@ void engine::use_heap(const heap& h) {
     view_.heap = heap_ref(view);
   else
     view_.checked_heap = checked_heap_ref(view);
-  heap_ = h.lifetime();
+  heap_ = alloc::lifetime_of(h);
   options_.heap = nullptr;
 }
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "grosr/queue/ingress.hpp"
+#include "grosr/queue/ingress_owner.hpp"
 #include "grosr/run/detail/frame_stack.hpp"
 #include "grosr/run/detail/host_engine.hpp"
 #include "grosr/run/detail/layout.hpp"

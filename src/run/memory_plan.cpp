@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "grosr/queue/ingress_owner.hpp"
 #include "grosr/run/detail/local.hpp"
 #include "run/swap.hpp"
 

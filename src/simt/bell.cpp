@@ -34,7 +34,8 @@ struct bell::state {
 
   std::uint32_t& woken() { return gpu ? gpu->woken : word[0]; }
   bool over() {
-    return std::atomic_ref<std::uint32_t>(woken()).load(acquire) == round.load(relaxed);
+    return std::atomic_ref<std::uint32_t>(woken()).load(std::memory_order_acquire) ==
+           round.load(std::memory_order_relaxed);
   }
 
   buffer<std::uint32_t> armed, word;
@@ -42,30 +43,32 @@ struct bell::state {
   std::atomic<std::uint32_t> round{0};  // 0: none yet
 };
 
-bell::bell(device d, std::function<void()> on_ring)
-    : state_(std::make_unique<state>(d, std::move(on_ring))) {}
+bell::bell(device d, std::function<void()> on_ring) : state_(new state(d, std::move(on_ring))) {}
 bell::~bell() = default;
+
+void bell::nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 
 bell_ref bell::ref() const { return {state_->armed.data(), state_->word.data()}; }
 
 void bell::begin_round() {
   state& s = *state_;
-  std::uint32_t round = s.round.load(relaxed);
+  std::uint32_t round = s.round.load(std::memory_order_relaxed);
   if (round != 0 && !s.over()) return;
   if (++round == 0) ++round;
-  s.round.store(round, relaxed);
+  s.round.store(round, std::memory_order_relaxed);
   if (s.gpu) return s.gpu->arm(round);
   atomic_ref<std::uint32_t>(s.armed[0]).store(round, relaxed);
   fence(seq_cst);  // the other half of the fence in ring()
 }
 
 bool bell::is_armed() const {
-  return !state_->gpu || state_->gpu->is_armed(state_->round.load(relaxed));
+  return !state_->gpu || state_->gpu->is_armed(state_->round.load(std::memory_order_relaxed));
 }
 
 bool bell::sleep() {
   state& s = *state_;
-  const std::uint32_t before = std::atomic_ref<std::uint32_t>(s.woken()).load(acquire);
+  const std::uint32_t before =
+      std::atomic_ref<std::uint32_t>(s.woken()).load(std::memory_order_acquire);
   const auto slept = [&](std::chrono::nanoseconds limit) {
     if (!s.over()) host::sleep_while(&s.woken(), before, limit);
     return s.over();
@@ -82,7 +85,7 @@ bool bell::sleep() {
 
 void bell::wake() {
   state& s = *state_;
-  if (s.round.load(relaxed) == 0) return;
+  if (s.round.load(std::memory_order_relaxed) == 0) return;
   if (s.gpu)
     s.gpu->release();
   else

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "simt/bells_cuda.hpp"
 #include "simt/context_cuda.hpp"

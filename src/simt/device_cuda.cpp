@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
 
 #include "simt/context_cuda.hpp"
 

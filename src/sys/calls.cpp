@@ -26,6 +26,13 @@ bool makes_pair(long number) {
   return number == SYS_pipe2 || number == SYS_socketpair;
 }
 
+bool is_file_of_memory(long number) {
+#ifdef SYS_memfd_secret
+  if (number == SYS_memfd_secret) return true;
+#endif
+  return number == SYS_memfd_create;
+}
+
 /// Calls whose result is a descriptor that nobody had before. Those that the policy lets through
 /// only when it is raw are among them.
 bool makes_descriptor(const call_record& c) {
@@ -174,6 +181,7 @@ long service::opened(std::optional<descriptors::room>& room, long fd, bool waits
                          : descriptors_.add(std::move(*room), made, waits);
   if (added < 0) {
     if (folders_) folders_->forget(made);
+    memory_files_.drop(made);
     ::close(made);
   }
   return added;
@@ -400,9 +408,15 @@ long service::call_as_it_is(const linux_call& info, const call_record& c, bool a
   const bool puts = puts_descriptor(c.number) && !descriptors_.is_known(static_cast<int>(a[1]));
   std::optional<descriptors::room> room;
   if ((makes || puts) && !(room = descriptors_.make_room())) return -EMFILE;
+  const bool makes_memory = is_file_of_memory(c.number);
+  if (makes_memory && memory_bytes_.taken() >= memory_bytes_.most()) return -ENFILE;
   const long result = linux_result(info.number, a, again);
   if (result < 0) return result;
   const int fd = static_cast<int>(result);
+  // Before kernels can use the descriptor.
+  if (makes_memory) memory_files_.add(fd, std::make_shared<memory_file>(memory_bytes_));
+  if ((makes && shares_file(c.number)) || puts_descriptor(c.number))
+    memory_files_.share(static_cast<int>(a[0]), fd);
   if (makes) {
     bool waits = shares_file(c.number) && descriptors_.waits(static_cast<int>(a[0]));
     if (makes_events(c.number)) {
@@ -470,6 +484,8 @@ long service::call_linux(service_thread& t, const request& q) {
 long service::make_allowed(service_thread& t, const request& q, const linux_call& info) {
   const call_record& c = q.call;
   if (info.has_path) return call_path(t, c, info);
+  int fd = -1;
+  if (const auto file = file_to_change(c, fd)) return call_on_memory(info, c, *file, fd);
   if (waits_for_disk(c)) return call_disk(t, q, info);
   if (is_poll(c.number)) return call_poll(t, q, info);
   if (makes_pair(c.number)) return call_pair(c);

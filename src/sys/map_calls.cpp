@@ -47,8 +47,16 @@ long service::call_mmap(const call_record& c) {
   const std::uint64_t page = page_of_map(a);
   if (page == 0) return (a[3] & MAP_ANONYMOUS) == 0 ? -EBADF : -ENOMEM;
   if (!options_.policy.raw && !mapped_.may_map()) return -ENOMEM;
+  const std::uint64_t bytes =
+      a[1] > ~std::uint64_t{0} - page ? ~std::uint64_t{0} : (a[1] + page - 1) / page * page;
+  if (bytes == 0) return -EINVAL;
+  auto file = (a[3] & MAP_ANONYMOUS) == 0 ? memory_files_.find(static_cast<int>(a[4])) : nullptr;
+  if (!mapped_.charge(bytes)) return -ENOMEM;
   const long result = linux_result(SYS_mmap, a);
-  if (result >= 0) mapped_.add(static_cast<std::uint64_t>(result), (a[1] + page - 1) / page * page);
+  if (result >= 0)
+    mapped_.add(static_cast<std::uint64_t>(result), bytes, std::move(file));
+  else
+    mapped_.discharge(bytes);
   return result;
 }
 

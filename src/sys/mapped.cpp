@@ -66,10 +66,76 @@ std::vector<mapped_ranges::range> mapped_ranges::cut(std::uint64_t begin, std::u
   return removed;
 }
 
-void mapped_ranges::add(std::uint64_t begin, std::uint64_t bytes) {
-  if (bytes == 0) return;
+// Whether unmapping these bytes leaves two parts of one mapping.
+bool mapped_ranges::divides(std::uint64_t begin, std::uint64_t end) const {
+  const auto at = mappings_at_.upper_bound(begin);
+  if (at == mappings_at_.begin()) return false;
+  const mapping& m = std::prev(at)->second;
+  return m.begin < begin && end < m.end;
+}
+
+// What of mappings these bytes were.
+std::vector<mapped_ranges::mapping> mapped_ranges::cut_mappings(std::uint64_t begin,
+                                                                std::uint64_t end) {
+  std::vector<mapping> gone;
+  auto at = mappings_at_.upper_bound(begin);
+  if (at != mappings_at_.begin() && std::prev(at)->second.end > begin) --at;
+  while (at != mappings_at_.end() && at->first < end) {
+    const mapping m = at->second;
+    at = mappings_at_.erase(at);
+    if (m.begin < begin) mappings_at_[m.begin] = {m.begin, begin, m.file};
+    if (m.end > end) at = mappings_at_.insert({end, {end, m.end, m.file}}).first;
+    gone.push_back({std::max(m.begin, begin), std::min(m.end, end), m.file});
+  }
+  return gone;
+}
+
+bool mapped_ranges::charge(std::uint64_t bytes) {
+  if (!mappings_.take(1)) return false;
+  if (bytes_.take(bytes)) return true;
+  mappings_.give(1);
+  return false;
+}
+
+void mapped_ranges::discharge(std::uint64_t bytes) {
+  bytes_.give(bytes);
+  mappings_.give(1);
+}
+
+// Lock held. So many mappings are charged as there are; a mapping that was cut at one end stays
+// one.
+void mapped_ranges::discharge(const std::vector<mapping>& gone) {
+  std::uint64_t bytes = 0;
+  for (const mapping& m : gone) bytes += m.end - m.begin;
+  bytes_.give(bytes);
+  charged_mappings(mappings_at_.size());
+}
+
+void mapped_ranges::charged_mappings(std::size_t are) {
+  if (are < charged_)
+    mappings_.give(charged_ - are);
+  else
+    mappings_.force(are - charged_);
+  charged_ = are;
+}
+
+// Lock held: they were not unmapped.
+void mapped_ranges::put_back(const std::vector<range>& removed, std::vector<mapping>& gone) {
+  for (const auto& [from, to] : removed) insert(from, to);
+  for (mapping& m : gone) mappings_at_[m.begin] = std::move(m);
+  charged_mappings(mappings_at_.size());
+}
+
+void mapped_ranges::add(std::uint64_t begin, std::uint64_t bytes,
+                        std::shared_ptr<memory_file> file) {
+  const std::uint64_t end = end_of(begin, bytes);
+  std::vector<mapping> replaced;  // by a raw MAP_FIXED; files end without the lock
   const std::unique_lock lock(lock_);
-  insert(begin, end_of(begin, bytes));
+  replaced = cut_mappings(begin, end);
+  insert(begin, end);
+  mappings_at_[begin] = {begin, end, std::move(file)};
+  ++charged_;
+  discharge(replaced);
 }
 
 std::uint64_t mapped_ranges::bytes_from(std::uint64_t at) const {
@@ -91,6 +157,7 @@ std::optional<mapped_ranges::use> mapped_ranges::hold(std::uint64_t begin, std::
 long mapped_ranges::unmap(std::uint64_t begin, std::uint64_t bytes, bool any) {
   const range all{begin, end_of(begin, bytes)};
   std::vector<range> removed;
+  std::vector<mapping> gone;
   auto left = leaving_.end();
   {
     const std::unique_lock lock(lock_);
@@ -98,24 +165,34 @@ long mapped_ranges::unmap(std::uint64_t begin, std::uint64_t bytes, bool any) {
     if (bytes == 0 || begin % page != 0) return -EINVAL;
     if (!any && ends_.count(begin) == 0 && end_from(begin) != all.second && !room_to_divide_.take())
       return -ENOMEM;
+    if (divides(all.first, all.second)) {
+      if (!mappings_.take(1)) return -ENOMEM;
+      ++charged_;
+    }
     removed = cut(all.first, all.second);
+    gone = cut_mappings(all.first, all.second);
     const auto calls = std::count_if(uses_.begin(), uses_.end(),
                                      [&](const range& used) { return meet(used, all); });
     if (calls != 0)
       left = leaving_.insert(leaving_.end(), {all, static_cast<std::size_t>(calls) + 1});
   }
-  if (left != leaving_.end()) return reserve(left, removed);
-  const std::uint64_t a[6] = {begin, bytes};
-  const long result = linux_result(SYS_munmap, a);
-  if (result < 0) {
-    const std::unique_lock lock(lock_);
-    for (const auto& [from, to] : removed) insert(from, to);
+  long result = 0;
+  if (left != leaving_.end()) {
+    result = reserve(left);
+  } else {
+    const std::uint64_t a[6] = {begin, bytes};
+    result = linux_result(SYS_munmap, a);
   }
+  const std::unique_lock lock(lock_);
+  if (result < 0)
+    put_back(removed, gone);
+  else
+    discharge(gone);
   return result;
 }
 
 // Takes the memory away and keeps the addresses, in one step.
-long mapped_ranges::reserve(std::list<leaving>::iterator left, const std::vector<range>& removed) {
+long mapped_ranges::reserve(std::list<leaving>::iterator left) {
   const std::uint64_t a[6] = {
       left->at.first,    left->at.second - left->at.first,
       PROT_NONE,         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
@@ -127,7 +204,6 @@ long mapped_ranges::reserve(std::list<leaving>::iterator left, const std::vector
     return 0;
   }
   leaving_.erase(left);
-  for (const auto& [from, to] : removed) insert(from, to);
   return result;
 }
 

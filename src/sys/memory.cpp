@@ -1,4 +1,6 @@
 // What a server takes at its start.
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,6 +55,11 @@ options service::completed(device d, options o) {
   o.calls_in_flight = (o.calls_in_flight + 31) / 32 * 32;
   if (o.calls_per_second > 1'000'000'000)
     refuse("calls_per_second", o.calls_per_second, "at most 1000000000, or 0 for no limit");
+  // The machine's memory, halved: what a program can lose to its kernels and still run.
+  if (o.mapped_bytes == 0)
+    o.mapped_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+  if (o.mappings == 0) o.mappings = ~std::uint64_t{0};  // map_room bounds them
   const std::uint32_t usual[] = {std::max(1024u, warps * 2), std::max(256u, warps / 2),
                                  std::max(64u, warps / 8)};
   for (unsigned s = 0; s < chunk_sizes; ++s) {
@@ -69,6 +76,8 @@ service::service(device d, const options& o)
       batch_(0),
       copies_(d.is_cuda() || options_.use_arena),
       descriptors_(options_.descriptors, options_.threads + 1),
+      memory_bytes_(options_.mapped_bytes),
+      memory_mappings_(options_.mappings),
       waiting_(nullptr, [](unsigned char* p) { std::free(p); }),
       rate_(options_.calls_per_second),
       printed_(options_.print_to),

@@ -150,6 +150,8 @@ class service {
 
   // map_calls.cpp
   long call_mmap(const call_record& c);
+  std::shared_ptr<memory_file> file_to_change(const call_record& c, int& fd);
+  long call_on_memory(const linux_call& info, const call_record& c, memory_file& file, int fd);
 
   // allowed.cpp
   bool allows(const linux_call& info, const call_record& c) const;
@@ -229,7 +231,9 @@ class service {
   std::vector<std::shared_ptr<const detail::installed_handler>> handlers_;
 
   descriptors descriptors_;
-  mapped_ranges mapped_;
+  quota memory_bytes_, memory_mappings_;
+  memory_files memory_files_;
+  mapped_ranges mapped_{memory_bytes_, memory_mappings_};
   std::unique_ptr<folders> folders_;
   std::unique_ptr<unsigned char[], void (*)(unsigned char*)> waiting_;  ///< a waiting_call a slot
   std::mutex waiting_lock_;

@@ -343,6 +343,7 @@ long service::close(int fd) {
     reactor_.close(fd);
     workers_.ask_users_of(fd);
     if (folders_) folders_->forget(fd);
+    memory_files_.drop(fd);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "grosr/alloc/heap.hpp"
+#include "grosr/alloc/lifetime.hpp"
 #include "support/devices.hpp"
 #include "support/errors.hpp"
 #include "support/scale.hpp"
@@ -52,7 +53,7 @@ TEST_P(heaps_in_use, are_not_destroyed) {
 TEST_P(heaps_in_use, are_not_destroyed_by_who_held_them_last) {
   std::shared_ptr<const void> last;
   expect_to_wait(where(), [&](std::optional<heap>& h) {
-    last = h->lifetime();  // as a runtime does
+    last = grosr::alloc::lifetime_of(*h);  // as a runtime does
     h.reset();
     last.reset();
   });

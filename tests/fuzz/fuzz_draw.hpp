@@ -1,7 +1,13 @@
 // The grammar of a fuzzer: calls that are right, nearly right, and wrong on purpose. Device code.
 #pragma once
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "fuzz/fuzz.hpp"
 #include "grosr/simt/wait.hpp"

@@ -1,5 +1,7 @@
 // The fuzzer's kernel: who calls what, and what is looked at when a call has ended. For host:N:
 // nvcc would take too long for so many instances of calls, so this is no *_device.cpp.
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cstring>
 #include <system_error>

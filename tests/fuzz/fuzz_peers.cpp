@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <random>
+#include <thread>
 
 #include "grosr/simt/error.hpp"
 

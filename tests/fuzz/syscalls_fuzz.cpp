@@ -13,6 +13,7 @@
 #include <optional>
 #include <random>
 #include <string_view>
+#include <thread>
 
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "grosr/queue/egress.hpp"
-#include "grosr/queue/ingress.hpp"
+#include "grosr/queue/ingress_owner.hpp"
 #include "grosr/queue/ring.hpp"
 
 namespace grosr::queue {

@@ -2,7 +2,7 @@
 // when nobody else does.
 #pragma once
 
-#include "grosr/queue/ingress.hpp"
+#include "grosr/queue/ingress_owner.hpp"
 #include "support/scramble.hpp"
 
 namespace grosr::queue {

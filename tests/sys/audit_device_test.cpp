@@ -1,4 +1,6 @@
 // The audit log has a line a call, with what was asked and what came of it.
+#include <fcntl.h>
+
 #include <regex>
 
 #include "support/scale.hpp"

@@ -1,5 +1,7 @@
 // Whatever a kernel asks for that it may not have or that makes no sense: it gets the errno that
 // the documentation names, and nothing else happens.
+#include <fcntl.h>
+
 #include <cstdint>
 #include <cstring>
 

@@ -1,5 +1,7 @@
 // What the host tells kernels of itself: the time, random bytes, what it uses; and sleep, which is
 // as long as was asked and keeps no thread.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -1,5 +1,7 @@
 // drain() waits for all that was called, stop() refuses the rest, and a server ends in time
 // whatever kernels do.
+#include <fcntl.h>
+
 #include <thread>
 
 #include "support/errors.hpp"

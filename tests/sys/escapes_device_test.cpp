@@ -8,6 +8,7 @@
 #include <sys/shm.h>
 
 #include <cstring>
+#include <thread>
 
 #include "sys/calls.hpp"
 #include "sys/open_files.hpp"

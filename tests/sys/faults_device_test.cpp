@@ -1,5 +1,6 @@
 // When Linux makes part of a call, fails it, is interrupted or takes long, kernels are told so and
 // nothing is lost.
+#include <fcntl.h>
 #include <time.h>
 
 #include <atomic>

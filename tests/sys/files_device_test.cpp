@@ -1,5 +1,6 @@
 // Files as kernels see them: what they write is there, what they read is what is there, for every
 // group that calls, at every length and alignment.
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <numeric>

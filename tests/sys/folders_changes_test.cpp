@@ -1,4 +1,7 @@
 // What may be written can be changed in every way that a path names, what may only be read in none.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <climits>
 
 #include "sys/folder_tree.hpp"

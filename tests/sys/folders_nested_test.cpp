@@ -1,4 +1,6 @@
 // Where folders lie in each other, the inner one's access holds, whatever the way to it.
+#include <fcntl.h>
+
 #include "sys/folder_tree.hpp"
 
 namespace grosr::sys {

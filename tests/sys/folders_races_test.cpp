@@ -1,4 +1,6 @@
 // Nobody who changes places of directories and links meanwhile makes a call lead out.
+#include <fcntl.h>
+
 #include <atomic>
 #include <thread>
 

@@ -1,4 +1,6 @@
 // Calls with paths reach what lies below the policy's folders, and nothing else.
+#include <fcntl.h>
+
 #include "support/errors.hpp"
 #include "sys/folder_tree.hpp"
 

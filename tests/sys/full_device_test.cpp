@@ -1,4 +1,6 @@
 // When slots, chunks or rings are full, calls wait their turn or say so; nothing leaks.
+#include <fcntl.h>
+
 #include "grosr/simt/wait.hpp"
 #include "support/scale.hpp"
 #include "support/seeds.hpp"

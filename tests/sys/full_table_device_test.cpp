@@ -1,5 +1,6 @@
 // A call that would make one descriptor too many does nothing else either.
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include "sys/peers.hpp"
 

@@ -3,6 +3,7 @@
 // in the end.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -14,6 +15,7 @@
 #include <random>
 #include <sstream>
 #include <system_error>
+#include <thread>
 
 #include "support/scale.hpp"
 #include "support/seeds.hpp"

@@ -2,6 +2,7 @@
 // one kind of group in one way. Every call has a number, and bytes of its own.
 #pragma once
 
+#include <sys/mman.h>
 #include <time.h>
 
 #include "grosr/simt/wait.hpp"

@@ -1,8 +1,10 @@
 // Tasks of a runtime make calls, of every width; and those that wait for a peer give up their
 // worker.
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <chrono>
+#include <thread>
 
 #include "grosr/run/runtime.hpp"
 #include "support/scale.hpp"

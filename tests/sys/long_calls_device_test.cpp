@@ -1,4 +1,6 @@
 // Calls that move more bytes than a chunk holds are cut into pieces, for every group.
+#include <fcntl.h>
+
 #include "sys/calls.hpp"
 
 namespace grosr::sys {

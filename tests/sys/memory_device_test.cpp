@@ -1,6 +1,8 @@
 // Memory of the host that kernels map, use by its address, and give back; nothing else of it.
+#include <fcntl.h>
 #include <linux/memfd.h>
 #include <linux/mman.h>
+#include <sys/mman.h>
 
 #include <thread>
 

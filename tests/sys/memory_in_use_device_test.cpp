@@ -1,6 +1,8 @@
 // What kernels unmap while calls use it is gone for them, and nothing of the program's comes to lie
 // there before those calls have ended.
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>

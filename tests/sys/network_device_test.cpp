@@ -1,8 +1,11 @@
 // Sockets as kernels see them, against threads of the host over the loopback: who sends gets what
 // it sent, whoever calls and however many wait.
+#include <sys/socket.h>
+
 #include <atomic>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "support/scale.hpp"
 #include "support/scramble.hpp"

@@ -1,4 +1,9 @@
 // What becomes of calls whose peer goes, whose socket is closed, and that are not allowed.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <thread>
+
 #include "grosr/simt/wait.hpp"
 #include "sys/peers.hpp"
 

@@ -1,6 +1,7 @@
 // What a policy does not name is not reached by a detour: files by the names of sockets, rights of
 // other users by the modes of files.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cstring>

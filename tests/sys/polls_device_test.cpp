@@ -1,5 +1,9 @@
 // Polls tell what is ready and no more, wait as long as was said, and keep no thread.
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <atomic>
+#include <thread>
 
 #include "support/scale.hpp"
 #include "sys/peers.hpp"

@@ -1,5 +1,7 @@
 // What kernels print is written whole, in the order of lanes, and nothing is lost: whatever the
 // format says, however slow the reader is, and whatever becomes of the kernel.
+#include <fcntl.h>
+
 #include <atomic>
 #include <stdexcept>
 #include <thread>

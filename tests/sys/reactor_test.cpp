@@ -1,14 +1,18 @@
 // Calls that wait are resumed when they can go on, in order, once, and none is forgotten.
 #include "sys/reactor.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
 #include <deque>
 #include <random>
+#include <thread>
 
 #include "sys/waits.hpp"
 

@@ -7,6 +7,7 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <functional>
 #include <thread>

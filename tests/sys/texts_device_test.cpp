@@ -1,5 +1,6 @@
 // A text that a kernel passes lies in memory that kernels may use, up to its end.
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include <cstring>
 

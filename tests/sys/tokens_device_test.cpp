@@ -1,5 +1,7 @@
 // A started call is made like any other: its bytes arrive, its result waits for who waits for it,
 // and what it held comes back, also when nobody does.
+#include <fcntl.h>
+
 #include "support/scale.hpp"
 #include "support/scramble.hpp"
 #include "support/seeds.hpp"

@@ -1,5 +1,6 @@
 // Where a call waits for the disk makes no difference to what it gives: in a ring, on threads, or
 // not at all since everything is in the page cache.
+#include <fcntl.h>
 #include <sys/uio.h>
 
 #include <atomic>

@@ -1,5 +1,7 @@
 // Calls in a ring end once each, with what the plain calls give, however many there are and
 // whenever it is stopped.
+#include <fcntl.h>
+
 #include <chrono>
 #include <deque>
 #include <functional>

@@ -1,5 +1,8 @@
 // readv and writev move what read and write would move of the same bytes laid end to end, for every
 // group that calls, every number of vectors, length and alignment.
+#include <fcntl.h>
+#include <sys/uio.h>
+
 #include <numeric>
 
 #include "support/scramble.hpp"

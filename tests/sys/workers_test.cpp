@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <deque>
+#include <thread>
 
 #include "sys/interruption.hpp"
 #include "sys/waits.hpp"

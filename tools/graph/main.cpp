@@ -1,4 +1,6 @@
 // grosr-graph, which `grosr graph` starts: a command each for an algorithm, and two for files.
+#include <memory>
+
 #include <fmt/format.h>
 
 #include "cli/errors.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>

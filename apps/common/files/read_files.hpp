@@ -7,6 +7,9 @@
 // What a window is, and what is done with it, is the reader's: see read_windows.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cstdint>
 
 #include "grosr/run/context.hpp"

@@ -1,6 +1,7 @@
 #include "net/open_sockets.hpp"
 
 #include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "grosr/simt/launch.hpp"
 #include "net/socket.hpp"

@@ -4,6 +4,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "cli/interrupt.hpp"

@@ -1,6 +1,7 @@
 #include "baselines/graph/bfs_launched.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "baselines/graph/launched_steps.hpp"
 #include "grosr/graph/detail/bfs_memory.hpp"

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
+#include <memory>
 #include <utility>
 
 #include "grosr/graph/detail/openmp.hpp"

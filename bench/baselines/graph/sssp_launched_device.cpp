@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "baselines/graph/sssp_launched.hpp"
 
 #include "baselines/graph/launch_loop.hpp"

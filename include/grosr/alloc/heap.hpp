@@ -6,14 +6,18 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "grosr/alloc/heap_ref.hpp"
 #include "grosr/simt/device.hpp"
+#include "grosr/simt/owner.hpp"
 
 namespace grosr {
+
+namespace alloc {
+struct heap_lifetime;
+}
 
 /// What is known of one size class.
 struct heap_class_report {
@@ -114,16 +118,17 @@ class heap {
   const device& where() const;
 
   /// For runtimes: the view for kernels, whose owners from `owner` on have these names if the heap
-  /// is checked, and what keeps its memory alive.
+  /// is checked. What keeps its memory alive is alloc::lifetime_of().
   alloc::heap_view view(const std::vector<std::string>& owners) const;
-  std::shared_ptr<const void> lifetime() const;
 
  private:
   struct memory;
+  struct share;  // in its memory, which may live longer
   friend class heap_resource;
+  friend struct alloc::heap_lifetime;
   memory& own() const;
   void check_host_call() const;
-  std::shared_ptr<memory> memory_;
+  simt::owner<share> share_;
 };
 
 }  // namespace grosr

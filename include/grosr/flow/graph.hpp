@@ -19,10 +19,8 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -92,7 +90,7 @@ class graph {
       stop(std::chrono::seconds(1));
     } catch (...) {
       try {
-        if (started_) runtime_->stop(std::chrono::milliseconds(1));
+        if (plan_.started()) runtime_->stop(std::chrono::milliseconds(1));
       } catch (...) {
       }
     }
@@ -191,13 +189,7 @@ class graph {
   /// Starts it, unless it runs. Throws error(invalid_option), which names it, when a channel has no
   /// function; error(out_of_memory, device_lost).
   void execute() {
-    std::lock_guard lock(start_lock_);
-    if (started_) return;
-    plan_.close();
-    if (host_) host_->start();
-    runtime_ = std::make_unique<runtime_type>(plan_.where(), options_.runtime,
-                                              run::collection{plan_.states(), plan_.channels()});
-    started_ = true;
+    plan_.start([](void* self) { static_cast<graph*>(self)->begin(); }, this);
   }
 
   /// Waits until nothing that was pushed, or came of it, is left, on the device and on the host.
@@ -222,7 +214,7 @@ class graph {
   void stop(std::chrono::nanoseconds limit) {
     const run::deadline until = run::in(limit);
     const bool done = wait_until(until);
-    if (!started_) return;
+    if (!plan_.started()) return;
     const auto left = until ? *until - std::chrono::steady_clock::now() : limit;
     runtime_->stop(std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
     if (!done)
@@ -233,17 +225,19 @@ class graph {
 
   /// Gives the device back until the next push or wait, as runtime::park(): before cudaFree.
   void park() {
-    if (started_) runtime_->park();
+    if (plan_.started()) runtime_->park();
   }
 
   /// What went through each channel so far, in the order in which they were made.
   std::vector<channel_stats> stats() const { return plan_.stats(); }
   /// Counters of the scheduler below. Nothing before it runs.
-  runtime_stats scheduler_stats() const { return started_ ? runtime_->stats() : runtime_stats{}; }
+  runtime_stats scheduler_stats() const {
+    return plan_.started() ? runtime_->stats() : runtime_stats{};
+  }
   /// Functions that returned errors: type, code, and the element after 8 bytes. As
   /// runtime::errors().
   std::vector<task_error> errors() const {
-    return started_ ? runtime_->errors() : std::vector<task_error>{};
+    return plan_.started() ? runtime_->errors() : std::vector<task_error>{};
   }
 
   /// The graph for Graphviz: functions are boxes, channels are ellipses with what went through.
@@ -307,13 +301,19 @@ class graph {
     while (!tasks.empty()) {
       const auto some = tasks.first(std::min(a_line, tasks.size()));
       while (!runtime_->try_submit(some))
-        if (host_->drain() == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+        if (host_->drain() == 0) host_->nap();
       tasks = tasks.subspan(some.size());
     }
   }
 
+  void begin() {
+    if (host_) host_->start();
+    runtime_.emplace(plan_.where(), options_.runtime,
+                     run::collection{plan_.states(), plan_.channels()});
+  }
+
   bool wait_until(run::deadline until) {
-    if (!started_) return true;
+    if (!plan_.started()) return true;
     if (host_ && host_->inside())
       throw error(errc::misuse,
                   "graph: a function of the host waits for its own graph, which waits for it");
@@ -335,10 +335,8 @@ class graph {
 
   graph_options options_;
   flow::graph_plan plan_;
-  std::unique_ptr<flow::host_side, simt::not_in_a_fork> host_;
-  std::mutex start_lock_;
-  std::unique_ptr<runtime_type> runtime_;  // goes before what its kernel uses
-  std::atomic<bool> started_{false};
+  simt::owner<flow::host_side, simt::not_in_a_fork> host_;
+  std::optional<runtime_type> runtime_;  // goes before what its kernel uses
 };
 
 }  // namespace grosr

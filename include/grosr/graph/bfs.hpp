@@ -17,11 +17,11 @@ namespace grosr::graphs {
 using pulse = std::function<void()>;
 
 struct search_options {
-  runtime_options runtime;
-  unsigned members =
-      0;  ///< blocks that take part besides the coordinator, at most; 0: all there are
+  runtime_options runtime = {};
+  /// Blocks that take part besides the coordinator, at most; 0: all there are.
+  unsigned members = 0;
   std::uint32_t capacity = 0;  ///< vertices a frontier's queue holds; 0: half of all
-  wave_tuning tuning;
+  wave_tuning tuning = {};
 };
 
 /// The blocks that work at a time: see docs/internals/graphs.md.

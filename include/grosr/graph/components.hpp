@@ -1,6 +1,8 @@
 // Connected components on the resident runtime.
 #pragma once
 
+#include <memory>
+
 #include "grosr/graph/bfs.hpp"
 
 namespace grosr::graphs {

@@ -1,12 +1,14 @@
 // PageRank on the resident runtime.
 #pragma once
 
+#include <memory>
+
 #include "grosr/graph/bfs.hpp"
 
 namespace grosr::graphs {
 
 struct pagerank_options {
-  search_options search;
+  search_options search = {};
   float damping = 0.85f;    ///< from 0, below 1
   float tolerance = 1e-4f;  ///< how much all ranks together may be wrong, but for rounding
 };

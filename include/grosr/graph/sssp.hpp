@@ -1,12 +1,14 @@
 // Shortest paths from one vertex on the resident runtime.
 #pragma once
 
+#include <memory>
+
 #include "grosr/graph/bfs.hpp"
 
 namespace grosr::graphs {
 
 struct sssp_options {
-  search_options search;
+  search_options search = {};
   /// How much farther each wave goes than the one before; 0: chosen by the weights and degrees.
   float delta = 0;
 };

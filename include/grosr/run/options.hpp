@@ -47,7 +47,7 @@ struct runtime_options {
   std::chrono::microseconds memory_wait{1'000'000};
   /// Where a Perfetto trace is written at stop; empty: the environment's GROSR_TRACE, else none.
   /// Tried at the start. Later runtimes of the process write "x.2.json" for "x.json", and so on.
-  std::string trace;
+  std::string trace = {};
 };
 
 /// Counters since the runtime began. Taken while it runs, they may lag by some 640 runs a worker.

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +24,7 @@
 #include "grosr/run/detail/worker.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/run/ticket.hpp"
+#include "grosr/simt/owner.hpp"
 
 namespace grosr {
 
@@ -195,7 +195,7 @@ class basic_runtime {
     }
   }
 
-  std::unique_ptr<run::host_engine, simt::not_in_a_fork> engine_;
+  simt::owner<run::host_engine, simt::not_in_a_fork> engine_;
 };
 
 /// A resident scheduler by the policy that was tuned. Its members are basic_runtime's.

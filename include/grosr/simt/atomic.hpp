@@ -1,7 +1,10 @@
 // Atomics with a scope, fences, and 16-byte words for what crosses the bus.
+//
+// On the host they are the compiler's builtins: <atomic> would bring read(), write() and the rest
+// of unistd.h into the global namespace of every user's file.
 #pragma once
 
-#include <atomic>
+#include <type_traits>
 
 #if defined(__CUDACC__)
 #include <cuda/atomic>
@@ -15,12 +18,19 @@ namespace grosr::simt {
 /// How far an operation must be seen: the block, the device, or the host and its peers too.
 enum class scope { block, device, system };
 
-using order = std::memory_order;
-inline constexpr order relaxed = std::memory_order_relaxed;
-inline constexpr order acquire = std::memory_order_acquire;
-inline constexpr order release = std::memory_order_release;
-inline constexpr order acq_rel = std::memory_order_acq_rel;
-inline constexpr order seq_cst = std::memory_order_seq_cst;
+/// As std::memory_order.
+enum class order : int {
+  relaxed = __ATOMIC_RELAXED,
+  acquire = __ATOMIC_ACQUIRE,
+  release = __ATOMIC_RELEASE,
+  acq_rel = __ATOMIC_ACQ_REL,
+  seq_cst = __ATOMIC_SEQ_CST
+};
+inline constexpr order relaxed = order::relaxed;
+inline constexpr order acquire = order::acquire;
+inline constexpr order release = order::release;
+inline constexpr order acq_rel = order::acq_rel;
+inline constexpr order seq_cst = order::seq_cst;
 
 /// The order of an atomic that only has to come after an atomic of the same lane whose result
 /// decides whether it is made. A GPU sends it out when that result has come back from L2, where all
@@ -105,6 +115,50 @@ inline order order_of_write(order o) {
 }
 }  // namespace fence_model
 #endif
+
+namespace detail {
+/// What std::atomic_ref<T> does.
+template <class T>
+class host_atomic {
+ public:
+  explicit host_atomic(T& object) : object_(&object) {}
+
+  T load(order o) const {
+    T value;
+    __atomic_load(object_, &value, static_cast<int>(o));
+    return value;
+  }
+  void store(T value, order o) const { __atomic_store(object_, &value, static_cast<int>(o)); }
+  T exchange(T value, order o) const {
+    T before;
+    __atomic_exchange(object_, &value, &before, static_cast<int>(o));
+    return before;
+  }
+  bool compare_exchange_strong(T& expected, T desired, order success, order failure) const {
+    return __atomic_compare_exchange(object_, &expected, &desired, false, static_cast<int>(success),
+                                     static_cast<int>(failure));
+  }
+  T fetch_add(T value, order o) const {
+    if constexpr (std::is_integral_v<T>) {
+      return __atomic_fetch_add(object_, value, static_cast<int>(o));
+    } else {
+      T found = load(relaxed);
+      while (!compare_exchange_strong(found, found + value, o, relaxed)) {
+      }
+      return found;
+    }
+  }
+  T fetch_or(T value, order o) const {
+    return __atomic_fetch_or(object_, value, static_cast<int>(o));
+  }
+  T fetch_and(T value, order o) const {
+    return __atomic_fetch_and(object_, value, static_cast<int>(o));
+  }
+
+ private:
+  T* object_;
+};
+}  // namespace detail
 
 /// Atomic operations on an object of 4 or 8 bytes that lives elsewhere: a number, or a struct that
 /// is aligned to its size, for which there are loads and stores. Read-modify-writes with system
@@ -236,7 +290,7 @@ class atomic_ref {
     return cuda::atomic_ref<T, detail::cuda_scope<S>>(*object_);
   }
 #else
-  std::atomic_ref<T> ref() const { return std::atomic_ref<T>(*object_); }
+  detail::host_atomic<T> ref() const { return detail::host_atomic<T>(*object_); }
   order order_of_rmw(order o) const {
     if (o == relaxed || o == release) fence_model::read(object_);
     return fence_model::order_of_write(o);
@@ -256,7 +310,7 @@ GROSR_DEVICE inline void fence(order o) {
   if (o != release) host::acquire_what_was_read();
   if (o != acquire) host::passed_release_fence() = true;
 #else
-  std::atomic_thread_fence(o);
+  __atomic_thread_fence(static_cast<int>(o));
 #endif
 #endif
 }
@@ -287,7 +341,7 @@ GROSR_DEVICE inline bus_word bus_load(const bus_word* p) {
 #else
   auto* q = const_cast<std::uint32_t*>(p->w);
   v.w[3] = atomic_ref<std::uint32_t, scope::system>(q[3]).load(acquire);
-  for (int i = 0; i < 3; ++i) v.w[i] = std::atomic_ref<std::uint32_t>(q[i]).load(relaxed);
+  for (int i = 0; i < 3; ++i) v.w[i] = detail::host_atomic<std::uint32_t>(q[i]).load(relaxed);
 #endif
   return v;
 }
@@ -308,12 +362,12 @@ inline bus_word bus_load_from_host(const bus_word* p) {
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
   using vector = std::uint32_t __attribute__((vector_size(16)));
   vector x = *reinterpret_cast<const volatile vector*>(p->w);
-  std::atomic_signal_fence(std::memory_order_acquire);  // x86 keeps the order of loads
+  __atomic_signal_fence(__ATOMIC_ACQUIRE);  // x86 keeps the order of loads
   for (int i = 0; i < 4; ++i) v.w[i] = x[i];
 #else
   auto* q = const_cast<std::uint32_t*>(p->w);
-  v.w[3] = std::atomic_ref<std::uint32_t>(q[3]).load(acquire);
-  for (int i = 0; i < 3; ++i) v.w[i] = std::atomic_ref<std::uint32_t>(q[i]).load(relaxed);
+  v.w[3] = detail::host_atomic<std::uint32_t>(q[3]).load(acquire);
+  for (int i = 0; i < 3; ++i) v.w[i] = detail::host_atomic<std::uint32_t>(q[i]).load(relaxed);
 #endif
   return v;
 }
@@ -322,11 +376,11 @@ inline bus_word bus_load_from_host(const bus_word* p) {
 inline void bus_store_from_host(bus_word* p, const bus_word& v) {
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
   using vector = std::uint32_t __attribute__((vector_size(16)));
-  std::atomic_signal_fence(std::memory_order_release);  // x86 keeps the order of stores
+  __atomic_signal_fence(__ATOMIC_RELEASE);  // x86 keeps the order of stores
   *reinterpret_cast<volatile vector*>(p->w) = vector{v.w[0], v.w[1], v.w[2], v.w[3]};
 #else
-  for (int i = 0; i < 3; ++i) std::atomic_ref<std::uint32_t>(p->w[i]).store(v.w[i], relaxed);
-  std::atomic_ref<std::uint32_t>(p->w[3]).store(v.w[3], release);
+  for (int i = 0; i < 3; ++i) detail::host_atomic<std::uint32_t>(p->w[i]).store(v.w[i], relaxed);
+  detail::host_atomic<std::uint32_t>(p->w[3]).store(v.w[3], release);
 #endif
 }
 
@@ -337,7 +391,7 @@ GROSR_DEVICE inline void bus_store(bus_word* p, const bus_word& v) {
                "r"(v.w[2]), "r"(v.w[3])
                : "memory");
 #else
-  for (int i = 0; i < 3; ++i) std::atomic_ref<std::uint32_t>(p->w[i]).store(v.w[i], relaxed);
+  for (int i = 0; i < 3; ++i) detail::host_atomic<std::uint32_t>(p->w[i]).store(v.w[i], relaxed);
   atomic_ref<std::uint32_t, scope::system>(p->w[3]).store(v.w[3], release);
 #endif
 }

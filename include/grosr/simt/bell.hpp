@@ -14,11 +14,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <thread>
 
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "grosr/simt/owner.hpp"
 
 namespace grosr::simt {
 
@@ -81,7 +80,7 @@ class bell {
     begin_round();
     while (!is_armed()) {
       if (busy()) return false;
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      nap();
     }
     return true;
   }
@@ -96,8 +95,9 @@ class bell {
   struct state;
   void begin_round();
   bool is_armed() const;
+  static void nap();  // 20 us
 
-  std::unique_ptr<state> state_;
+  owner<state> state_;
 };
 
 }  // namespace grosr::simt

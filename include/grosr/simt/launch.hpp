@@ -2,11 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "grosr/simt/detail/host_machine.hpp"
 #include "grosr/simt/device.hpp"
+#include "grosr/simt/owner.hpp"
 #include "grosr/simt/process.hpp"
 
 #if defined(__CUDACC__)
@@ -48,7 +48,7 @@ class stream {
 
  private:
   struct state;
-  std::unique_ptr<state, not_in_a_fork> state_;
+  owner<state, not_in_a_fork> state_;
 };
 
 /// Waits until every kernel launched on the device so far by this process has ended; on the host,

@@ -9,9 +9,9 @@ long this_process() noexcept;
 /// Keeps what is there for good, where leak checkers see it.
 void leave(void* what) noexcept;
 
-/// A deleter, for std::unique_ptr. In a forked child, which has none of the threads and locks that
-/// others may have held, nothing is destroyed: who would join the threads or wait for the others
-/// would wait for ever.
+/// A deleter, for std::unique_ptr and owner. In a forked child, which has none of the threads and
+/// locks that others may have held, nothing is destroyed: who would join the threads or wait for
+/// the others would wait for ever.
 struct not_in_a_fork {
   long made_in = this_process();
   template <class T>

@@ -6,14 +6,14 @@
 // read, write and lseek share a descriptor's offset among all who use it: of concurrent calls each
 // byte goes to one, in no particular order, and a call of more than piece_bytes is several. Use
 // pread and pwrite where it matters which.
+//
+// The flags and types of Linux come from its own headers, <fcntl.h> and <sys/stat.h>, which a file
+// that names them includes.
 #pragma once
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-
 #include "grosr/sys/detail/wrap.hpp"
+
+struct stat;  // of <sys/stat.h>
 
 namespace grosr::sys {
 
@@ -27,7 +27,7 @@ GROSR_DEVICE auto openat(const Caller& c, int directory, const char* path, int f
 }
 template <class Caller>
 GROSR_DEVICE auto open(const Caller& c, const char* path, int flags, unsigned mode = 0) {
-  return openat(c, AT_FDCWD, path, flags, mode);
+  return openat(c, detail::first_folder, path, flags, mode);
 }
 
 /// Closes a descriptor. Calls that wait for it end with -EBADF; it is gone when the last call that
@@ -92,8 +92,8 @@ GROSR_DEVICE auto lseek(const Caller& c, int file, std::int64_t offset, int when
 }
 
 /// What the file is: fills `*to`.
-template <class Caller>
-GROSR_DEVICE auto fstat(const Caller& c, int file, struct stat* to) {
+template <class Caller, class Stat = struct ::stat>
+GROSR_DEVICE auto fstat(const Caller& c, int file, std::type_identity_t<Stat>* to) {
   auto o = detail::make<1>(SYS_fstat, file, to);
   o.part_of[0] = detail::bytes_from(1, to, sizeof *to);
   return invoke(c, o);
@@ -118,14 +118,14 @@ GROSR_DEVICE auto fallocate(const Caller& c, int file, int mode, std::int64_t of
 
 template <class Caller>
 GROSR_DEVICE auto unlink(const Caller& c, const char* path, int flags = 0) {
-  auto o = detail::make<1>(SYS_unlinkat, AT_FDCWD, path, flags);
+  auto o = detail::make<1>(SYS_unlinkat, detail::first_folder, path, flags);
   o.part_of[0] = detail::path_to(1, path);
   return invoke(c, o);
 }
 
 template <class Caller>
 GROSR_DEVICE auto rename(const Caller& c, const char* from, const char* to) {
-  auto o = detail::make<2>(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+  auto o = detail::make<2>(SYS_renameat2, detail::first_folder, from, detail::first_folder, to, 0);
   o.part_of[0] = detail::path_to(1, from);
   o.part_of[1] = detail::path_to(3, to);
   return invoke(c, o);
@@ -133,7 +133,7 @@ GROSR_DEVICE auto rename(const Caller& c, const char* from, const char* to) {
 
 template <class Caller>
 GROSR_DEVICE auto mkdir(const Caller& c, const char* path, unsigned mode) {
-  auto o = detail::make<1>(SYS_mkdirat, AT_FDCWD, path, mode);
+  auto o = detail::make<1>(SYS_mkdirat, detail::first_folder, path, mode);
   o.part_of[0] = detail::path_to(1, path);
   return invoke(c, o);
 }

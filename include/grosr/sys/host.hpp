@@ -2,16 +2,16 @@
 // an account of what the program uses. Names, arguments and results are those of `man 2`.
 #pragma once
 
-#include <sys/resource.h>
-#include <time.h>
-
 #include "grosr/sys/detail/wrap.hpp"
+
+struct timespec;  // of <time.h>
+struct rusage;    // of <sys/resource.h>
 
 namespace grosr::sys {
 
 /// The time on a clock of the host, when the call was made there.
-template <class Caller>
-GROSR_DEVICE auto clock_gettime(const Caller& c, clockid_t clock, timespec* to) {
+template <class Caller, class Time = ::timespec>
+GROSR_DEVICE auto clock_gettime(const Caller& c, int clock, std::type_identity_t<Time>* to) {
   auto o = detail::make<1>(SYS_clock_gettime, clock, to);
   o.part_of[0] = detail::bytes_from(1, to, sizeof *to);
   // Linux would take null for a clock that is there.
@@ -21,9 +21,9 @@ GROSR_DEVICE auto clock_gettime(const Caller& c, clockid_t clock, timespec* to) 
 
 /// Ends when so much time has passed on the host; no thread of the host waits meanwhile. 0. Nothing
 /// interrupts it: `left` stays as it is.
-template <class Caller>
-GROSR_DEVICE auto nanosleep(const Caller& c, const timespec* span,
-                            [[maybe_unused]] timespec* left = nullptr) {
+template <class Caller, class Time = ::timespec>
+GROSR_DEVICE auto nanosleep(const Caller& c, const std::type_identity_t<Time>* span,
+                            [[maybe_unused]] std::type_identity_t<Time>* left = nullptr) {
   auto o = detail::make<1>(SYS_nanosleep, span, 0);
   o.part_of[0] = detail::bytes_to(0, span, sizeof *span);
   return invoke(c, o);
@@ -41,8 +41,8 @@ GROSR_DEVICE auto getrandom(const Caller& c, void* to, std::size_t bytes, unsign
 }
 
 /// What the program has used (RUSAGE_SELF); RUSAGE_THREAD is one of the server's threads.
-template <class Caller>
-GROSR_DEVICE auto getrusage(const Caller& c, int who, rusage* to) {
+template <class Caller, class Usage = ::rusage>
+GROSR_DEVICE auto getrusage(const Caller& c, int who, std::type_identity_t<Usage>* to) {
   auto o = detail::make<1>(SYS_getrusage, who, to);
   o.part_of[0] = detail::bytes_from(1, to, sizeof *to);
   return invoke(c, o);

@@ -3,8 +3,6 @@
 // host's memory, as on host:N. Device memory comes from alloc/.
 #pragma once
 
-#include <sys/mman.h>
-
 #include "grosr/sys/detail/wrap.hpp"
 
 namespace grosr::sys {

@@ -6,14 +6,19 @@
 //
 // close() ends calls that wait for the socket, with -EBADF. Names may lie in device memory, as
 // everything else; `name` and `bytes` where one comes back may both be null.
+//
+// The flags and types of Linux come from its own headers, <sys/socket.h>, <netinet/in.h> and
+// <poll.h>, which a file that names them includes.
 #pragma once
-
-#include <poll.h>
-#include <sys/socket.h>
 
 #include "grosr/sys/detail/wrap.hpp"
 
+struct pollfd;  // of <poll.h>
+
 namespace grosr::sys {
+
+using socklen_t = unsigned;    ///< Linux's, without its header
+using nfds_t = unsigned long;  ///< likewise
 
 namespace detail {
 
@@ -174,20 +179,18 @@ GROSR_DEVICE auto getpeername(const Caller& c, int socket, void* name, socklen_t
 /// several holds on to it, as on Linux.
 template <class Caller>
 GROSR_DEVICE auto poll(const Caller& c, pollfd* descriptors, nfds_t count, int ms) {
-  constexpr nfds_t most = piece_bytes / sizeof(pollfd);
-  const bool fits = count <= most || (count <= ~std::uint32_t{0} / sizeof(pollfd) &&
-                                      host_sees(c.where(), descriptors, count * sizeof(pollfd)));
+  constexpr nfds_t each = detail::pollfd_bytes, most = piece_bytes / each;
+  const bool fits = count <= most || (count <= ~std::uint32_t{0} / each &&
+                                      host_sees(c.where(), descriptors, count * each));
 #ifdef SYS_poll
   auto o = detail::make<1>(SYS_poll, descriptors, fits ? count : ~nfds_t{0}, ms);
 #else
-  struct timespec limit {
-    ms / 1000, ms % 1000 * 1000000L
-  };
+  const long limit[2] = {ms / 1000, ms % 1000 * 1000000L};  // a timespec
   auto o = detail::make<2>(SYS_ppoll, descriptors, fits ? count : ~nfds_t{0},
                            ms < 0 ? nullptr : &limit, 0, 0);
   o.part_of[1] = detail::bytes_to(2, ms < 0 ? nullptr : &limit, ms < 0 ? 0 : sizeof limit);
 #endif
-  o.part_of[0] = {descriptors, fits ? static_cast<std::uint32_t>(count * sizeof(pollfd)) : 0, 0,
+  o.part_of[0] = {descriptors, fits ? static_cast<std::uint32_t>(count * each) : 0, 0,
                   travel::both};
   return invoke(c, o);
 }

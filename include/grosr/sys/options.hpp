@@ -39,8 +39,15 @@ struct options {
   std::chrono::milliseconds patience{10'000};
   /// How long the destructor waits for calls that were made, and for a reader of what was printed.
   std::chrono::milliseconds exit_patience{5'000};
-  sys::policy policy;
+  sys::policy policy = {};
   std::uint32_t descriptors = 1024;  ///< that kernels may have open at a time
+  /// Bytes that kernels may have mapped (mmap) and in files of memory (memfd_create) at a time,
+  /// together, each by its length; 0: half of the machine's memory. More is -ENOMEM of mmap,
+  /// -ENOSPC of what makes a file of memory longer, and -ENFILE of memfd_create.
+  std::uint64_t mapped_bytes = 0;
+  /// Mappings that kernels may have at a time; 0: three quarters of those that Linux allows a
+  /// process, the program's own included. One more is -ENOMEM.
+  std::uint64_t mappings = 0;
   int print_to = 1;   ///< descriptor that sys::print writes to; -1: none, texts go nowhere
   int audit_to = -1;  ///< descriptor for a line a call, as strace writes them; -1: none
   /// Calls that wait for the disk do so in an io_uring, where there is one; else, or if false, on

@@ -11,7 +11,7 @@ enum class access { read, write };  ///< write includes read
 /// A folder, and all that lies below it. Where one folder lies in another, the inner one's access
 /// holds below it.
 struct folder {
-  std::string path;  ///< a directory that exists; a relative one is below the host's own
+  std::string path = {};  ///< a directory that exists; a relative one is below the host's own
   access allowed = access::read;
 };
 
@@ -20,7 +20,7 @@ struct folder {
 struct policy {
   /// Files below these. A path is absolute, or relative to the first folder. Neither `..` nor a
   /// link leads out of the folder that a path begins in.
-  std::vector<folder> folders;
+  std::vector<folder> folders = {};
   bool network = false;  ///< sockets
   bool process = false;  ///< calls that make, change or signal processes
   bool raw = false;      ///< `syscall` with pointers that the server cannot check

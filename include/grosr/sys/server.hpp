@@ -11,11 +11,10 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
-#include <memory>
 #include <span>
 
 #include "grosr/simt/device.hpp"
+#include "grosr/simt/owner.hpp"
 #include "grosr/simt/process.hpp"
 #include "grosr/sys/call.hpp"
 #include "grosr/sys/caller.hpp"
@@ -84,7 +83,7 @@ class server {
 
  private:
   void install(call_number number, detail::installed_handler handler);
-  std::unique_ptr<service, simt::not_in_a_fork> service_;
+  simt::owner<service, simt::not_in_a_fork> service_;
 };
 
 }  // namespace grosr::sys

@@ -5,11 +5,11 @@
 // some.
 //
 // A started call moves at most piece_bytes; the vectors stay as they are until it was waited for.
-// The vectors are those of the group's leader; all threads of a block pass the same ones.
+// The vectors are those of the group's leader; all threads of a block pass the same ones. A file
+// that makes some includes <sys/uio.h>.
 #pragma once
 
 #include <limits.h>
-#include <sys/uio.h>
 
 #include "grosr/sys/files.hpp"
 
@@ -28,11 +28,12 @@ GROSR_DEVICE inline long check_vectors(const iovec* vectors, int count) {
   if (count < 0 || count > IOV_MAX) return -EINVAL;
   if (count != 0 && vectors == nullptr) return -EFAULT;
   std::uint64_t total = 0;
-  for (int i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     constexpr auto most = static_cast<std::uint64_t>(SSIZE_MAX);
-    if (vectors[i].iov_len > most - total) return -EINVAL;
-    if (vectors[i].iov_len != 0 && vectors[i].iov_base == nullptr) return -EFAULT;
-    total += vectors[i].iov_len;
+    const memory_piece v = vector_at(vectors, i);
+    if (v.bytes > most - total) return -EINVAL;
+    if (v.bytes != 0 && v.base == nullptr) return -EFAULT;
+    total += v.bytes;
   }
   return 0;
 }
@@ -41,13 +42,13 @@ GROSR_DEVICE inline long check_vectors(const iovec* vectors, int count) {
 /// piece_bytes together.
 GROSR_DEVICE inline vector_run next_run(const iovec* vectors, std::uint32_t count,
                                         std::uint32_t at) {
-  while (at + 1 < count && vectors[at].iov_len == 0) ++at;
+  while (at + 1 < count && vector_at(vectors, at).bytes == 0) ++at;
   vector_run r{at, at, 0};
   if (at == count) return r;
-  do r.bytes += vectors[r.end++].iov_len;
+  do r.bytes += vector_at(vectors, r.end++).bytes;
   while (r.end < count && r.bytes <= piece_bytes &&
-         vectors[r.end].iov_len <= piece_bytes - r.bytes);
-  while (r.end < count && vectors[r.end].iov_len == 0) ++r.end;
+         vector_at(vectors, r.end).bytes <= piece_bytes - r.bytes);
+  while (r.end < count && vector_at(vectors, r.end).bytes == 0) ++r.end;
   return r;
 }
 
@@ -71,8 +72,9 @@ GROSR_DEVICE bool leads(const Caller& c) {
 template <bool Out, class Caller>
 GROSR_DEVICE long move_run(const Caller& c, int file, const iovec* vectors, const vector_run& r) {
   if (r.bytes <= piece_bytes)
-    return invoke(c, of_vectors<Out>(file, vectors + r.first, static_cast<std::uint32_t>(r.bytes)));
-  void* const base = leads(c) ? vectors[r.first].iov_base : nullptr;
+    return invoke(c, of_vectors<Out>(file, vectors_from(vectors, r.first),
+                                     static_cast<std::uint32_t>(r.bytes)));
+  void* const base = leads(c) ? vector_at(vectors, r.first).base : nullptr;
   if constexpr (Out)
     return write(c, file, base, r.bytes);
   else
@@ -111,7 +113,9 @@ GROSR_DEVICE auto start_run(const Caller& c, int file, const iovec* vectors, int
   std::uint64_t bytes = 0;
   if (leads(c)) {
     bad = check_vectors(vectors, count);
-    for (int i = 0; bad == 0 && i < count && bytes < piece_bytes; ++i) bytes += vectors[i].iov_len;
+    const std::size_t all = count < 0 ? 0 : static_cast<std::size_t>(count);
+    for (std::size_t i = 0; bad == 0 && i < all && bytes < piece_bytes; ++i)
+      bytes += vector_at(vectors, i).bytes;
   }
   if (bytes > piece_bytes) bytes = piece_bytes;
   auto o = of_vectors<Out>(file, vectors, static_cast<std::uint32_t>(bytes));

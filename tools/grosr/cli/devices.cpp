@@ -1,4 +1,6 @@
 // `grosr devices`.
+#include <memory>
+
 #include <fmt/format.h>
 
 #include <grosr/version.hpp>

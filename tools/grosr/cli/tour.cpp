@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 
 #include <fmt/format.h>
 

@@ -2,6 +2,8 @@
 // a task a file starts a task for each chunk of 64 KB; each file's count is checked by the CPU.
 #include "work/words.hpp"
 
+#include <memory>
+
 #include "cli/text.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "limits/limits.hpp"

@@ -1,15 +1,14 @@
 // What a graph consists of, without its types: channels and functions.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "grosr/flow/options.hpp"
 #include "grosr/queue/channel.hpp"
+#include "grosr/simt/owner.hpp"
 
 namespace grosr {
 
@@ -21,6 +20,7 @@ class graph_plan {
   static constexpr std::uint32_t most_channels = 64;
 
   explicit graph_plan(device d);
+  ~graph_plan();
 
   queue::channel_state* add_channel(const channel_options& o, std::uint32_t element_bytes);
   /// A function as a plan sees it. `state`: a node_state<>, copied; the function is its first
@@ -41,6 +41,9 @@ class graph_plan {
                          const queue::channel_state* via);
   /// No more may be added. Throws error(invalid_option) when a channel has no function.
   void close();
+  /// Calls `begin(graph)`, once, and unless that throws the graph has started. Any thread.
+  void start(void (*begin)(void*), void* graph);
+  bool started() const;
 
   const device& where() const { return device_; }
   queue::channel_state* states() const { return states_.data(); }
@@ -66,7 +69,7 @@ class graph_plan {
     std::string function;
     bool connected = false, on_host = false;
     std::vector<std::uint32_t> targets;  ///< channels that the function holds
-    std::atomic<std::uint64_t> from_host{0};
+    std::uint64_t from_host = 0;         ///< atomic
   };
   struct router {
     simt::buffer<unsigned char> targets;
@@ -85,8 +88,8 @@ class graph_plan {
   std::deque<entry> channels_;
   std::deque<router> routers_;
   bool closed_ = false;
-  std::mutex told_lock_;
-  std::uint64_t lost_told_ = 0, foreign_told_ = 0;
+  struct shared;  // among threads
+  simt::owner<shared> shared_;
 };
 
 }  // namespace flow

@@ -1,16 +1,13 @@
 // A graph's functions of the host, and the thread that runs them.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "grosr/queue/egress.hpp"
 #include "grosr/run/options.hpp"
+#include "grosr/simt/owner.hpp"
 
 namespace grosr::flow {
 
@@ -36,9 +33,10 @@ class host_side {
 
   /// Whether a function of the host calls this. It may have to drain() while it waits for the
   /// device, which may wait for it.
-  bool inside() const { return std::this_thread::get_id() == thread_.get_id(); }
+  bool inside() const;
   /// Takes what the device sent; how many. The thread that runs functions.
   std::size_t drain();
+  static void nap();  ///< 20 us
 
  private:
   void work();
@@ -47,13 +45,8 @@ class host_side {
   queue::egress records_;
   std::vector<std::function<void(const host_batch&)>> functions_;
   std::vector<host_batch> waiting_;  ///< by function; of the thread
-  std::mutex lock_;
-  std::condition_variable wake_, done_;
-  std::uint64_t asked_ = 0, answered_ = 0;  ///< calls of settle()
-  std::uint64_t served_ = 0;                ///< elements
-  std::exception_ptr thrown_;
-  bool stop_ = false;
-  std::thread thread_;
+  struct shared;                     // what the thread shares with others, and itself
+  simt::owner<shared> shared_;
 };
 
 }  // namespace grosr::flow

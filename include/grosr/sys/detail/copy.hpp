@@ -1,12 +1,30 @@
 // Copies of a group of threads between their memory and a chunk of the arena.
 #pragma once
 
-#include <sys/uio.h>
-
 #include "grosr/simt/lanes.hpp"
 #include "grosr/sys/detail/layout.hpp"
 
+struct iovec;  // of <sys/uio.h>
+
 namespace grosr::sys {
+
+/// An iovec's members, without the header of Linux that has it.
+struct memory_piece {
+  void* base;
+  std::size_t bytes;
+};
+
+/// vectors + n, and vectors[n].
+GROSR_DEVICE inline const iovec* vectors_from(const iovec* vectors, std::size_t n) {
+  return reinterpret_cast<const iovec*>(reinterpret_cast<const unsigned char*>(vectors) +
+                                        n * sizeof(memory_piece));
+}
+GROSR_DEVICE inline memory_piece vector_at(const iovec* vectors, std::size_t n) {
+  memory_piece v;
+  __builtin_memcpy(&v, __builtin_assume_aligned(vectors_from(vectors, n), alignof(memory_piece)),
+                   sizeof v);
+  return v;
+}
 
 /// 16 bytes of the caller's own memory.
 struct alignas(16) sixteen {
@@ -57,9 +75,10 @@ template <bool FromChunk>
 GROSR_DEVICE inline void copy_vectors(unsigned rank, unsigned size, unsigned char* chunk,
                                       const iovec* vectors, std::size_t bytes) {
   GROSR_NO_UNROLL
-  for (std::size_t at = 0; at < bytes; ++vectors) {
-    auto* const own = static_cast<unsigned char*>(vectors->iov_base);
-    const std::size_t n = vectors->iov_len < bytes - at ? vectors->iov_len : bytes - at;
+  for (std::size_t at = 0, i = 0; at < bytes; ++i) {
+    const memory_piece v = vector_at(vectors, i);
+    auto* const own = static_cast<unsigned char*>(v.base);
+    const std::size_t n = v.bytes < bytes - at ? v.bytes : bytes - at;
     unsigned char* const to = FromChunk ? own : chunk + at;
     const unsigned char* const from = FromChunk ? chunk + at : own;
     at += n;

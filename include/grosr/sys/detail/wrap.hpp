@@ -8,6 +8,11 @@
 
 namespace grosr::sys::detail {
 
+// What the headers of Linux say, which would bring its functions into the global namespace; the
+// server's files check it.
+inline constexpr int first_folder = -100;  ///< AT_FDCWD
+inline constexpr unsigned pollfd_bytes = 8;
+
 template <class T>
 GROSR_DEVICE inline std::uint64_t word_of(T value) {
   if constexpr (std::is_pointer_v<T>)
