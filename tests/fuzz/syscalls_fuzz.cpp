@@ -2,6 +2,7 @@
 // come and go; what they must not reach is watched. A finding ends the program with exit code 1 and
 // the last calls of every lane; the round's seed replays it, as far as threads allow.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
