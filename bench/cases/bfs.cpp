@@ -1,6 +1,6 @@
 // `grosr bench bfs`: breadth-first search. GROSR's search on the resident runtime, beside the same
-// steps driven by launches, a CUDA graph and a cooperative kernel, a task a vertex, and a search on
-// the CPU; and shortest paths, beside launches.
+// steps driven by launches, a CUDA graph and a cooperative kernel, the same search as a kernel of
+// its own, a task a vertex, and a search on the CPU; and shortest paths, beside launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 
+#include "baselines/graph/bfs_kernel.hpp"
 #include "baselines/graph/bfs_launched.hpp"
 #include "baselines/graph/bfs_openmp.hpp"
 #include "baselines/graph/bfs_tasks.hpp"
@@ -51,6 +52,13 @@ std::vector<contender> others(const session& s, const graphs::device_graph& on, 
     const auto search = std::make_shared<graphs::task_bfs>(on);
     all.push_back({"a task a vertex, which spawns its neighbours", false,
                    [=](vertex v) { search->run(v); }, [=] { return search->distances(); }, search});
+  }
+  for (const unsigned blocks : {1u, 0u}) {
+    const auto search = std::make_shared<graphs::kernel_bfs>(on, blocks);
+    all.push_back({blocks == 1 ? "the same waves and steps, one kernel of one block"
+                               : "the same waves and steps, one kernel",
+                   false, [=](vertex v) { search->run(v); }, [=] { return search->distances(); },
+                   search});
   }
   for (const driver how : {driver::waits, driver::ahead, driver::loop, driver::cooperative}) {
     if (how == driver::loop && !s.gpu()) continue;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "baselines/graph/bfs_kernel.hpp"
 #include "baselines/graph/bfs_launched.hpp"
 #include "baselines/graph/bfs_tasks.hpp"
 #include "grosr/graph/detail/labels.hpp"
@@ -219,6 +220,19 @@ TEST_P(bfs_on, every_other_driver) {
           search.run(s);
           EXPECT_EQ(wrong_bfs(g, s, search.distances(), search.parents()), "") << name_of(how);
         }
+      }
+    }
+  }
+}
+
+TEST_P(bfs_on, a_kernel_of_its_own) {
+  for (const graph& g : {grid(8), grid(40), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
+    const device_graph on(where(), g);
+    for (const unsigned blocks : {1u, 3u, 0u}) {
+      kernel_bfs search(on, blocks);
+      for (const vertex s : {vertex{0}, g.vertices() / 2, vertex{1}}) {
+        search.run(s);
+        EXPECT_EQ(wrong_bfs(g, s, search.distances(), search.parents()), "") << blocks << " blocks";
       }
     }
   }
