@@ -42,14 +42,14 @@ mail_host::mail_host(device where, const mailbox_options& o, mail_runtime r)
   leaving_[0] = 1;  // no server is there
   mail_state s{};
   s.next = 1;
-  s.requests = requests_.data();
-  s.answers = answers_.data();
-  s.leaving = leaving_.data();
-  s.slot_mask = capacity_ - 1;
-  s.takes_posts = takes_posts_ ? 1 : 0;
+  s.given.requests = requests_.data();
+  s.given.answers = answers_.data();
+  s.given.leaving = leaving_.data();
+  s.given.slot_mask = capacity_ - 1;
+  s.given.takes_posts = takes_posts_ ? 1 : 0;
   const auto patience = std::clamp<std::chrono::nanoseconds>(o.patience, {}, most_patience);
-  s.patience_ns = static_cast<std::uint64_t>(patience.count());
-  if (takes_posts_) s.posts = posts_.ref();
+  s.given.patience_ns = static_cast<std::uint64_t>(patience.count());
+  if (takes_posts_) s.given.posts = posts_.ref();
   state_.copy_from({&s, 1});
 }
 

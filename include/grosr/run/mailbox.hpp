@@ -78,9 +78,8 @@ struct mail_server {
   std::uint32_t request[3];
 
   GROSR_DEVICE void operator()(auto& context) const {
-    run::mail_service<mail_server, std::remove_reference_t<decltype(context)>> service(*this,
-                                                                                       context);
-    if (!service.arrive()) return;
+    run::mail_service<mail_server, std::remove_reference_t<decltype(context)>> service(context);
+    if (!service.arrive(*this)) return;
     if constexpr (requires { handler.begin(context); }) {
       auto session = handler.begin(context);
       service.serve(session);
@@ -152,10 +151,10 @@ struct mailbox_ref {
  private:
   template <class Context>
   GROSR_DEVICE int leave(Context& context, const request_type& request, mail_cell* cell) const {
-    if (state->takes_posts == 0) return -ENOTSUP;
+    if (state->given.takes_posts == 0) return -ENOTSUP;
     run::mail_post p{{0, 0, 0}, cell};
     __builtin_memcpy(p.w, &request, sizeof request);
-    if (state->posts.try_push_n(&p, 1) == 0) return -EAGAIN;
+    if (state->given.posts.try_push_n(&p, 1) == 0) return -EAGAIN;
     // B3: pairs with B2 in mail_service
     const simt::atomic_ref<std::uint64_t> arrivals(state->arrivals);
     if (arrivals.fetch_add(1, simt::acq_rel) != 0) return 0;
