@@ -60,7 +60,7 @@ int main() {
   x.copy_from(std::vector<float>(n, 2.0f));
   grosr::runtime<normalise, grosr::mail_server<normaliser>, grosr::team_helper<loops>> runtime(
       where);
-  const grosr::team_memory<loops> memory(runtime);  // lives until the runtime is at rest
+  const grosr::team_memory<loops> memory(runtime);
 
   runtime.submit(normalise{memory.get(), x.data(), sum.data(), n}).wait();
 

@@ -42,14 +42,14 @@ mail_host::mail_host(device where, const mailbox_options& o, mail_runtime r)
   leaving_[0] = 1;  // no server is there
   mail_state s{};
   s.next = 1;
-  s.requests = requests_.data();
-  s.answers = answers_.data();
-  s.leaving = leaving_.data();
-  s.slot_mask = capacity_ - 1;
-  s.takes_posts = takes_posts_ ? 1 : 0;
+  s.given.requests = requests_.data();
+  s.given.answers = answers_.data();
+  s.given.leaving = leaving_.data();
+  s.given.slot_mask = capacity_ - 1;
+  s.given.takes_posts = takes_posts_ ? 1 : 0;
   const auto patience = std::clamp<std::chrono::nanoseconds>(o.patience, {}, most_patience);
-  s.patience_ns = static_cast<std::uint64_t>(patience.count());
-  if (takes_posts_) s.posts = posts_.ref();
+  s.given.patience_ns = static_cast<std::uint64_t>(patience.count());
+  if (takes_posts_) s.given.posts = posts_.ref();
   state_.copy_from({&s, 1});
 }
 
@@ -64,7 +64,7 @@ mail_host::~mail_host() {
       const std::lock_guard lock(lock_);
       last = write({{0, 0, 0, 0}}, closing_mark);
     }
-    bring_server(last->word, false);
+    bring_server(last->word);
     wait(*last, {});
     wait_for([&] { return runtime_.done(); }, nullptr, {});
   } catch (...) {  // the runtime has ended, and with it every server
@@ -101,15 +101,17 @@ std::shared_ptr<mail_request> mail_host::ask(simt::bus_word w, deadline until, b
   if (!asked() && (attempt || !wait_for(asked, nullptr, until))) return nullptr;
   // L2: the request before the look at `leaving`; pairs with L1 in mail_service::ends().
   simt::fence<simt::scope::system>(simt::seq_cst);
-  bring_server(r->word, host_word(leaving_[0]).load(simt::relaxed) != 0);
+  bring_server(r->word);
   return r;
 }
 
-// A server that was told to leave, or has ended, may not see this request: submits another one,
-// with it. One that is not needed ends at once.
-void mail_host::bring_server(const simt::bus_word& w, bool now) {
+// A server that is about to leave, or has left, may not see this request: submits another one,
+// with it. Until that one leaves, `leaving` says that a server is there, or comes.
+void mail_host::bring_server(const simt::bus_word& w) {
   const std::lock_guard lock(server_lock_);
-  if (!now && !runtime_.done()) return;
+  const host_word leaving(leaving_[0]);
+  if (leaving.load(simt::relaxed) == 0 && !runtime_.done()) return;
+  leaving.store(0, simt::relaxed);
   runtime_.start(w);
   started_ = clock::now();
   pause_ = least_pause;

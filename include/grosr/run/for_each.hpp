@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 
 #include "grosr/run/team.hpp"
 #include "grosr/simt/buffer.hpp"
@@ -155,27 +156,34 @@ class team_loops {
   team<Work> team_;
 };
 
-/// Owner of a team's work in device memory. Must live until no helper of the team is left: until
-/// wait_all(), or the end of the runtime.
+/// Owner of a team's work in device memory, for a runtime, which must live as long.
 template <class Work>
 class team_memory {
  public:
-  /// For the blocks of a runtime; with `helpers` 0 as many as there are besides the coordinator.
+  /// With `helpers` 0 as many blocks take part as there are besides the coordinator.
   template <class Runtime>
-  explicit team_memory(const Runtime& runtime, unsigned helpers = 0)
-      : team_memory(runtime.where(), runtime.stats().workers / run::warps_per_block, helpers) {}
-
-  team_memory(const device& where, unsigned blocks, unsigned helpers)
-      : work_(where, simt::space::device, 1) {
+  explicit team_memory(Runtime& runtime, unsigned helpers = 0)
+      : work_(runtime.where(), simt::space::device, 1), rest_([&runtime] { runtime.wait_all(); }) {
+    const unsigned others = runtime.stats().workers / run::warps_per_block - 1;
     Work w{};
-    w.team.most_helpers = helpers != 0 ? std::min(helpers, blocks - 1) : blocks - 1;
+    w.team.most_helpers = helpers != 0 ? std::min(helpers, others) : others;
     work_.copy_from({&w, 1});
+  }
+  team_memory(const team_memory&) = delete;
+  /// Waits until nothing is left to run, as runtime::wait_all(): helpers may have been called that
+  /// have not begun.
+  ~team_memory() {
+    try {
+      rest_();
+    } catch (...) {  // the runtime has ended, and with it every helper
+    }
   }
 
   Work* get() const { return work_.data(); }
 
  private:
   simt::buffer<Work> work_;
+  std::function<void()> rest_;
 };
 
 }  // namespace grosr

@@ -23,8 +23,8 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "grosr/run/detail/mail_host.hpp"
 #include "grosr/run/ticket.hpp"
@@ -78,9 +78,8 @@ struct mail_server {
   std::uint32_t request[3];
 
   GROSR_DEVICE void operator()(auto& context) const {
-    run::mail_service<mail_server, std::remove_reference_t<decltype(context)>> service(*this,
-                                                                                       context);
-    if (!service.arrive()) return;
+    run::mail_service<mail_server, std::remove_reference_t<decltype(context)>> service(context);
+    if (!service.arrive(*this)) return;
     if constexpr (requires { handler.begin(context); }) {
       auto session = handler.begin(context);
       service.serve(session);
@@ -133,16 +132,17 @@ struct mailbox_ref {
   }
 
   /// In a warp or block task, by one thread while the others of its warp start nothing: waits for
-  /// the answer, `limit_ns` at most; its status, or -ETIMEDOUT, or -ECANCELED when the runtime
-  /// aborts or wants the worker. The cell is still written later then. The server needs a worker
-  /// too: where all workers wait like this, all of them time out.
+  /// the answer, `limit_ns` at most; its status, or -ETIMEDOUT; -EAGAIN: the worker is wanted, and
+  /// what remains of the task should be spawned; -ECANCELED: the runtime aborts. The answer comes
+  /// nevertheless, and the cell has to stay. The server needs a worker too: where all workers wait
+  /// like this, all of them time out.
   template <class Context>
   GROSR_DEVICE int wait(Context& context, const mail_cell& cell, std::uint64_t limit_ns) const {
     context.offer();
     const std::uint64_t began = context.clock_ns();
     for (unsigned turn = 0; !answered(cell); ++turn) {
       if (context.aborted()) return -ECANCELED;
-      if ((turn & 15) == 15 && context.yield_to_higher() && !answered(cell)) return -ECANCELED;
+      if ((turn & 15) == 15 && context.yield_to_higher() && !answered(cell)) return -EAGAIN;
       if (context.clock_ns() - began > limit_ns) return -ETIMEDOUT;
       simt::pause(turn, "an answer of a mailbox");
     }
@@ -152,10 +152,10 @@ struct mailbox_ref {
  private:
   template <class Context>
   GROSR_DEVICE int leave(Context& context, const request_type& request, mail_cell* cell) const {
-    if (state->takes_posts == 0) return -ENOTSUP;
+    if (state->given.takes_posts == 0) return -ENOTSUP;
     run::mail_post p{{0, 0, 0}, cell};
     __builtin_memcpy(p.w, &request, sizeof request);
-    if (state->posts.try_push_n(&p, 1) == 0) return -EAGAIN;
+    if (state->given.posts.try_push_n(&p, 1) == 0) return -EAGAIN;
     // B3: pairs with B2 in mail_service
     const simt::atomic_ref<std::uint64_t> arrivals(state->arrivals);
     if (arrivals.fetch_add(1, simt::acq_rel) != 0) return 0;
@@ -222,12 +222,16 @@ class mailbox {
         host_(
             runtime.where(), o,
             {[this, &runtime, p](const simt::bus_word& w) {
-               server_ = runtime.submit(
+               last_ = runtime.submit(
                    mail_server<Handler>{handler_, host_.state(), w.w[3], {w.w[0], w.w[1], w.w[2]}},
                    p);
+               servers_.push_back(last_);
              },
-             [this] { return server_.done(); },
-             [this] { server_.wait_for(std::chrono::nanoseconds(0)); }}) {}
+             [this] {
+               std::erase_if(servers_, [](const ticket& t) { return t.done(); });
+               return servers_.empty();
+             },
+             [this] { last_.wait_for(std::chrono::nanoseconds(0)); }}) {}
   mailbox(const mailbox&) = delete;
   /// Waits until all requests are answered and the server has ended, or the runtime has. No task
   /// may use the mailbox any more.
@@ -257,7 +261,9 @@ class mailbox {
   }
 
   Handler handler_;
-  ticket server_;  // the last one; mail_host has a lock for it
+  // mail_host has a lock for them.
+  std::vector<ticket> servers_;  // that have not ended, perhaps
+  ticket last_;
   run::mail_host host_;
 };
 

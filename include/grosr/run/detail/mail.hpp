@@ -42,11 +42,8 @@ struct mail_post {
   mail_cell* cell;  ///< null: nobody waits for the answer
 };
 
-/// Device memory. `arrivals` is everybody's; `next` and the posts' end are the server's.
-struct mail_state {
-  alignas(128) std::uint64_t arrivals;
-  alignas(128) std::uint32_t next;  ///< number of the next request of the host
-  // Given by the host.
+/// What the host has given: where all of it lies.
+struct mail_view {
   const simt::bus_word* requests;  ///< pinned, as are
   simt::bus_word* answers;
   std::uint32_t* leaving;  ///< 1: the server is about to look for the last time
@@ -56,14 +53,31 @@ struct mail_state {
   queue::ring_ref<mail_post> posts;
 };
 
-/// What the server's first thread tells the others.
+/// Device memory. `arrivals` is everybody's; `next` and the posts' end are the server's.
+struct mail_state {
+  alignas(128) std::uint64_t arrivals;
+  alignas(128) std::uint32_t next;  ///< number of the next request of the host
+  mail_view given;
+};
+
+/// A server's state, in block-shared memory, so that the handler has the registers. `found`, the
+/// request and its status are for all threads; the rest is the first thread's.
 struct mail_store {
   std::uint32_t w[3];
   std::uint32_t found;
   std::int32_t status;
+  std::uint32_t next;
+  alignas(16) unsigned char server[max_task_bytes];  ///< the task
+  mail_state* state;
+  alignas(8) unsigned char view[sizeof(mail_view)];
+  std::uint64_t seen;    ///< arrivals, before the last look at the posts
+  std::uint64_t looked;  ///< when it last asked whether its worker is wanted
+  mail_cell* cell;       ///< of the request, if it is a post
+  bool more, was_host;   ///< there may be another post; the last request was the host's
 };
+template <width W>
 struct mail_stores {
-  mail_store of[warps_per_block];
+  mail_store of[W == width::warp ? warps_per_block : 1];
 };
 
 template <class T>
@@ -73,8 +87,8 @@ GROSR_DEVICE T from_words(const std::uint32_t* w) {
   return value;
 }
 
-/// The task `Server`, as it serves: one object a thread, all of whose methods are called by all of
-/// the task's threads, unless they say otherwise.
+/// The task `Server`, as it serves. All of its methods are called by all of the task's threads,
+/// unless they say otherwise.
 template <class Server, class Context>
 class mail_service {
   using handler_type = typename Server::handler_type;
@@ -82,26 +96,18 @@ class mail_service {
   using answer_type = typename Server::answer_type;
 
  public:
-  GROSR_DEVICE mail_service(const Server& server, Context& context)
-      : server_(server), s_(*server.state), context_(context) {}
+  GROSR_DEVICE explicit mail_service(Context& context) : context_(context) {}
 
   /// False: another server is there, which looks again before it leaves.
-  GROSR_DEVICE bool arrive() {
+  GROSR_DEVICE bool arrive(const Server& server) {
     auto& store = mine();
+    context_.sync();
     if (context_.rank() == 0) {
+      __builtin_memcpy(store.server, &server, sizeof server);
+      store.state = server.state;
       store.found = none;
-      store.status = 0;
-      bool alone = true;
       // B1: pairs with B2. A server without a number was spawned by the one that arrived for it.
-      if (server_.number != 0) alone = arrivals().fetch_add(1, simt::acq_rel) == 0;
-      if (alone) {
-        seen_ = 1;
-        looked_ = simt::clock_ns();
-        looks_at_posts_ = s_.takes_posts != 0;
-        next_ = s_.next;
-        system_word(*s_.leaving).store(0, simt::relaxed);
-        store.found = host;
-      }
+      if (server.number == 0 || arrivals().fetch_add(1, simt::acq_rel) == 0) begin(server);
     }
     context_.sync();
     const bool stays = store.found != none;
@@ -113,12 +119,7 @@ class mail_service {
   template <class Session>
   GROSR_DEVICE void serve(Session& session) {
     auto& store = mine();
-    if (context_.rank() == 0) {
-      if (server_.number != 0 && server_.number == next_)
-        take(server_.request, host);
-      else
-        store.found = look();
-    }
+    if (context_.rank() == 0) find_first();
     context_.sync();
     while (store.found != none) {
       const auto request = from_words<request_type>(store.w);
@@ -134,16 +135,7 @@ class mail_service {
             .compare_exchange(expected, status, simt::relaxed);
       }
       context_.sync();
-      if (context_.rank() == 0) {
-        // What an abort ended has no answer: whoever waits learns why from the runtime.
-        if (store.status != 0 && context_.aborted()) {
-          store.found = none;
-        } else {
-          reply(store.status, answer);
-          store.status = 0;
-          store.found = look();
-        }
-      }
+      if (context_.rank() == 0) finish(answer);
       context_.sync();
     }
   }
@@ -152,43 +144,87 @@ class mail_service {
   enum : std::uint32_t { none, host, post };  // mail_store::found
 
   GROSR_DEVICE static mail_store& mine() {
-    return simt::block_shared<mail_stores>().of[Server::width == width::warp ? simt::warp_id() : 0];
+    return simt::block_shared<mail_stores<Server::width>>()
+        .of[Server::width == width::warp ? simt::warp_id() : 0];
   }
-  GROSR_DEVICE simt::atomic_ref<std::uint64_t> arrivals() const {
-    return simt::atomic_ref<std::uint64_t>(s_.arrivals);
+  GROSR_DEVICE static const mail_view& v() {
+    return *reinterpret_cast<const mail_view*>(mine().view);
   }
-  GROSR_DEVICE static simt::atomic_ref<std::uint32_t, simt::scope::system> system_word(
-      std::uint32_t& word) {
-    return simt::atomic_ref<std::uint32_t, simt::scope::system>(word);
+  GROSR_DEVICE static simt::atomic_ref<std::uint64_t> arrivals() {
+    return simt::atomic_ref<std::uint64_t>(mine().state->arrivals);
+  }
+  GROSR_DEVICE static simt::atomic_ref<std::uint32_t, simt::scope::system> leaving() {
+    return simt::atomic_ref<std::uint32_t, simt::scope::system>(*v().leaving);
+  }
+  GROSR_DEVICE static const Server& server() {
+    return *reinterpret_cast<const Server*>(mine().server);
   }
 
   // ---- the first thread ----
 
-  GROSR_DEVICE void take(const std::uint32_t* words, std::uint32_t from) {
+  GROSR_DEVICE static void begin(const Server& server) {
+    auto& store = mine();
+    __builtin_memcpy(store.view, &server.state->given, sizeof(mail_view));
+    store.next = server.state->next;
+    store.seen = 1;
+    store.looked = simt::clock_ns();
+    store.cell = nullptr;
+    store.more = true;
+    store.was_host = false;
+    store.status = 0;
+    leaving().store(0, simt::relaxed);
+    store.found = host;
+  }
+
+  /// The request that the server was brought for, if it is the next one; else whatever comes.
+  GROSR_DEVICE void find_first() {
+    auto& store = mine();
+    const Server& s = server();
+    if (s.number != 0 && s.number == store.next)
+      take(s.request, host);
+    else
+      store.found = look();
+  }
+
+  GROSR_DEVICE static void take(const std::uint32_t* words, std::uint32_t from) {
     auto& store = mine();
     for (unsigned i = 0; i < 3; ++i) store.w[i] = words[i];
     store.found = from;
   }
 
+  /// The handler has returned: answers, and finds the next request.
+  GROSR_DEVICE void finish(const answer_type& answer) {
+    auto& store = mine();
+    // What an abort ended has no answer: whoever waits learns why from the runtime.
+    if (store.status != 0 && context_.aborted()) {
+      store.found = none;
+      return;
+    }
+    reply(store.status, answer);
+    store.status = 0;
+    store.found = look();
+  }
+
   /// Says that the request in the store is done, and what its answer is.
   GROSR_DEVICE void reply(std::int32_t status, const answer_type& answer) {
+    auto& store = mine();
     simt::bus_word w{};
     __builtin_memcpy(w.w, &answer, sizeof answer);
     w.w[2] = static_cast<std::uint32_t>(status);
-    if (mine().found == host) {
-      w.w[3] = next_;
+    if (store.found == host) {
+      w.w[3] = store.next;
       simt::fence<simt::scope::system>(simt::release);  // B5: pairs with B6 in mail_host
-      simt::bus_store(s_.answers + (next_ & s_.slot_mask), w);
-      next_ = number_after(next_);
-      was_host_ = true;
-    } else if (cell_ != nullptr) {
-      __builtin_memcpy(cell_->value, w.w, max_answer_bytes);
-      cell_->status = status;
+      simt::bus_store(v().answers + (store.next & v().slot_mask), w);
+      store.next = number_after(store.next);
+      store.was_host = true;
+    } else if (store.cell != nullptr) {
+      __builtin_memcpy(store.cell->value, w.w, max_answer_bytes);
+      store.cell->status = status;
       // B7: pairs with B8 in mailbox_ref::answered()
-      simt::atomic_ref<std::uint32_t>(cell_->state).store(1, simt::release);
+      simt::atomic_ref<std::uint32_t>(store.cell->state).store(1, simt::release);
     } else if (status != 0) {
       // Nobody waits for it: the runtime's errors tell.
-      context_.spawner().note_failure(server_, status);
+      context_.spawner().note_failure(server(), status);
     }
     context_.spawner().count_request();
     context_.progressed();
@@ -196,43 +232,49 @@ class mail_service {
 
   /// The next request into the store: where it came from, or none when the server is to end.
   GROSR_DEVICE std::uint32_t look() {
+    auto& store = mine();
     const std::uint64_t began = simt::clock_ns();
-    // Requests that follow each other closely do not keep the worker from others.
-    if (began - looked_ > look_every_ns) {
-      looked_ = began;
-      if (is_wanted() && ends(true)) return none;
-    }
-    const std::uint64_t patience = s_.patience_ns != 0 ? s_.patience_ns : patience_ns();
+    const std::uint32_t next = store.next;
+    const simt::bus_word* slot = v().requests + (next & v().slot_mask);
     for (unsigned turn = 0;; ++turn) {
-      // After a request of the host's it is the tasks' turn.
-      if (was_host_ && take_post()) return post;
-      const simt::bus_word w = simt::bus_load(s_.requests + (next_ & s_.slot_mask));  // B4
-      if (w.w[3] == next_) {
-        take(w.w, host);
-        return host;
+      bool wanted = false, leaves = false;
+      // Also now and then when requests follow each other without a pause.
+      if (turn % 16 == 0 && (turn != 0 || began - store.looked > look_every_ns)) {
+        store.looked = simt::clock_ns();
+        wanted = context_.yield_to_higher() || context_.aborted();
+        leaves = wanted || store.looked - began > patience();
       }
-      if (take_post()) return post;
-      if (w.w[3] == (next_ | closing_mark) && ends(false)) return none;
-      if ((turn & 15) == 15) {
-        const bool wanted = is_wanted();
-        if ((wanted || simt::clock_ns() - began > patience) && ends(wanted)) return none;
+      if (!leaves) {
+        // After a request of the host's it is the tasks' turn.
+        if (store.was_host && take_post()) return post;
+        const simt::bus_word w = simt::bus_load(slot);  // B4
+        if (w.w[3] == next) {
+          take(w.w, host);
+          return host;
+        }
+        if (take_post()) return post;
+        leaves = w.w[3] == (next | closing_mark);
       }
+      if (leaves && ends(wanted)) return none;
       simt::pause_if_host(turn, "a request");
     }
   }
 
-  GROSR_DEVICE bool is_wanted() { return context_.yield_to_higher() || context_.aborted(); }
+  GROSR_DEVICE static std::uint64_t patience() {
+    return v().patience_ns != 0 ? v().patience_ns : patience_ns();
+  }
 
-  GROSR_DEVICE bool take_post() {
-    if (!looks_at_posts_) return false;
+  GROSR_DEVICE static bool take_post() {
+    if (v().takes_posts == 0) return false;
+    auto& store = mine();
     const std::uint64_t now = arrivals().load(simt::acquire);  // B2: pairs with B3
-    if (now == seen_ && !more_) return false;
-    seen_ = now;
+    if (now == store.seen && !store.more) return false;
+    store.seen = now;
     mail_post p;
-    more_ = s_.posts.try_pop_n(&p, 1) != 0;
-    if (!more_) return false;
-    cell_ = p.cell;
-    was_host_ = false;
+    store.more = v().posts.try_pop_n(&p, 1) != 0;
+    if (!store.more) return false;
+    store.cell = p.cell;
+    store.was_host = false;
     take(p.w, post);
     return true;
   }
@@ -240,35 +282,31 @@ class mail_service {
   /// Ends this server, unless there is something to do. `wanted`: another server is to do it then.
   GROSR_DEVICE bool ends(bool wanted) {
     if (context_.aborted()) return true;
-    s_.next = next_;
+    auto& store = mine();
+    const std::uint32_t next = store.next;
+    store.state->next = next;
     // L1: said before the last look; pairs with L2 in mail_host.
-    system_word(*s_.leaving).store(1, simt::relaxed);
+    leaving().store(1, simt::relaxed);
     simt::fence<simt::scope::system>(simt::seq_cst);
     for (;;) {
       std::uint64_t now = arrivals().load(simt::acquire);
-      const simt::bus_word w = simt::bus_load(s_.requests + (next_ & s_.slot_mask));
-      if (w.w[3] == next_ || (looks_at_posts_ && s_.posts.ready() != 0)) break;
+      const simt::bus_word w = simt::bus_load(v().requests + (next & v().slot_mask));
+      if (w.w[3] == next || (v().takes_posts != 0 && v().posts.ready() != 0)) break;
       // B2: if somebody came meanwhile, this looks again. The next server has what this one wrote.
+      simt::bus_word* closed = v().answers + (next & v().slot_mask);
       if (!arrivals().compare_exchange(now, 0, simt::acq_rel)) continue;
-      if (w.w[3] == (next_ | closing_mark)) simt::bus_store(s_.answers + (next_ & s_.slot_mask), w);
+      if (w.w[3] == (next | closing_mark)) simt::bus_store(closed, w);
       return true;
     }
-    system_word(*s_.leaving).store(0, simt::relaxed);
-    more_ = true;
+    leaving().store(0, simt::relaxed);
+    store.more = true;
     // The next server has arrived by this one's count.
-    if (!wanted || !context_.try_spawn(Server{server_.handler, server_.state, 0, {}})) return false;
-    return true;
+    const Server& s = server();
+    return wanted && context_.try_spawn(Server{s.handler, s.state, 0, {}});
   }
 
   static constexpr std::uint64_t look_every_ns = 1'000'000;
-  const Server& server_;
-  mail_state& s_;
   Context& context_;
-  // Of the first thread:
-  std::uint32_t next_ = 0;
-  std::uint64_t seen_ = 0, looked_ = 0;
-  bool looks_at_posts_ = false, more_ = true, was_host_ = false;
-  mail_cell* cell_ = nullptr;
 };
 
 }  // namespace grosr::run

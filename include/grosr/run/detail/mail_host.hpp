@@ -30,7 +30,7 @@ namespace run {
 /// How a mailbox reaches its runtime.
 struct mail_runtime {
   std::function<void(const simt::bus_word&)> start;  ///< submits a server, with its first request
-  std::function<bool()> done;                        ///< whether that server has ended
+  std::function<bool()> done;                        ///< whether all those have ended
   std::function<void()> check;  ///< throws if the runtime has ended; brings the kernel back
 };
 
@@ -65,7 +65,7 @@ class mail_host {
   bool collect(std::uint32_t slot);
   bool is_there(const mail_request& r) const;
   std::shared_ptr<mail_request> write(simt::bus_word w, std::uint32_t mark);
-  void bring_server(const simt::bus_word& w, bool now);
+  void bring_server(const simt::bus_word& w);
   template <class Ready>
   bool wait_for(const Ready& ready, const mail_request* r, deadline until);
 
