@@ -20,7 +20,8 @@ build_info build() noexcept {
   return {version(),        commit(),
           backends,         GROSR_BUILD_COMPILER,
           GROSR_BUILD_NVCC, GROSR_BUILD_ARCHITECTURES,
-          GROSR_BUILD_TYPE, GROSR_BUILD_SANITIZERS};
+          GROSR_BUILD_TYPE, GROSR_BUILD_SANITIZERS,
+          GROSR_BUILD_FLAGS};
 }
 
 }  // namespace grosr

@@ -15,11 +15,15 @@ LIST = ROOT / "src/sys/linux_calls.def"
 CALL = re.compile(r'GROSR_LINUX_CALL\((\w+), (\w+), (\w+), (\w+), "([^"]*)",\s*"([^"]*)"\)')
 
 CLASSES = {"useful": ("useful", "can be made for a GPU thread, and makes sense there"),
+           "raw": ("useful, raw", "the same, with the policy `raw` alone: the server cannot check it"),
            "not_today": ("not today", "needs a thread that the kernel knows, or a signal to it"),
            "not_useful": ("not useful", "makes no sense on a GPU, or nowhere any more")}
 GROUPS = {"files": "Files", "network": "Network", "memory": "Memory", "time": "Time",
           "identity": "Identity: who, where and how much", "process": "Process",
           "system": "System", "other": "Other"}
+# What options.policy has to say for a call that is useful.
+POLICIES = {"network": "`network`", "process": "`process`"}
+REFUSED = {"not_today": "refused: `-ENOTRECOVERABLE`", "not_useful": "refused: `-EOPNOTSUPP`"}
 WAITING = {"never": "no", "disk": "for the disk", "peer": "for a peer",
            "other": "for something else"}
 
@@ -27,6 +31,10 @@ HEAD = """# Linux's system calls on a GPU
 
 The tables say what each system call of Linux (x86-64) means to GPU code, and the worst that it may wait for.
 `tools/system_calls_table.py` makes this page from `src/sys/linux_calls.def`, the server's own list.
+
+The policy that a call needs is a member of `options.policy`: *any* is the default one, which lets kernels use descriptors that they
+have; `folders` says where paths lead; `raw` lets all calls through that are not refused, and checks none. A call that the policy does not let
+through is `-EPERM`. Some arguments are refused though the call is not: [calls.md](calls.md#everything-else) says which.
 """
 
 
@@ -43,6 +51,16 @@ def calls():
     return found
 
 
+def policy(useful, group, arguments):
+    if useful in REFUSED:
+        return REFUSED[useful]
+    if useful == "raw":
+        return "`raw`"
+    kinds = arguments.split()
+    needed = "`folders`" if any(k[0] == "p" for k in kinds) else POLICIES.get(group, "any")
+    return needed + ("; `raw` for pointers that are not null" if any(k[0] == "r" for k in kinds) else "")
+
+
 def page():
     found = calls()
     lines = [HEAD, "| class | what it says | calls | share |", "|---|---|---|---|"]
@@ -50,10 +68,10 @@ def page():
         count = sum(useful == key for _, useful, *_ in found)
         lines.append(f"| {name} | {meaning} | {count} | {count / len(found):.0%} |")
     for key, title in GROUPS.items():
-        lines += ["", f"## {title}", "", "| call | class | may wait | note |", "|---|---|---|---|"]
-        for name, useful, group, waiting, _, note in found:
+        lines += ["", f"## {title}", "", "| call | class | policy | may wait | note |", "|---|---|---|---|---|"]
+        for name, useful, group, waiting, arguments, note in found:
             if group == key:
-                lines.append(f"| `{name}` | {CLASSES[useful][0]} | {WAITING[waiting]} | {note} |")
+                lines.append(f"| `{name}` | {CLASSES[useful][0]} | {policy(useful, group, arguments)} | {WAITING[waiting]} | {note} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,7 @@
 #include "measure/report.hpp"
 
 #include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/driver.hpp"
+#include "measure/machine.hpp"
 #include "measure/render.hpp"
 
 namespace grosr::tool {
@@ -27,7 +29,9 @@ report::report(std::string title, const device& where, json_file file, style how
     : where_(where),
       file_(std::move(file)),
       style_(how),
-      document_(std::make_unique<nlohmann::ordered_json>()) {
+      document_(std::make_unique<nlohmann::ordered_json>()),
+      cpu_began_(cpu_seconds()),
+      cpu_row_began_(cpu_began_) {
   const std::string description = where.properties().description;
   *document_ = {{"bench", title},
                 {"commit", commit()},
@@ -35,7 +39,13 @@ report::report(std::string title, const device& where, json_file file, style how
                 {"device_description", description},
                 {"compiler", compilers()},
                 {"build_type", build().build_type},
+                {"build_flags", build().flags},
                 {"driver", driver_version(where)},
+                {"host",
+                 {{"cpu", cpu_model()},
+                  {"processors", std::thread::hardware_concurrency()},
+                  {"system", system_name()},
+                  {"kernel", kernel_version()}}},
                 {"date", utc_now()},
                 {"limits", nlohmann::ordered_json::object()},
                 {"rows", nlohmann::ordered_json::array()}};
@@ -56,7 +66,11 @@ void report::limit(const std::string& key, double number) {
 void report::add(const row& r) {
   ++rows_;
   invalid_ += r.valid() ? 0 : 1;
-  (*document_)["rows"].push_back(as_json(r, where_.is_cuda()));
+  auto& j = (*document_)["rows"].emplace_back(as_json(r, where_.is_cuda()));
+  const double cpu = cpu_seconds(), wall = microseconds_since(row_began_) * 1e-6;
+  j["cpu_cores"] = wall > 0 ? (cpu - cpu_row_began_) / wall : 0;
+  cpu_row_began_ = cpu;
+  row_began_ = clock::now();
   print(style_ == style::full ? as_text(r, where_.is_cuda()) : as_line(r));
 }
 
@@ -75,6 +89,8 @@ void report::interrupted() {
 void report::failed(const std::string& why) { (*document_)["error"] = why; }
 
 int report::finish() {
+  (*document_)["wall_seconds"] = microseconds_since(began_) * 1e-6;
+  (*document_)["cpu_seconds"] = cpu_seconds() - cpu_began_;
   file_.write(*document_);
   if (invalid_ == 0) return exit_ok;
   print(fmt::format("! {} of {} rows are INVALID: their results were wrong, see above\n", invalid_,

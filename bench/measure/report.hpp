@@ -11,9 +11,12 @@
 
 namespace grosr::tool {
 
-/// The document: {"bench", "commit", "device", "device_description", "compiler", "driver", "date",
-/// "limits": {key: number}, "rows": [{"name", "valid", values..., "limits", "baselines", "targets",
-/// "notes"}]}, and "interrupted" or "error" where it ended early.
+/// The document: {"bench", "commit", "device", "device_description", "compiler", "build_type",
+/// "build_flags", "driver", "host": {"cpu", "processors", "system", "kernel"}, "date", "limits":
+/// {key: number}, "rows": [{"name", "valid", values..., "cpu_cores", "limits", "baselines",
+/// "targets", "notes"}], "wall_seconds", "cpu_seconds"}, and "interrupted" or "error" where it
+/// ended early. "cpu_cores": how many processors the program kept busy since the row before, set-up
+/// and checks included. Records made before it had all of them lack some.
 class report {
  public:
   enum class style { full, one_line_a_row };
@@ -49,6 +52,10 @@ class report {
   style style_;
   std::unique_ptr<nlohmann::ordered_json> document_;
   unsigned rows_ = 0, invalid_ = 0;
+  const clock::time_point began_ = clock::now();
+  const double cpu_began_;
+  clock::time_point row_began_ = began_;
+  double cpu_row_began_;
 };
 
 }  // namespace grosr::tool

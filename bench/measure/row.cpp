@@ -18,6 +18,8 @@ row& row::latency(const samples& s) {
       .set("p99_us", s.quantile(0.99))
       .set("min_us", s.min())
       .set("max_us", s.max())
+      .set("mean_us", s.mean())
+      .set("stddev_us", s.deviation())
       .set("samples", static_cast<double>(s.count()));
 }
 
@@ -25,6 +27,8 @@ row& row::time(const samples& s) {
   return set("median_us", s.median())
       .set("min_us", s.min())
       .set("max_us", s.max())
+      .set("mean_us", s.mean())
+      .set("stddev_us", s.deviation())
       .set("repeats", static_cast<double>(s.count()));
 }
 

@@ -34,8 +34,8 @@ class row {
   row& set(std::string key, double number);
   double value(const std::string& key) const;  ///< 0 where there is none
 
-  row& latency(const samples& s);  ///< p50_us, p99_us, min_us, max_us, samples
-  row& time(const samples& s);     ///< median_us, min_us, max_us, repeats
+  row& latency(const samples& s);  ///< p50_us, p99_us, min_us, max_us, mean_us, stddev_us, samples
+  row& time(const samples& s);     ///< median_us, min_us, max_us, mean_us, stddev_us, repeats
   /// The same, and `noun`_per_s from the median, for that many of them done in each repeat.
   row& rate(const samples& s, const std::string& noun, double count);
 

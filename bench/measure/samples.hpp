@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <vector>
 
 namespace grosr::tool {
@@ -20,6 +21,18 @@ class samples {
   double min() const { return sorted_.empty() ? 0 : sorted_.front(); }
   double max() const { return sorted_.empty() ? 0 : sorted_.back(); }
   double median() const { return quantile(0.5); }
+  double mean() const {
+    if (sorted_.empty()) return 0;
+    return std::accumulate(sorted_.begin(), sorted_.end(), 0.0) / static_cast<double>(count());
+  }
+  /// Standard deviation, of the population that these are samples of; 0 of fewer than two.
+  double deviation() const {
+    if (count() < 2) return 0;
+    const double middle = mean();
+    double squares = 0;
+    for (const double s : sorted_) squares += (s - middle) * (s - middle);
+    return std::sqrt(squares / static_cast<double>(count() - 1));
+  }
 
   /// The smallest sample that at least this share of the samples does not exceed.
   double quantile(double share) const {

@@ -57,7 +57,7 @@ void bell::begin_round() {
   if (++round == 0) ++round;
   s.round.store(round, std::memory_order_relaxed);
   if (s.gpu) return s.gpu->arm(round);
-  atomic_ref<std::uint32_t>(s.armed[0]).store(round, relaxed);
+  atomic_ref<std::uint32_t>(*s.armed.data()).store(round, relaxed);
   fence(seq_cst);  // the other half of the fence in ring()
 }
 

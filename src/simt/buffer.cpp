@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "simt/backend.hpp"
+#include "simt/host_pinned.hpp"
 
 namespace grosr::simt {
 namespace {
@@ -24,6 +25,8 @@ struct header {
 void* allocate_on_host(space s, std::size_t bytes) {
   const std::size_t total = host_backend::properties().memory;
   if (bytes <= total) {
+    if (s == space::pinned)
+      if (void* const pinned = host::allocate_pinned(bytes)) return pinned;
     void* base = nullptr;
     if (bytes >= large) {
       base = mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -47,6 +50,7 @@ void* allocate_on_host(space s, std::size_t bytes) {
 }
 
 void free_on_host(void* p) {
+  if (host::is_pinned(p)) return host::free_pinned(p);
   void* base = static_cast<char*>(p) - alignment;
   if (const std::size_t mapped = static_cast<header*>(base)->mapped; mapped != 0) {
     munmap(base, mapped);
@@ -103,6 +107,12 @@ void copy_bytes(device d, void* to, const void* from, std::size_t bytes) {
 }
 
 namespace detail {
+void refuse_index() {
+  throw error(errc::misuse,
+              "buffer: operator[] of device memory, which the host does not reach on a GPU; use "
+              "copy_from() and copy_to(), or make the buffer in space::pinned");
+}
+
 void check_copy(std::size_t asked, std::size_t present) {
   if (asked > present) {
     throw error(errc::invalid_option,

@@ -18,51 +18,6 @@
 namespace grosr::sys {
 namespace {
 
-/// Calls that would get around the policy: only a raw one allows them.
-bool goes_around(long number) {
-  switch (number) {
-#ifdef SYS_dup2
-    case SYS_dup2:
-#endif
-    case SYS_dup3:
-    case SYS_close_range:
-    case SYS_open_by_handle_at:
-    case SYS_io_uring_setup:
-    case SYS_io_uring_enter:
-    case SYS_io_uring_register:
-    case SYS_brk:
-    case SYS_mremap:
-    case SYS_remap_file_pages:
-    case SYS_process_madvise:
-    case SYS_ioctl:
-    case SYS_fcntl:
-    // These belong to the whole process, or to the machine, whoever made them.
-    case SYS_shmget:
-    case SYS_shmat:
-    case SYS_shmctl:
-    case SYS_shmdt:
-    case SYS_mlockall:
-    case SYS_munlockall:
-    case SYS_migrate_pages:
-    case SYS_move_pages:
-    case SYS_pkey_alloc:
-    case SYS_pkey_free:
-#ifdef SYS_mseal
-    case SYS_mseal:
-#endif
-    case SYS_io_setup:
-    case SYS_io_destroy:
-    case SYS_io_submit:
-    case SYS_io_getevents:
-    case SYS_io_pgetevents:
-    case SYS_io_cancel:
-    case SYS_fanotify_init:  // its events open files
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Options whose value holds pointers or descriptors, or has the host make a descriptor.
 bool is_option_of_host(int level, int option) {
   constexpr int attach_cbpf = 51, attach_ebpf = 52, peer_pidfd = 77, zerocopy_receive = 35;
@@ -139,7 +94,7 @@ bool is_open_for_writing(int fd) {
 bool service::allows(const linux_call& info, const call_record& c) const {
   const sys::policy& p = options_.policy;
   if (p.raw) return true;
-  if (goes_around(c.number)) return false;
+  if (info.useful == usefulness::raw) return false;
   switch (info.in) {
     case group::files:
       return !gives_rights(c);
@@ -165,9 +120,8 @@ bool service::allows(const linux_call& info, const call_record& c) const {
     case group::process:
       return p.process;
     case group::system:
-      return false;
     case group::other:
-      return c.number == SYS_getrandom;
+      return true;
   }
   return false;
 }

@@ -56,6 +56,8 @@ std::string_view name_of(usefulness u) {
   switch (u) {
     case usefulness::useful:
       return "useful";
+    case usefulness::raw:
+      return "raw";
     case usefulness::not_today:
       return "not today";
     case usefulness::not_useful:

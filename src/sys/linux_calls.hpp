@@ -14,6 +14,7 @@ namespace grosr::sys {
 /// What a call is to GPU code.
 enum class usefulness : std::uint8_t {
   useful,      ///< can be made for a GPU thread, and makes sense there
+  raw,         ///< the same, with the policy raw alone: the server cannot check it
   not_today,   ///< would make sense, but needs a thread or a signal that a GPU has not
   not_useful,  ///< makes no sense on a GPU, or nowhere any more
 };

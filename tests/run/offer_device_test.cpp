@@ -112,12 +112,12 @@ TEST_P(offer, a_block_task_from_the_host_runs_beside_a_long_warp_task) {
 /// A block task that waits for a word of the host's, and says that it has begun.
 struct keeps_a_block {
   static constexpr grosr::width width = grosr::width::block;
-  std::uint32_t* begun;
+  std::uint32_t* begun;  // its own, pinned
   const std::uint32_t* gate;
   GROSR_DEVICE void operator()(auto& context) const {
     if (context.rank() != 0) return;
     using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
-    word(*begun).fetch_add(1, simt::relaxed);
+    word(*begun).store(1, simt::relaxed);
     simt::wait_until(
         [&] {
           return word(const_cast<std::uint32_t&>(*gate)).load(simt::acquire) != 0 ||
@@ -134,16 +134,21 @@ TEST_P(offer, one_idle_block_finds_lines_of_every_port) {
   o.sms = 2;
   o.watchdog = std::chrono::milliseconds(0);
   runtime<keeps_a_block, short_one<width::lane>, short_one<width::block>> rt(where(), o);
-  auto& words = keep<std::uint32_t>(2, simt::space::pinned);
   auto& count = keep<std::uint32_t>(1);
   const std::uint32_t others = rt.stats().workers / run::warps_per_block - 1;
+  auto& words = keep<std::uint32_t>(1 + others, simt::space::pinned);
   std::vector<ticket> kept;
   for (std::uint32_t i = 0; i < others; ++i)
-    kept.push_back(rt.submit(keeps_a_block{&words.data()[0], &words.data()[1]}));
-  const std::atomic_ref<std::uint32_t> begun(words[0]), gate(words[1]);
-  for (unsigned i = 0; i < 20'000 && begun.load() != others; ++i)
+    kept.push_back(rt.submit(keeps_a_block{&words[1 + i], &words[0]}));
+  const std::atomic_ref<std::uint32_t> gate(words[0]);
+  const auto begun = [&] {
+    std::uint32_t n = 0;
+    for (std::uint32_t i = 0; i < others; ++i) n += std::atomic_ref(words[1 + i]).load();
+    return n;
+  };
+  for (unsigned i = 0; i < 20'000 && begun() != others; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(begun.load(), others);
+  EXPECT_EQ(begun(), others);
   const auto n = static_cast<std::uint32_t>(scaled(400, 40));
   std::atomic<bool> late{false};
   std::vector<std::thread> threads;

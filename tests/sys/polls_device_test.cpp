@@ -23,13 +23,16 @@ struct poll_them {
     if (simt::thread_id() != 0) return;
     unsigned i = 0;
     const auto note = [&](long result) { r[i++] = result; };
+    const auto step = [&](std::int64_t n) {
+      simt::atomic_ref<std::int64_t, simt::scope::system>(r[31]).store(n, simt::release);
+    };
     pollfd p[4] = {{first, POLLIN, 9}, {second, POLLIN, 9}, {-1, POLLIN, 9}, {first, POLLIN, 9}};
     note(poll(sys, p, 4, 0));
     note(p[0].revents | p[1].revents | p[2].revents | p[3].revents);
     note(poll(sys, p, 4, 20));  // nothing comes
     note(poll(sys, p, 1, 20));
     note(poll(sys, p, 0, 20));
-    note(simt::atomic_ref<std::int64_t>(r[31]).fetch_add(1, simt::release));
+    step(1);
     note(poll(sys, p, 4, -1));  // to the second
     note(p[0].revents == 0 && p[1].revents == POLLIN && p[2].revents == 0 && p[3].revents == 0);
     char text[8];
@@ -41,7 +44,7 @@ struct poll_them {
     p[0].events = POLLIN;
     note(poll(sys, p, 2, -1));
     note(p[1].revents);
-    note(simt::atomic_ref<std::int64_t>(r[31]).fetch_add(1, simt::release));
+    step(2);
     note(poll(sys, p, 1, 10'000));  // to the first
     note(p[0].revents);
     note(poll(sys, p, 100'000, 0));
@@ -69,9 +72,9 @@ TEST_P(polls, tell_what_is_ready) {
     });
     run(1, 32, poll_them{s.ref(), first.fd(), second.fd(), out.fd(), r.data()});
   }
-  std::vector<std::int64_t> got(r.data(), r.data() + 19);
-  EXPECT_EQ(got, (std::vector<std::int64_t>{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, POLLOUT, 1, POLLNVAL, 1,
-                                            1, POLLIN, -EINVAL, 0, -EAGAIN}));
+  std::vector<std::int64_t> got(r.data(), r.data() + 17);
+  EXPECT_EQ(got, (std::vector<std::int64_t>{0, 0, 0, 0, 0, 1, 1, 1, 1, POLLOUT, 1, POLLNVAL, 1,
+                                            POLLIN, -EINVAL, 0, -EAGAIN}));
 }
 
 // Many wait at a time, none on a thread.

@@ -25,16 +25,24 @@ SHORT = {
     "soak": (["1"], 1),
     "pair-of-programs": (["6"], 1),
 }
-FIELDS = ["bench", "commit", "device", "device_description", "compiler", "driver", "date", "limits", "rows"]
+FIELDS = ["bench", "commit", "device", "device_description", "compiler", "build_type", "build_flags", "driver", "host", "date", "limits",
+          "rows", "wall_seconds", "cpu_seconds"]
 
 
 def check_document(name, document, rows):
     check(all(field in document for field in FIELDS), f"{name}: fields are {list(document)}")
     check(document["bench"] == name and document["device"] == "host:0", f"{name}: {document}")
     check(len(document["rows"]) >= rows, f"{name}: {len(document['rows'])} rows, not {rows}")
+    host = document["host"]
+    check(all(host[k] for k in ("cpu", "processors", "system", "kernel")), f"{name}: host is {host}")
+    check(0 < document["cpu_seconds"] <= document["wall_seconds"] * (host["processors"] + 1), f"{name}: CPU of {document}")
     check("interrupted" not in document and "error" not in document, f"{name}: ended early")
     for row in document["rows"]:
         check(row["valid"] is True, f"{name}: {row}")
+        check(0 <= row["cpu_cores"] <= host["processors"] + 1, f"{name}: CPU of {row}")
+        if "samples" in row or ("repeats" in row and "median_us" in row):
+            check(row["min_us"] <= row["mean_us"] * 1.000001 and row["mean_us"] <= row["max_us"] * 1.000001 and
+                  row["stddev_us"] <= row["max_us"] - row["min_us"] + 1e-6, f"{name}: mean and deviation of {row}")
         numbers = {k: v for k, v in row.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
         # By how much one is slower than another may be less than nothing.
         check(numbers and all(v >= 0 or k == "median_percent" for k, v in numbers.items()), f"{name}: values of {row}")

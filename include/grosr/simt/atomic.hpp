@@ -161,8 +161,9 @@ class host_atomic {
 }  // namespace detail
 
 /// Atomic operations on an object of 4 or 8 bytes that lives elsewhere: a number, or a struct that
-/// is aligned to its size, for which there are loads and stores. Read-modify-writes with system
-/// scope are for device memory only: over PCIe they are not atomic against the CPU.
+/// is aligned to its size, for which there are loads and stores. Read-modify-writes are for device
+/// memory and a block's own: of pinned host memory they are not atomic against the CPU, over PCIe.
+/// On the host backend a lane that makes one there throws error(misuse).
 template <class T, scope S = scope::device>
 class atomic_ref {
  public:
@@ -196,58 +197,66 @@ class atomic_ref {
 #endif
   }
 
-  GROSR_DEVICE T exchange(T value, order o) const {
+  GROSR_DEVICE T exchange(T value, order o, [[maybe_unused]] site where = site::here()) const {
 #if GROSR_ON_GPU
     return ref().exchange(value, detail::cuda_order(o));
 #else
+    may_modify(where);
     host::schedule_point();
     return ref().exchange(value, order_of_rmw(o));
 #endif
   }
 
   /// On failure `expected` takes the value found, with acquire if `success` has it.
-  GROSR_DEVICE bool compare_exchange(T& expected, T desired, order success) const {
+  GROSR_DEVICE bool compare_exchange(T& expected, T desired, order success,
+                                     [[maybe_unused]] site where = site::here()) const {
     order failure = success == acq_rel ? acquire : success == release ? relaxed : success;
 #if GROSR_ON_GPU
     return ref().compare_exchange_strong(expected, desired, detail::cuda_order(success),
                                          detail::cuda_order(failure));
 #else
+    may_modify(where);
     host::schedule_point();
     return ref().compare_exchange_strong(expected, desired, order_of_rmw(success), failure);
 #endif
   }
 
-  GROSR_DEVICE T fetch_add(T value, order o) const {
+  GROSR_DEVICE T fetch_add(T value, order o, [[maybe_unused]] site where = site::here()) const {
 #if GROSR_ON_GPU
     return ref().fetch_add(value, detail::cuda_order(o));
 #else
+    may_modify(where);
     host::schedule_point();
     return ref().fetch_add(value, order_of_rmw(o));
 #endif
   }
 
-  GROSR_DEVICE T fetch_sub(T value, order o) const { return fetch_add(T(0) - value, o); }
+  GROSR_DEVICE T fetch_sub(T value, order o, site where = site::here()) const {
+    return fetch_add(T(0) - value, o, where);
+  }
 
-  GROSR_DEVICE T fetch_or(T value, order o) const {
+  GROSR_DEVICE T fetch_or(T value, order o, [[maybe_unused]] site where = site::here()) const {
 #if GROSR_ON_GPU
     return ref().fetch_or(value, detail::cuda_order(o));
 #else
+    may_modify(where);
     host::schedule_point();
     return ref().fetch_or(value, order_of_rmw(o));
 #endif
   }
 
-  GROSR_DEVICE T fetch_and(T value, order o) const {
+  GROSR_DEVICE T fetch_and(T value, order o, [[maybe_unused]] site where = site::here()) const {
 #if GROSR_ON_GPU
     return ref().fetch_and(value, detail::cuda_order(o));
 #else
+    may_modify(where);
     host::schedule_point();
     return ref().fetch_and(value, order_of_rmw(o));
 #endif
   }
 
   /// The lesser of both stays; for unsigned numbers.
-  GROSR_DEVICE T fetch_min(T value, order o) const {
+  GROSR_DEVICE T fetch_min(T value, order o, [[maybe_unused]] site where = site::here()) const {
 #if GROSR_ON_GPU
     if constexpr (S == scope::device && sizeof(T) == 8)
       if (o == relaxed)  // without the branches that ask which memory it is
@@ -256,14 +265,14 @@ class atomic_ref {
     return ref().fetch_min(value, detail::cuda_order(o));
 #else
     T found = load(relaxed);
-    while (value < found && !compare_exchange(found, value, o)) {
+    while (value < found && !compare_exchange(found, value, o, where)) {
     }
     return found;
 #endif
   }
 
   /// The greater of both stays; for unsigned numbers.
-  GROSR_DEVICE T fetch_max(T value, order o) const {
+  GROSR_DEVICE T fetch_max(T value, order o, [[maybe_unused]] site where = site::here()) const {
 #if GROSR_ON_GPU
     if constexpr (S == scope::device && sizeof(T) == 8)
       if (o == relaxed)  // without the branches that ask which memory it is
@@ -272,7 +281,7 @@ class atomic_ref {
     return ref().fetch_max(value, detail::cuda_order(o));
 #else
     T found = load(relaxed);
-    while (found < value && !compare_exchange(found, value, o)) {
+    while (found < value && !compare_exchange(found, value, o, where)) {
     }
     return found;
 #endif
@@ -291,6 +300,10 @@ class atomic_ref {
   }
 #else
   detail::host_atomic<T> ref() const { return detail::host_atomic<T>(*object_); }
+  void may_modify(site where) const {
+    if (host::is_pinned(object_)) [[unlikely]]
+      host::check_modifies(object_, where);
+  }
   order order_of_rmw(order o) const {
     if (o == relaxed || o == release) fence_model::read(object_);
     return fence_model::order_of_write(o);

@@ -29,6 +29,7 @@ void free_bytes(device d, space s, void* p) noexcept;
 void copy_bytes(device d, void* to, const void* from, std::size_t bytes);
 
 namespace detail {
+[[noreturn]] void refuse_index();  ///< of device memory: throws error(misuse)
 void check_copy(std::size_t asked, std::size_t present);  ///< throws error(invalid_option) if more
 
 constexpr std::size_t bytes_of(std::size_t count, std::size_t size) {
@@ -62,7 +63,13 @@ class buffer {
   T* data() const { return data_; }
   std::size_t size() const { return count_; }
   std::size_t bytes() const { return count_ * sizeof(T); }
-  T& operator[](std::size_t i) const { return data_[i]; }  ///< pinned buffers only
+  /// An object of a pinned buffer, on the host. Throws error(misuse) for device memory, which the
+  /// host does not reach on a GPU: copy_from() and copy_to() do.
+  T& operator[](std::size_t i) const {
+    if (space_ == space::device) [[unlikely]]
+      detail::refuse_index();
+    return data_[i];
+  }
 
   /// Copies to or from the front of the buffer; throws error(invalid_option) when it is too small.
   void copy_from(std::span<const T> source) {

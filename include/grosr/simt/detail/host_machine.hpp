@@ -42,6 +42,22 @@ void poll_pause(unsigned turn, const char* why, site where);
 /// A place where a seeded schedule may switch lanes; free when there is no seed.
 void schedule_point();
 
+/// Where pinned memory of the host backend lies; set before any is there.
+struct address_range {
+  std::uintptr_t begin, bytes;
+};
+extern address_range pinned_range;
+
+inline bool is_pinned(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p) -
+             __atomic_load_n(&pinned_range.begin, __ATOMIC_RELAXED) <
+         __atomic_load_n(&pinned_range.bytes, __ATOMIC_RELAXED);
+}
+
+/// A read-modify-write of pinned memory: threads of the host may make one; a lane throws
+/// error(misuse), which names its place.
+void check_modifies(const void* object, site where);
+
 // What simt::fence stands on under ThreadSanitizer, for the calling lane or thread.
 bool& passed_release_fence();
 void remember_read(void* object);  ///< a relaxed read; the newest 32 are kept
@@ -67,7 +83,8 @@ void set_poll_limit(std::optional<std::uint64_t> rounds);
 /// Throws error(deadlock) with each stuck lane's place when a warp can never go on, and rethrows
 /// the first exception that leaves a lane. Either way the other lanes are unwound: their pending
 /// call throws a type of its own, or does nothing in a lane that is unwinding already. A call in a
-/// noexcept function of the kernel would end the program then; atomics never throw.
+/// noexcept function of the kernel would end the program then; atomics throw only for pinned
+/// memory.
 void run(launch_shape shape, const std::function<void()>& kernel);
 
 }  // namespace grosr::simt::host
