@@ -58,7 +58,7 @@ class measurement {
 
  private:
   outcome churn(const load& l);
-  double malloc_per_s(const load& l, std::uint32_t turns);
+  double pairs_per_s(const heap* from, const load& l, std::uint32_t turns, double& share);
   row& beside_atomics(row& r, const std::string& key) {
     return r.limit("an atomic a lane over 8 MB", key, atomics_per_s_);
   }
@@ -148,33 +148,41 @@ void measurement::mixed(const load& l, double goal) {
   s_.out.add(beside_atomics(r, "allocations_per_s"));
 }
 
-double measurement::malloc_per_s(const load& l, std::uint32_t turns) {
-  block_traffic t(s_.where, nullptr, l.threads, l.outstanding);
-  double got = 0;
-  const samples us = s_.repeat("malloc, " + text_of(l), {1, 3, 1.0}, [&] {
-    const traffic once = t.churn(l.sizes, turns);
-    got = static_cast<double>(once.got);
-    return once.us;
-  });
-  return us.median() > 0 ? got * 1e6 / us.median() : 0;
+// Of a heap, or, null, of the device's malloc; and what share of the allocations got memory.
+double measurement::pairs_per_s(const heap* from, const load& l, std::uint32_t turns,
+                                double& share) {
+  block_traffic t(s_.where, from, l.threads, l.outstanding);
+  traffic last;
+  const samples us =
+      s_.repeat((from == nullptr ? "malloc, " : "the heap, ") + text_of(l), {1, 3, 1.0}, [&] {
+        last = t.churn(l.sizes, turns);
+        return last.us;
+      });
+  share = last.asked == 0 ? 0 : static_cast<double>(last.got) / static_cast<double>(last.asked);
+  return us.median() > 0 ? static_cast<double>(last.got) * 1e6 / us.median() : 0;
 }
 
-// The device's malloc takes minutes for what the heap does in one: it gets fewer turns, but enough
-// for every thread to free as well.
+// The device's malloc takes minutes for what the heap does in one: both are compared in fewer
+// turns, but enough for every thread to free as well.
 void measurement::beside_malloc(const std::vector<report_row>& rows) {
   constexpr std::uint32_t least = 20'000;
   for (const auto& [l, report_per_s] : rows) {
     const outcome o = churn(l);
     const std::uint32_t turns =
         std::max({2u, l.outstanding == 1 ? 1u : 2 * l.outstanding, least / l.threads + 1});
-    const double malloc = malloc_per_s(l, turns);
+    double share = 0, malloc_share = 0;
+    const double ours = pairs_per_s(&heap_, l, turns, share);
+    const double malloc = pairs_per_s(nullptr, l, turns, malloc_share);
+    const std::string in_turns = ", " + grouped(turns) + " turns";
     row r(text_of(l));
-    r.rate(o.us, "pairs", o.got);
-    const double rate = r.value("pairs_per_s");
-    r.set("over_device_malloc_x", malloc > 0 ? rate / malloc : 0)
+    r.rate(o.us, "pairs", o.got)
+        .set("over_device_malloc_x", malloc > 0 ? ours / malloc : 0)
+        .set("device_malloc_success_share", malloc_share)
+        .baseline("the heap" + in_turns, "pairs_per_s", ours)
+        .check(share == 1, "some allocations got no memory")
         .check(o.share == 1, "some allocations got no memory")
         .check(o.wrong.empty(), o.wrong)
-        .baseline("the device's malloc, " + grouped(turns) + " turns", "pairs_per_s", malloc);
+        .baseline("the device's malloc" + in_turns, "pairs_per_s", malloc);
     if (report_per_s > 0)
       r.at_least("pairs_per_s", 20 * report_per_s,
                  "20x the report's " + with_unit("pairs_per_s", report_per_s));
