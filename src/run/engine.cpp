@@ -11,6 +11,7 @@
 
 #include "grosr/alloc/heap.hpp"
 #include "grosr/run/detail/local.hpp"
+#include "grosr/simt/doing.hpp"
 #include "run/swap.hpp"
 #include "run/trace.hpp"
 
@@ -87,6 +88,7 @@ engine::engine(device d, const runtime_options& options, program p)
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
   if (!options_.trace.empty()) trace_file_ = trace_file_for(options_.trace);
   if (options_.heap != nullptr) use_heap(*options_.heap);
+  if (!device_.is_cuda()) faults_ = simt::tell_faults();
   allocate();
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
