@@ -212,6 +212,11 @@ std::string graph_plan::to_dot() const {
            quoted(counts[i].name + ": " + std::to_string(counts[i].pushed + counts[i].from_host)) +
            "];\n";
     if (!e.connected) continue;
+    // What found no room in the channel went as a task of its own.
+    if (counts[i].refused != 0)
+      dot += "  t" + n + " [shape=plaintext, label=" +
+             quoted("past " + counts[i].name + ", as tasks: " + std::to_string(counts[i].refused)) +
+             "];\n  t" + n + " -> f" + n + " [style=dotted];\n";
     dot += "  f" + n + " [shape=box" + (e.on_host ? ", style=dashed" : "") +
            ", label=" + quoted(e.function) + "];\n  c" + n + " -> f" + n + ";\n";
     for (const std::uint32_t to : e.targets)

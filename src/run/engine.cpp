@@ -11,6 +11,7 @@
 #include "grosr/alloc/heap.hpp"
 #include "grosr/alloc/lifetime.hpp"
 #include "grosr/run/detail/local.hpp"
+#include "grosr/simt/doing.hpp"
 #include "run/swap.hpp"
 #include "run/trace.hpp"
 
@@ -62,6 +63,7 @@ engine::engine(device d, const runtime_options& options, program p)
   options_ = plan.options;
   if (!options_.trace.empty()) trace_file_ = trace_file_for(options_.trace);
   if (options_.heap != nullptr) use_heap(*options_.heap);
+  if (!device_.is_cuda()) faults_ = simt::tell_faults();
   allocate(plan);
   fill_memory(plan);
   stream_ = std::make_unique<simt::stream>(device_);

@@ -101,6 +101,7 @@ class engine final : public host_engine {
   unsigned blocks_ = 0;
   view view_{};
   std::size_t device_bytes_ = 0, pinned_bytes_ = 0;
+  std::shared_ptr<void> faults_;      // on the host: a fault names its task
   std::shared_ptr<const void> heap_;  // the memory of the heap that tasks use
 
   std::vector<std::unique_ptr<queue::ingress>> ports_;

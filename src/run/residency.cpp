@@ -9,6 +9,8 @@ namespace grosr::run {
 namespace {
 using clock = std::chrono::steady_clock;
 
+constexpr std::size_t waits_named = 4;
+
 /// What the exception that is being handled says.
 std::string reason() {
   try {
@@ -93,8 +95,10 @@ bool engine::stream_ended() {
   try {
     return stream_->done();
   } catch (...) {  // on host:N also what a task threw
-    fail(errc::device_lost, device_.name() + " was lost: " + reason() + ". In flight: " +
-                                in_flight() + ". Nothing more can run on it in this process");
+    fail(errc::device_lost,
+         device_.name() + " was lost: " + reason() + ". In flight: " + in_flight() +
+             (device_.is_cuda() ? ". Nothing more can run on it in this process"
+                                : ". This runtime has ended; others, and new ones, run on"));
     return true;
   }
 }
@@ -239,9 +243,15 @@ void engine::check_progress() {
     return;
   }
   if (clock::now() - progress_at_ < options_.watchdog) return;
+  // Before the abort, which ends some waits.
+  std::string waits;
+  std::size_t more = 0;
+  for (const std::string& w : stream_->waits(std::chrono::milliseconds(200)))
+    if (more++ < waits_named) waits += (waits.empty() ? ". Waiting: " : ", ") + w;
+  if (more > waits_named) waits += ", and " + std::to_string(more - waits_named) + " other waits";
   ask_for_abort();
   std::string text = "watchdog: no task ended for " + std::to_string(options_.watchdog.count()) +
-                     " ms while work was outstanding. Running: " + running_at_abort() +
+                     " ms while work was outstanding. Running: " + running_at_abort() + waits +
                      ". The runtime is aborted; raise runtime_options::watchdog if tasks are that "
                      "long";
   // First the kernel, then the news: who hears them goes on to cudaFree, which waits for the kernel

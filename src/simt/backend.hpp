@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "grosr/simt/bell.hpp"
 #include "grosr/simt/buffer.hpp"
@@ -20,6 +21,7 @@ class stream_backend {
   virtual bool done() = 0;
   virtual void wait() = 0;
   virtual void* native() { return nullptr; }
+  virtual std::vector<std::string> waits(std::chrono::nanoseconds) { return {}; }
   virtual void launch_host(host::launch_shape shape, std::function<void()> kernel);
 };
 

@@ -172,6 +172,8 @@ const position& current() { return self != nullptr ? self->active->where : outsi
 
 void sync_warp(std::uint32_t mask, site where) { collective(call::sync_warp, mask, 0, 0, where); }
 
+void sync_task(site where) { collective(call::sync_task, full_mask, 0, 0, where); }
+
 std::uint32_t ballot(std::uint32_t mask, bool predicate, site where) {
   return static_cast<std::uint32_t>(collective(call::ballot, mask, predicate ? 1 : 0, 0, where));
 }

@@ -14,6 +14,7 @@
 #include "grosr/simt/error.hpp"
 #include "grosr/simt/relax.hpp"
 #include "simt/host_cpus.hpp"
+#include "simt/host_faults.hpp"
 #include "simt/host_schedule.hpp"
 
 namespace grosr::simt::host {
@@ -171,6 +172,7 @@ void worker::retire_blocks() {
 }
 
 void worker::loop() {
+  const fault_stack stack;
   self = this;
   thread.adopt_thread();
   try {
@@ -267,6 +269,7 @@ void worker::unwind() {
 void worker::between_rounds() {
   const bool progressed = std::exchange(progress, false);
   if (home.poll_limit) check_poll_limit(progressed);
+  if (asked()) answer();
   if (progressed) {
     fruitless_rounds = 0;
   } else {
@@ -345,7 +348,7 @@ void set_poll_limit(std::optional<std::uint64_t> rounds) {
   chosen().poll_limit = rounds;
 }
 
-void run(launch_shape shape, const std::function<void()>& kernel) {
+void run(launch_shape shape, const std::function<void()>& kernel, inquiry* questions) {
   if (self != nullptr)
     throw error(errc::misuse, "host::run was called from a lane of a running launch");
   if (shape.blocks == 0 || shape.warps == 0 || shape.warps > 32) {
@@ -355,7 +358,7 @@ void run(launch_shape shape, const std::function<void()>& kernel) {
                     shape.blocks, shape.warps));
   }
   const sanitizer::thread_stack_in_sight stack;  // a program may exit while its kernel runs
-  launch l{shape, kernel, seed(), std::nullopt};
+  launch l{shape, kernel, seed(), std::nullopt, questions};
   {
     std::lock_guard lock(chosen().mutex);
     l.poll_limit = chosen().poll_limit;
@@ -369,6 +372,13 @@ void run(launch_shape shape, const std::function<void()>& kernel) {
     workers.push_back(std::make_unique<worker>(l, i));
     l.workers.push_back(workers.back().get());
   }
+  const auto answers = [&](unsigned threads) {
+    if (questions == nullptr) return;
+    std::lock_guard lock(questions->mutex);
+    questions->workers = threads;
+    for (auto& w : workers) w->answered = questions->asked.load();
+  };
+  answers(count);
   std::vector<std::thread> threads;
   try {
     for (unsigned i = 1; i < count; ++i) threads.emplace_back([&w = *workers[i]] { w.loop(); });
@@ -380,6 +390,7 @@ void run(launch_shape shape, const std::function<void()>& kernel) {
   }
   workers[0]->loop();
   for (std::thread& t : threads) t.join();
+  answers(0);
   if (l.failed) l.throw_failure();
 }
 

@@ -76,6 +76,8 @@ const char* name_of(call c) {
   switch (c) {
     case call::sync_warp:
       return "sync_warp";
+    case call::sync_task:
+      return "context.sync";
     case call::ballot:
       return "ballot";
     case call::shuffle:
@@ -111,6 +113,25 @@ void worker::describe() {
       }
     }
   }
+}
+
+bool worker::asked() const {
+  return home.questions != nullptr &&
+         home.questions->asked.load(std::memory_order_relaxed) != answered;
+}
+
+void worker::answer() {
+  inquiry& q = *home.questions;
+  std::lock_guard lock(q.mutex);
+  answered = q.asked.load();
+  for (const warp* w : warps)
+    for (std::uint32_t m = w->collecting | w->at_barrier | w->converging | w->polling; m != 0;
+         m &= m - 1) {
+      const lane& l = w->lanes[std::countr_zero(m)];
+      if (l.doing != nullptr) ++q.lanes[fmt::format("{} {}", l.doing, wait_of(*w, l))];
+    }
+  ++q.answers;
+  q.answered.notify_all();
 }
 
 void launch::throw_failure() {

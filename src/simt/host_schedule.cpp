@@ -99,7 +99,8 @@ lane* worker::pick_fair() {
     }
     begin_visit();
     if (!pass_over || goes_on) continue;
-    const bool thread_wanted = some_block_over || next_block < home.shape.blocks || home.poll_limit;
+    const bool thread_wanted =
+        some_block_over || next_block < home.shape.blocks || home.poll_limit || asked();
     if (!progress || thread_wanted) return nullptr;
     progress = false;
     fruitless_rounds = 0;

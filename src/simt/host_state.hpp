@@ -24,6 +24,7 @@
 
 #include "grosr/simt/detail/host_machine.hpp"
 #include "simt/host_fiber.hpp"
+#include "simt/host_inquiry.hpp"
 #include "simt/host_sanitizers.hpp"
 
 namespace grosr::simt::host {
@@ -33,9 +34,10 @@ struct block;
 struct worker;
 class seeded_schedule;
 
-/// What a lane is inside of. The first four are masked collectives.
+/// What a lane is inside of. The first five are masked collectives.
 enum class call : std::uint8_t {
   sync_warp,
+  sync_task,
   ballot,
   shuffle,
   match_any,
@@ -63,6 +65,7 @@ struct lane {
   std::uint64_t priority = 0;  // seeded schedules only
   site at{};                   // where it waits
   const char* why = nullptr;   // what it polls for
+  const char* doing = nullptr;
   std::uint32_t mask = 0;
   unsigned source = 0;  // shuffle
   call in = call::poll;
@@ -127,6 +130,7 @@ struct launch {
   launch_shape shape;
   const std::function<void()>& kernel;
   std::optional<std::uint64_t> seed, poll_limit;
+  inquiry* questions = nullptr;
   std::vector<worker*> workers{};
 
   std::atomic<bool> failed{false};
@@ -180,7 +184,9 @@ struct worker {
   static context* lane_main(void* argument);
   void unwind();
 
-  void describe();  ///< host_report.cpp: a line for each set of lanes that wait alike
+  bool asked() const;  ///< what its lanes wait for
+  void answer();       ///< host_report.cpp
+  void describe();     ///< host_report.cpp: a line for each set of lanes that wait alike
 
   launch& home;
   const unsigned index;
@@ -209,6 +215,7 @@ struct worker {
   bool progress = false;
   std::uint64_t fruitless_rounds = 0, idle_from_ns = 0, nap_ns = 0;
   std::uint64_t seen_epoch = 0, rounds_in_epoch = 0;
+  unsigned answered = 0;  ///< of the questions
 
   std::unique_ptr<seeded_schedule> seeded;
 };

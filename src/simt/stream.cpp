@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "simt/backend.hpp"
+#include "simt/host_inquiry.hpp"
 
 namespace grosr::simt {
 namespace {
@@ -66,6 +67,10 @@ class host_stream final : public stream_backend {
     if (failure_) std::rethrow_exception(failure_);
   }
 
+  std::vector<std::string> waits(std::chrono::nanoseconds limit) override {
+    return questions_.ask(limit);
+  }
+
   void launch_host(host::launch_shape shape, std::function<void()> kernel) override {
     std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
@@ -106,7 +111,7 @@ class host_stream final : public stream_backend {
         lock.unlock();
         std::exception_ptr thrown;
         try {
-          host::run(next.shape, next.kernel);
+          host::run(next.shape, next.kernel, &questions_);
         } catch (...) {
           thrown = std::current_exception();
         }
@@ -124,6 +129,7 @@ class host_stream final : public stream_backend {
   std::size_t outstanding_ = 0;  // queued or running
   bool closing_ = false;
   std::exception_ptr failure_;
+  host::inquiry questions_;
   std::thread thread_;
 };
 
@@ -158,6 +164,9 @@ stream& stream::operator=(stream&&) noexcept = default;
 device stream::where() const { return state_->where; }
 bool stream::done() const { return state_->backend->done(); }
 void stream::wait() const { state_->backend->wait(); }
+std::vector<std::string> stream::waits(std::chrono::nanoseconds limit) const {
+  return state_->backend->waits(limit);
+}
 void* stream::native() const { return state_->backend->native(); }
 void stream::launch_host(host::launch_shape shape, std::function<void()> kernel) {
   state_->backend->launch_host(shape, std::move(kernel));

@@ -115,7 +115,7 @@ class graph {
     flow::node_state<Node> state{function, input.ref()};
     plan_.connect(input.state(),
                   {&state, sizeof state, sizeof function, kind_of<Node>(), flow::most_lot<Node>(),
-                   flow::usual_lot<Node>(), std::string(run::type_name<Node>())});
+                   flow::usual_lot<Node>(), run::task_name<Node>::text()});
   }
 
   /// A router to these channels, in this order, 64 at most. An indirect one has a channel of its

@@ -104,9 +104,9 @@ class context {
   GROSR_DEVICE std::uint32_t worker() const { return spawner_.id(); }
 
   /// Waits for the threads that run this task together; all of them must call it.
-  GROSR_DEVICE void sync() const {
-    if (width_ == width::warp) simt::sync_warp();
-    if (width_ == width::block) simt::sync_block();
+  GROSR_DEVICE void sync(simt::site where = simt::site::here()) const {
+    if (width_ == width::warp) simt::sync_task(where);
+    if (width_ == width::block) simt::sync_block(where);
   }
 
   /// The priority that this task runs at.

@@ -307,7 +307,11 @@ GROSR_DEVICE int forked<T>::operator()(auto& c) const {
   join_context<spawner_type, typename T::result> jc(c, to.plain(), to.status());
   const int status = spawner_type::invoke(task, jc);
   if constexpr (width != grosr::width::lane) {
-    c.sync();
+    // Not c.sync(): a lane that has left its task does not take part in another one's.
+    if constexpr (width == grosr::width::warp)
+      simt::sync_warp();
+    else
+      simt::sync_block();
     if (c.rank() != 0) return status;
   }
   c.set_end(jc.end(*this, status, false));

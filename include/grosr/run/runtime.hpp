@@ -141,7 +141,7 @@ class basic_runtime {
     static_assert(types::checked);
     run::program p;
     p.types = {run::task_type{
-        std::string(run::type_name<Tasks>()), sizeof(run::record_of<Tasks>),
+        run::task_name<Tasks>::text(), sizeof(run::record_of<Tasks>),
         run::stride_of<run::record_of<Tasks>>, run::width_of<Tasks>(),
         run::brings_result<Tasks> ? run::frame_header_bytes + run::stride_of<Tasks> : 0}...};
     using kernel = run::resident<Policy, run::record_of<Tasks>...>;

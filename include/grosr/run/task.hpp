@@ -2,6 +2,7 @@
 // context.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -69,6 +70,7 @@ concept brings_result = requires {
 template <class T>
 struct forked {
   static constexpr grosr::width width = width_of<T>();
+  using shown_as = T;
   T task;
   std::uint64_t home;
   GROSR_DEVICE int operator()(auto& context) const;
@@ -203,6 +205,34 @@ constexpr std::string_view type_name() {
   from += 4;
   return s.substr(from, s.find_first_of(";]", from) - from);
 }
+
+/// The name of a type as users are shown it: without unnamed namespaces, however compilers spell
+/// them, and the name of `T::shown_as` where there is that.
+template <class T>
+struct task_name {
+  static constexpr auto chars = [] {
+    constexpr std::string_view full = type_name<T>();
+    std::array<char, full.size() + 1> out{};
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < full.size();) {
+      std::size_t skip = 0;
+      for (std::string_view unnamed : {"{anonymous}::", "(anonymous namespace)::", "<unnamed>::"})
+        if (full.substr(i, unnamed.size()) == unnamed) skip = unnamed.size();
+      constexpr std::string_view of_nvcc = "_GLOBAL__N__";
+      if (full.substr(i, of_nvcc.size()) == of_nvcc) {
+        const auto end = full.find("::", i);
+        if (end != full.npos) skip = end + 2 - i;
+      }
+      if (skip == 0) out[n++] = full[i++];
+      i += skip;
+    }
+    return out;
+  }();
+  static constexpr const char* text() { return chars.data(); }
+};
+template <class T>
+requires requires { typename T::shown_as; }
+struct task_name<T> : task_name<typename T::shown_as> {};
 
 }  // namespace run
 }  // namespace grosr

@@ -272,6 +272,16 @@ GROSR_DEVICE inline void sync_warp(site where = site::here()) {
 #endif
 }
 
+/// The same between lanes of one task: on the host it does not pair with sync_warp(), so that a
+/// lane that has left its task is not taken for one that has come.
+GROSR_DEVICE inline void sync_task(site where = site::here()) {
+#if GROSR_ON_GPU
+  sync_warp(where);
+#else
+  host::sync_task(where);
+#endif
+}
+
 /// Bit i is set when lane i of `mask` passed true.
 GROSR_DEVICE inline std::uint32_t ballot(std::uint32_t mask, bool predicate,
                                          site where = site::here()) {

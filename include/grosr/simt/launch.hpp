@@ -1,8 +1,10 @@
 // Starting kernels, on either backend, and waiting for them.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "grosr/simt/detail/host_machine.hpp"
 #include "grosr/simt/device.hpp"
@@ -42,6 +44,10 @@ class stream {
   void wait() const;
 
   void* native() const;  ///< cudaStream_t on a GPU, else null
+
+  /// Host backend: what the lanes of the kernel that runs wait for, of those that do something that
+  /// has a name (doing.hpp), as far as is known within `limit`. Else nothing.
+  std::vector<std::string> waits(std::chrono::nanoseconds limit) const;
 
   /// Host backend: queues `kernel` (type-erased form of launch()).
   void launch_host(host::launch_shape shape, std::function<void()> kernel);

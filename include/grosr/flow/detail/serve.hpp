@@ -48,6 +48,7 @@ GROSR_DEVICE inline scratch scratch_of(auto& context) {
 template <class Node>
 struct serve_one {
   using node = Node;
+  using shown_as = Node;
   static constexpr grosr::width width = run::width_of<Node>();
   const node_state<Node>* self;
   typename Node::element value;
@@ -66,6 +67,7 @@ struct serve_one {
 template <class Node>
 struct serve {
   using node = Node;
+  using shown_as = Node;
   using element = typename Node::element;
   static constexpr grosr::width width =
       run::width_of<Node>() == grosr::width::block ? grosr::width::block : grosr::width::warp;

@@ -94,6 +94,7 @@ struct worker_save {
 struct room_state {
   alignas(128) std::uint64_t waiting;  ///< waiting_count
   std::uint32_t waiting_blocks;        ///< blocks of those workers
+  std::uint32_t stalled;               ///< of those workers, those that wait for a meeting
   queue::egress_ref swap;              ///< takes tasks to the host's memory
 };
 

@@ -96,7 +96,9 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::begin_wait(shared* b
       simt::atomic_ref<std::uint32_t>(room.waiting_blocks).fetch_add(1, simt::relaxed);
   }
   if (what == lacks::task && self.w_.waiting_for_task++ == 0) more += waiting_count::for_task;
-  // W1: what this lane gave back, and its block's count, before its own; pairs with A1 in
+  if (what == lacks::meeting)
+    simt::atomic_ref<std::uint32_t>(room.stalled).fetch_add(1, simt::relaxed);
+  // W1: what this lane gave back, and the other counts, before its own; pairs with A1 in
   // look_ahead().
   if (more != 0) simt::atomic_ref<std::uint64_t>(room.waiting).fetch_add(more, simt::acq_rel);
   unlock(self.w_.deques.lock);
@@ -116,6 +118,8 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::end_wait(shared* blo
   }
   if (what == lacks::task && --self.w_.waiting_for_task == 0) change -= waiting_count::for_task;
   simt::atomic_ref<std::uint64_t>(room.waiting).fetch_add(change, simt::acq_rel);
+  if (what == lacks::meeting)
+    simt::atomic_ref<std::uint32_t>(room.stalled).fetch_sub(1, simt::relaxed);
   unlock(self.w_.deques.lock);
 }
 
@@ -179,7 +183,7 @@ GROSR_DEVICE GROSR_NOINLINE auto spawner<Policy, Tasks...>::look_ahead(shared* b
   const std::uint64_t before = waiting.load(simt::acquire), holders = board.load(simt::acquire);
   const std::uint32_t workers = waiting_count::workers(before);
   const bool all = workers == v.sizes.workers;
-  // Each waits while it is active. Whoever rests may still find work that others hold.
+  // Each waits while it is active. Whoever rests, or is stalled, may find work that others hold.
   const bool all_active = all || board_count::holders(holders) == workers;
   const bool swap_full = simt::atomic_ref<std::uint32_t, simt::scope::system>(
                              const_cast<std::uint32_t&>(v.ingress.control[control_word::swap_full]))
@@ -191,7 +195,9 @@ GROSR_DEVICE GROSR_NOINLINE auto spawner<Policy, Tasks...>::look_ahead(shared* b
   if (kind == no_kind && v.look().says_leave(v.epoch)) return prospect::none;
   // Those that wait for room for a task go on by way of the host.
   if (!all_active || (!swap_full && waiting_count::for_tasks(before) != 0)) return prospect::waits;
-  if (!all && self.others_have_work()) return prospect::waits;
+  const bool some_look =
+      !all || simt::atomic_ref<std::uint32_t>(v.common.room->stalled).load(simt::relaxed) != 0;
+  if (some_look && self.others_have_work()) return prospect::waits;
   const bool room = kind != no_kind ? room_seen(block, kind)
                                     : self.w_.spare_count != 0 || v.frames.free.ready() != 0;
   // Nobody went on, or became active, meanwhile: so nobody does that anybody waits for.

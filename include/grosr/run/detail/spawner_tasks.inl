@@ -53,11 +53,13 @@ GROSR_DEVICE int spawner<Policy, Tasks...>::invoke(const T& task, Context& c) {
                   "grosr: a task needs GROSR_DEVICE void (or int) operator()(auto& context) const");
     return 0;
   } else if constexpr (std::is_void_v<decltype(task(c))>) {
+    const simt::doing<task_name<T>> it;
     simt::call(task, c);
     return 0;
   } else {
     static_assert(std::is_same_v<decltype(task(c)), int>,
                   "grosr: a task returns void, or int: 0 or a negative errno");
+    const simt::doing<task_name<T>> it;
     return simt::call(task, c);
   }
 }

@@ -77,7 +77,10 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsign
 template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::uint64_t>& ring) {
   std::uint64_t bits = 0;
-  if (leads() && ring.ready() != 0) ring.try_pop_n(&bits, 1);
+  if (leads() && ring.ready() != 0) {
+    end_of_stall();
+    ring.try_pop_n(&bits, 1);
+  }
   bits = simt::shuffle(simt::full_mask, bits, 0);
   if (bits == 0) return {};
   // It is one holder less; or this worker takes its place, which counts as an activation.

@@ -65,7 +65,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::stall() {
   spawner_type::begin_wait(&b_, spawner_type::lacks::meeting);
 }
 
-/// One lane, before its warp runs something, or rests.
+/// One lane, before its warp takes what it saw elsewhere, or rests.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::end_of_stall() {
   if (w_.stalled == 0) return;
@@ -179,8 +179,9 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
   const bool was = is_active();
   standing_ = standing::active;
-  if (was) return;
   if (!leads()) return;
+  end_of_stall();
+  if (was) return;
   // Relaxed: whoever claims or steals next does so with a release.
   std::uint64_t before = board_word().fetch_add(board_count::activation, simt::relaxed);
   w_.alone = board_count::holders(before) == 0 ? before + board_count::activation : 0;

@@ -168,15 +168,16 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool
     end = c.end();
   }
   simt::sync_warp();
-  const std::uint32_t bad = simt::ballot(simt::full_mask, status != 0), more = w_.failed_lanes;
+  std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
   if (w != width::lane && bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
       (w == width::warp || is_first_failure()))
     spawner_type::keep_error(&b_, task, status);
+  bad |= w_.failed_lanes;
   keep_ready<T>(end);
   run_ready(all);
   if (w_.failed_lanes != 0) [[unlikely]]
     forget_failed<w>();
-  return bad | more;
+  return bad;
 }
 
 /// Whole warp: tasks of lanes, or continuations that ran then, did what they should not, or started

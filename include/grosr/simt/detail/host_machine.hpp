@@ -28,6 +28,7 @@ const position& current();
 // Collectives. Each blocks the calling lane until all lanes in `mask` have arrived.
 std::uint32_t active_mask(site where);
 void sync_warp(std::uint32_t mask, site where);
+void sync_task(site where);
 std::uint32_t ballot(std::uint32_t mask, bool predicate, site where);
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, unsigned source, site where);
 std::uint32_t match_any(std::uint32_t mask, std::uint64_t value, site where);
@@ -38,6 +39,9 @@ void sync_block(site where);
 /// its rounds, 20 us growing to 1 ms. `why`, a string that outlives the launch, is shown in
 /// reports.
 void poll_pause(unsigned turn, const char* why, site where);
+
+/// What the calling lane does, in words that live for ever, or null; what it did before.
+const char* set_doing(const char* text);
 
 /// A place where a seeded schedule may switch lanes; free when there is no seed.
 void schedule_point();
@@ -84,7 +88,9 @@ void set_poll_limit(std::optional<std::uint64_t> rounds);
 /// the first exception that leaves a lane. Either way the other lanes are unwound: their pending
 /// call throws a type of its own, or does nothing in a lane that is unwinding already. A call in a
 /// noexcept function of the kernel would end the program then; atomics throw only for pinned
-/// memory.
-void run(launch_shape shape, const std::function<void()>& kernel);
+/// memory. Through
+/// `questions`, if not null, other threads may ask what its lanes wait for.
+struct inquiry;
+void run(launch_shape shape, const std::function<void()>& kernel, inquiry* questions = nullptr);
 
 }  // namespace grosr::simt::host
