@@ -209,6 +209,19 @@ TEST(label_bases, go_down_and_begin_again) {
 }
 
 // What searches are compared with is right as well.
+// One search is one task: what it does on the way tells that it goes on.
+TEST_P(bfs_on, searches_longer_than_the_watchdog_waits) {
+  search_options o;
+  o.runtime.watchdog = std::chrono::milliseconds(500) * testing::slowdown;
+  const device_graph on(where(), chain(30'000));
+  bfs search(on, o);
+  const auto began = std::chrono::steady_clock::now();
+  search.run(0);
+  const auto once = std::chrono::steady_clock::now() - began;
+  if (once < 2 * o.runtime.watchdog) GTEST_SKIP() << "this device is too fast";
+  EXPECT_EQ(search.distances().back(), 29'999u);
+}
+
 TEST_P(bfs_on, every_other_driver) {
   for (const driver how : {driver::waits, driver::ahead, driver::loop, driver::cooperative}) {
     if (how == driver::loop && !where().is_cuda()) continue;

@@ -180,11 +180,13 @@ TEST_P(team_test, refuses_what_it_cannot_divide) {
   const team_memory<work> memory(rt);
   auto& a = keep<std::uint32_t>(4);
   rt.submit(reverses{memory.get(), a.data(), a.data(), 4, 0, 1}).wait();
+  rt.submit(reverses{memory.get(), a.data(), a.data(), 0x8000'0000, 1, 1}).wait();
   const auto errors = rt.errors();
-  ASSERT_EQ(errors.size(), 1u);
+  ASSERT_EQ(errors.size(), 2u);
   EXPECT_EQ(errors[0].code, -EINVAL);
+  EXPECT_EQ(errors[1].code, -EINVAL);
   rt.submit(reverses{memory.get(), a.data(), a.data(), 0, 1, 1}).wait();  // nothing to do
-  EXPECT_EQ(rt.errors().size(), 1u);
+  EXPECT_EQ(rt.errors().size(), 2u);
 }
 
 TEST_P(team_test, tells_the_coordinator_of_errors_and_goes_on) {

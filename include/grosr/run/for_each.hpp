@@ -131,8 +131,8 @@ class team_loops {
   /// be 2^31 chunks or more.
   template <class Body>
   GROSR_DEVICE int for_each(std::uint64_t count, std::uint32_t chunk, const Body& body) {
-    if (chunk == 0 || (count + chunk - 1) / chunk > team<Work>::most_chunks) return -EINVAL;
-    const auto chunks = static_cast<std::uint32_t>((count + chunk - 1) / chunk);
+    if (chunk == 0 || count / chunk >= team<Work>::most_chunks) return -EINVAL;
+    const auto chunks = static_cast<std::uint32_t>(count / chunk + (count % chunk != 0 ? 1 : 0));
     if (simt::thread_id() == 0) {
       run::each_step& s = work_.step;
       __builtin_memcpy(s.body, &body, sizeof body);
@@ -141,11 +141,16 @@ class team_loops {
       s.status = 0;
     }
     simt::sync_block();
-    const std::uint32_t helpers =
-        team_.run(context_, {Work::template kind_of<Body>(), 0}, chunks,
-                  [&](std::uint32_t kind, std::uint32_t c) { work_.carry_out(context_, kind, c); });
+    const simt::atomic_ref<std::int32_t> first_error(work_.step.status);
+    const std::uint32_t helpers = team_.run(
+        context_, {Work::template kind_of<Body>(), 0}, chunks,
+        [&](std::uint32_t kind, std::uint32_t c) { work_.carry_out(context_, kind, c); },
+        // Also a step that was carried out: the coordinator must not go on for ever.
+        [&](bool done) {
+          if (done && context_.aborted()) first_error.store(-ECANCELED, simt::relaxed);
+        });
     if (helpers == team<Work>::none) return -ECANCELED;
-    const int status = simt::atomic_ref<std::int32_t>(work_.step.status).load(simt::relaxed);
+    const int status = first_error.load(simt::relaxed);
     simt::sync_block();  // all have read it before the next step sets it back
     return status;
   }

@@ -209,7 +209,7 @@ class mail_service {
   GROSR_DEVICE void reply(std::int32_t status, const answer_type& answer) {
     auto& store = mine();
     simt::bus_word w{};
-    __builtin_memcpy(w.w, &answer, sizeof answer);
+    if constexpr (!std::is_empty_v<answer_type>) __builtin_memcpy(w.w, &answer, sizeof answer);
     w.w[2] = static_cast<std::uint32_t>(status);
     if (store.found == host) {
       w.w[3] = store.next;
@@ -236,6 +236,7 @@ class mail_service {
     const std::uint64_t began = simt::clock_ns();
     const std::uint32_t next = store.next;
     const simt::bus_word* slot = v().requests + (next & v().slot_mask);
+    const bool posts = v().takes_posts != 0;
     for (unsigned turn = 0;; ++turn) {
       bool wanted = false, leaves = false;
       // Also now and then when requests follow each other without a pause.
@@ -246,13 +247,13 @@ class mail_service {
       }
       if (!leaves) {
         // After a request of the host's it is the tasks' turn.
-        if (store.was_host && take_post()) return post;
+        if (posts && store.was_host && take_post()) return post;
         const simt::bus_word w = simt::bus_load(slot);  // B4
         if (w.w[3] == next) {
           take(w.w, host);
           return host;
         }
-        if (take_post()) return post;
+        if (posts && take_post()) return post;
         leaves = w.w[3] == (next | closing_mark);
       }
       if (leaves && ends(wanted)) return none;
@@ -265,7 +266,6 @@ class mail_service {
   }
 
   GROSR_DEVICE static bool take_post() {
-    if (v().takes_posts == 0) return false;
     auto& store = mine();
     const std::uint64_t now = arrivals().load(simt::acquire);  // B2: pairs with B3
     if (now == store.seen && !store.more) return false;
