@@ -216,7 +216,8 @@ struct task_name {
     std::size_t n = 0;
     for (std::size_t i = 0; i < full.size();) {
       std::size_t skip = 0;
-      for (std::string_view unnamed : {"{anonymous}::", "(anonymous namespace)::", "<unnamed>::"})
+      for (std::string_view unnamed :
+           {"{anonymous}::", "(anonymous namespace)::", "<unnamed>::", "_NV_ANON_NAMESPACE::"})
         if (full.substr(i, unnamed.size()) == unnamed) skip = unnamed.size();
       constexpr std::string_view of_nvcc = "_GLOBAL__N__";
       if (full.substr(i, of_nvcc.size()) == of_nvcc) {
