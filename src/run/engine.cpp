@@ -72,7 +72,11 @@ engine::engine(device d, const runtime_options& options, program p)
 }
 
 host_engine* make_engine(device d, const runtime_options& options, program p) {
-  return new engine(d, options, std::move(p));
+  try {
+    return new engine(d, options, std::move(p));
+  } catch (...) {
+    rethrow_as_error("a runtime on " + d.name() + " was asked for");
+  }
 }
 
 engine::~engine() {
