@@ -68,7 +68,8 @@ std::vector<contender> others(const session& s, const graphs::device_graph& on, 
       if (blocks != 0 && (!fixed || !s.gpu())) continue;
       const auto search = std::make_shared<graphs::launched_bfs>(on, how, blocks);
       all.push_back({name_of(how) + (blocks != 0 ? fmt::format(", {} blocks", blocks) : ""),
-                     how != driver::cooperative, [=](vertex v) { search->run(v); },
+                     how != driver::cooperative,
+                     [=](vertex v) { search->run(v, [] { progress::pulse(); }); },
                      [=] { return search->distances(); }, search});
     }
   }
@@ -169,8 +170,9 @@ void paths_from_one(session& s, const std::string& generator, double goal) {
     const std::string how =
         std::string("Bellman-Ford, ") +
         (ahead ? "launches ahead of what is known" : "a launch a round, waited for");
-    const samples us =
-        s.repeat(name + ": " + how, {1, 3, 5.0}, [&] { return timed([&] { search.run(0); }); });
+    const samples us = s.repeat(name + ": " + how, {1, 3, 5.0}, [&] {
+      return timed([&] { search.run(0, [] { progress::pulse(); }); });
+    });
     r.baseline(how, "median_us", us.median())
         .check(search.distances() == right, how + ": other distances");
     best = best == 0 ? us.median() : std::min(best, us.median());
@@ -209,11 +211,11 @@ void from_many(session& s, unsigned scale, double goal) {
   };
   {
     graphs::bfs search(on);
-    search.run(sources[0]);
+    search.run(sources[0], [] { progress::pulse(); });
     std::vector<double> us(count);
     progress shown(generator + ": GROSR", count);
     for (unsigned i = 0; i < count; ++i) {
-      search.run(sources[i]);
+      search.run(sources[i], [] { progress::pulse(); });
       us[i] = timed([&] { search.run(sources[i], [] { progress::pulse(); }); });
       const distances d = search.distances();
       const std::string wrong = graphs::wrong_bfs(g, sources[i], d, search.parents());

@@ -65,7 +65,7 @@ void latency_rows(session& s) {
 
 // What threads of the CPU alone make of a call a second.
 double cpu_calls(unsigned threads, unsigned each) {
-  std::vector<std::thread> all;
+  std::vector<std::jthread> all;
   const auto began = clock::now();
   for (unsigned t = 0; t < threads; ++t)
     all.emplace_back([each] {
@@ -113,7 +113,7 @@ void rate_rows(session& s) {
 
 // What threads of the CPU alone read of the page cache into their own memory.
 double cpu_reads(const sample_file& f, std::uint32_t piece, unsigned threads) {
-  std::vector<std::thread> all;
+  std::vector<std::jthread> all;
   const auto began = clock::now();
   for (unsigned t = 0; t < threads; ++t)
     all.emplace_back([&, t] {
@@ -211,11 +211,18 @@ void disk_rows(session& s) {
   }
 }
 
+/// Says so when its scope ends, however: threads that look at it are joined after it.
+struct set_at_end {
+  std::atomic<bool>& flag;
+  ~set_at_end() { flag = true; }
+};
+
 /// What a CPU-bound program with so many threads makes a second.
 double compute(unsigned threads, double seconds) {
   std::atomic<bool> ends{false};
   std::atomic<std::uint64_t> all{0};
-  std::vector<std::thread> program;
+  std::vector<std::jthread> program;
+  const set_at_end stop{ends};  // Ctrl-C is an exception
   const auto began = clock::now();
   for (unsigned t = 0; t < threads; ++t)
     program.emplace_back([&, t] {
@@ -226,7 +233,7 @@ double compute(unsigned threads, double seconds) {
     });
   interrupt::sleep_for_seconds(seconds);
   ends = true;
-  for (auto& t : program) t.join();
+  program.clear();
   return static_cast<double>(all.load()) * 1e6 / microseconds_since(began);
 }
 
@@ -243,13 +250,14 @@ void neighbour_row(session& s) {
     const double seconds = s.sized(0.3, 0.05);
     const double alone = compute(others, seconds);
     std::atomic<bool> ends{false};
-    std::thread traffic([&] {
+    std::jthread traffic([&] {
       while (!ends) {
         const call_traffic t = call_getppid(s.where, server, grid, s.sized(2000u, 5u));
         wrong += t.wrong;
         calls += t.calls;
       }
     });
+    const set_at_end stop{ends};
     const double beside = compute(others, seconds);
     ends = true;
     traffic.join();

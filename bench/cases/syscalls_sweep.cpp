@@ -110,7 +110,7 @@ class memory_files {
 template <class F>
 void on_all_processors(unsigned n, F&& f) {
   std::atomic<unsigned> next{0};
-  std::vector<std::thread> all;
+  std::vector<std::jthread> all;
   for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t)
     all.emplace_back([&] {
       for (unsigned i = next++; i < n; i = next++) f(i);
@@ -144,7 +144,7 @@ constexpr write_case write_cases[] = {{"strong, blocking", {false, false}},
 
 // What threads of the CPU alone write of blocks a second, each to a file of its own.
 double cpu_writes(const memory_files& files, unsigned threads, std::uint32_t bytes, unsigned each) {
-  std::vector<std::thread> all;
+  std::vector<std::jthread> all;
   const auto began = clock::now();
   for (unsigned t = 0; t < threads; ++t)
     all.emplace_back([=, file = files.descriptors()[t % files.descriptors().size()]] {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <filesystem>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -19,7 +19,9 @@ namespace grosr::tool {
 class sample_file {
  public:
   explicit sample_file(std::uint64_t bytes) : bytes_(bytes) {
-    std::string name = std::filesystem::temp_directory_path() / "grosr.XXXXXX";
+    const char* const asked = std::getenv("TMPDIR");
+    const std::string folder = asked != nullptr && *asked != 0 ? asked : "/tmp";
+    std::string name = folder + "/grosr.XXXXXX";
     file_ = ::mkostemp(name.data(), O_CLOEXEC);
     if (file_ < 0)
       throw error(errc::invalid_option, "make a file of " + std::to_string(bytes) + " bytes as " +
@@ -33,7 +35,7 @@ class sample_file {
       if (::pwrite(file_, some.data(), now, static_cast<off_t>(at)) != static_cast<ssize_t>(now)) {
         ::close(file_);
         throw error(errc::out_of_memory, "write " + std::to_string(bytes) + " bytes below " +
-                                             std::filesystem::temp_directory_path().string() +
+                                             folder +
                                              ": no room; let TMPDIR name a folder with room");
       }
       at += now;

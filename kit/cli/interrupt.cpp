@@ -10,10 +10,13 @@
 #include <chrono>
 #include <mutex>
 #include <set>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "cli/errors.hpp"
+#include "grosr/simt/error.hpp"
 
 namespace grosr::tool::interrupt {
 namespace {
@@ -67,7 +70,13 @@ void install() {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // every later thread inherits this
-  std::thread(watch, signals).detach();
+  try {
+    std::thread(watch, signals).detach();
+  } catch (const std::system_error& e) {
+    throw grosr::error(errc::out_of_memory,
+                       std::string("no thread could be started, to wait for Ctrl-C (") +
+                           e.code().message() + "); allow this user more processes (ulimit -u)");
+  }
 }
 
 void remove_when_cut_off(const std::string& path) {

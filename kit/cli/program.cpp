@@ -64,8 +64,8 @@ int finish(const CLI::App& program, int code, int failed) {
 
 int run_program(CLI::App& program, int argc, char** argv, const std::function<int()>& work,
                 int failed) {
-  interrupt::install();
   try {
+    interrupt::install();
     program.parse(argc, argv);
     return finish(program, work(), failed);
   } catch (const CLI::CallForHelp& e) {

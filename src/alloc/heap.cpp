@@ -125,8 +125,11 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
 
 heap::memory::~memory() { simt::wait_for_kernels(where); }
 
-heap::heap(device d, std::size_t bytes, const heap_options& options)
-    : share_(new share{std::make_shared<memory>(d, bytes, options)}) {}
+heap::heap(device d, std::size_t bytes, const heap_options& options) try
+    : share_(new share{std::make_shared<memory>(d, bytes, options)}) {
+} catch (...) {
+  rethrow_as_error("a heap of " + simt::in_units(bytes) + " was asked for");
+}
 heap::heap(heap&&) noexcept = default;
 heap& heap::operator=(heap&&) noexcept = default;
 heap::~heap() = default;

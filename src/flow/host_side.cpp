@@ -48,7 +48,12 @@ std::uint32_t host_side::add(std::function<void(const host_batch&)> f) {
 }
 
 void host_side::start() {
-  if (!shared_->thread.joinable()) shared_->thread = std::thread([this] { work(); });
+  if (shared_->thread.joinable()) return;
+  try {
+    shared_->thread = std::thread([this] { work(); });
+  } catch (...) {
+    rethrow_as_error("a graph's thread for functions of the host was asked for");
+  }
 }
 
 std::size_t host_side::drain() {

@@ -9,14 +9,10 @@ egress::egress(device d, std::uint32_t capacity)
     : device_(d),
       capacity_(capacity),
       shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))),
-      control_((check_capacity(capacity, "egress records"),
+      control_((check_capacity(capacity, "egress records", simt::warp_size),
                 simt::buffer<egress_control>(d, simt::space::device, 1))),
       words_(d, simt::space::pinned, std::size_t{capacity} * record_words),
-      credit_(d, simt::space::pinned, 1) {
-  if (capacity < simt::warp_size)
-    throw error(errc::invalid_option, "egress records: a capacity of " + std::to_string(capacity) +
-                                          " was asked for; the least is 32");
-}
+      credit_(d, simt::space::pinned, 1) {}
 
 egress_ref egress::ref() const {
   egress_ref r;

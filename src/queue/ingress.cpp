@@ -6,17 +6,12 @@ namespace grosr::queue {
 
 ingress::ingress(device d, std::uint32_t capacity)
     : capacity_(capacity),
-      control_((check_capacity(capacity, "ingress lines"),
+      control_((check_capacity(capacity, "ingress lines", min_lines, max_lines),
                 simt::buffer<ingress_control>(d, simt::space::device, 1))),
       lines_(d, simt::space::pinned, std::size_t{capacity} * line_words),
       mirror_(d, simt::space::device, std::size_t{capacity} * line_words),
       next_(d, simt::space::device, capacity),
       credit_(d, simt::space::pinned, 1) {
-  if (capacity < min_lines || capacity > max_lines)
-    throw error(errc::invalid_option, "ingress lines: a capacity of " + std::to_string(capacity) +
-                                          " was asked for; it must be from " +
-                                          std::to_string(min_lines) + " to " +
-                                          std::to_string(max_lines));
   std::vector<std::uint32_t> next(capacity);
   for (std::uint32_t i = 0; i < capacity; ++i) next[i] = i;
   next_.copy_from(next);

@@ -61,7 +61,7 @@ engine::engine(device d, const runtime_options& options, program p)
       plan_memory(options_, program_.types,
                   {device_.is_cuda(), device_.properties().sms, program_.fit.blocks_per_sm});
   options_ = plan.options;
-  if (!options_.trace.empty()) trace_file_ = trace_file_for(options_.trace);
+  if (!options_.trace.empty()) trace_part_ = trace_part_for(options_.trace, device_);
   if (options_.heap != nullptr) use_heap(*options_.heap);
   if (!device_.is_cuda()) faults_ = simt::tell_faults();
   allocate(plan);
@@ -74,11 +74,15 @@ engine::engine(device d, const runtime_options& options, program p)
 }
 
 host_engine* make_engine(device d, const runtime_options& options, program p) {
-  return new engine(d, options, std::move(p));
+  try {
+    return new engine(d, options, std::move(p));
+  } catch (...) {
+    rethrow_as_error("a runtime on " + d.name() + " was asked for");
+  }
 }
 
 engine::~engine() {
-  const bool traces = !trace_file_.empty();
+  const bool traces = !trace_part_.file.empty();
   try {
     if (life_ == life::running) stop({});
   } catch (const error& e) {
@@ -310,13 +314,13 @@ bool engine::goes_on_after_stop() {
 }
 
 void engine::write_trace() {
-  if (trace_file_.empty() || life_ == life::lost) return;
+  if (trace_part_.file.empty() || life_ == life::lost) return;
   std::vector<trace_event> events(trace_.size());
   std::vector<std::uint32_t> counts(trace_counts_.size());
   trace_.copy_to(events);
   trace_counts_.copy_to(counts);
-  std::string file = std::exchange(trace_file_, "");  // once
-  write_perfetto(file, device_, program_.types, events, counts, view_.trace_capacity);
+  const trace_part part = std::exchange(trace_part_, {});  // once
+  write_perfetto(part, device_, program_.types, events, counts, view_.trace_capacity);
 }
 
 }  // namespace grosr::run

@@ -23,6 +23,7 @@
 #include "grosr/simt/launch.hpp"
 #include "run/host_word.hpp"
 #include "run/memory_plan.hpp"
+#include "run/trace.hpp"
 
 namespace grosr::run {
 
@@ -140,7 +141,7 @@ class engine final : public host_engine {
   std::uint32_t epoch_ = 0;  // of the kernel launched last
   std::atomic<std::uint32_t> launched_{0};
   std::atomic<bool> parked_by_user_{false};
-  std::string trace_file_;
+  trace_part trace_part_{};
 
   std::atomic<life> life_{life::running};
   std::mutex stop_lock_;               // held by the stop() that leaves the device

@@ -38,11 +38,8 @@ std::uint32_t cells_for(std::size_t n) {
 }
 
 void check(const runtime_options& o) {
-  queue::check_capacity(o.lines, "runtime: lines");
-  if (o.lines < queue::ingress::min_lines || o.lines > queue::ingress::max_lines)
-    refuse("lines = " + std::to_string(o.lines) + "; must be from " +
-           std::to_string(queue::ingress::min_lines) + " to " +
-           std::to_string(queue::ingress::max_lines));
+  queue::check_capacity(o.lines, "runtime: lines", queue::ingress::min_lines,
+                        queue::ingress::max_lines);
   if (o.slots < 4 || o.slots > (1u << 24))
     refuse("slots = " + std::to_string(o.slots) + "; must be from 4 to 16777216");
   if (o.slabs < 2 || o.slabs > (1u << 16))

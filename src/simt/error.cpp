@@ -1,5 +1,8 @@
 #include "grosr/simt/error.hpp"
 
+#include <cerrno>
+#include <new>
+
 namespace grosr {
 namespace {
 
@@ -40,6 +43,26 @@ class category final : public std::error_category {
 };
 
 }  // namespace
+
+void rethrow_as_error(const std::string& asked) {
+  try {
+    throw;
+  } catch (const error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw error(errc::out_of_memory,
+                asked +
+                    ": the process has no memory left; end other programs, ask for less, or "
+                    "raise its limit (ulimit -v)");
+  } catch (const std::system_error& e) {
+    const int code = e.code().value();
+    throw error(errc::out_of_memory,
+                asked + ": " + e.what() +
+                    (code == EMFILE   ? "; raise the limit of descriptors (ulimit -n)"
+                     : code == EAGAIN ? "; end some threads, or raise their limit (ulimit -u)"
+                                      : ""));
+  }
+}
 
 const std::error_category& error_category() noexcept {
   static const category c;

@@ -407,7 +407,15 @@ long service::call_as_it_is(const linux_call& info, const call_record& c, bool a
   const bool makes = makes_descriptor(c);
   const bool puts = puts_descriptor(c.number) && !descriptors_.is_known(static_cast<int>(a[1]));
   std::optional<descriptors::room> room;
-  if ((makes || puts) && !(room = descriptors_.make_room())) return -EMFILE;
+  if ((makes || puts) && !(room = descriptors_.make_room())) {
+    // What Linux refuses anyway it says itself. Of what it makes nothing may be left: no queue, and
+    // no lock of a file that ends when any of its descriptors is closed.
+    if (!makes || shares_file(c.number) || c.number == SYS_mq_open) return -EMFILE;
+    const long made = linux_result(info.number, a, again);
+    if (made < 0) return made;
+    ::close(static_cast<int>(made));
+    return -EMFILE;
+  }
   const bool makes_memory = is_file_of_memory(c.number);
   if (makes_memory && memory_bytes_.taken() >= memory_bytes_.most()) return -ENFILE;
   const long result = linux_result(info.number, a, again);

@@ -6,7 +6,10 @@
 
 namespace grosr::sys {
 
-server::server(device d, const options& o) : service_(new service(d, o)) {}
+server::server(device d, const options& o) try : service_(new service(d, o)) {
+} catch (...) {
+  rethrow_as_error("a server of system calls was asked for");
+}
 server::~server() = default;
 
 server_ref server::ref() const { return server_ref(service_->device_view()); }

@@ -33,11 +33,11 @@ const std::vector<refused>& refusals() {
   static const std::vector<refused> all = {
       {"lines_0", [](auto& o) { o.lines = 0; }, {"lines", "capacity of 0", "power of two"}},
       {"lines_3", [](auto& o) { o.lines = 3; }, {"lines", "capacity of 3", "power of two"}},
-      {"lines_4", [](auto& o) { o.lines = 4; }, {"lines = 4", "from 8 to 8192"}},
+      {"lines_4", [](auto& o) { o.lines = 4; }, {"lines", "capacity of 4", "from 8 to 8192"}},
       {"lines_1000", [](auto& o) { o.lines = 1000; }, {"lines", "capacity of 1000"}},
       {"lines_2_31",
        [](auto& o) { o.lines = 1u << 31; },
-       {"lines", "2147483648", "from 2 to 1073741824"}},
+       {"lines", "2147483648", "power of two from 8 to 8192"}},
       {"slots_0", [](auto& o) { o.slots = 0; }, {"slots = 0", "from 4 to 16777216"}},
       {"slots_3", [](auto& o) { o.slots = 3; }, {"slots = 3", "from 4 to 16777216"}},
       {"slots_2_25", [](auto& o) { o.slots = 1u << 25; }, {"slots = 33554432", "16777216"}},

@@ -1,13 +1,17 @@
 // A trace is JSON that trace viewers open: a span for every batch, named by its type, and counters
 // of queue depth. Without a file's name there is none.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "grosr/run/runtime.hpp"
 #include "grosr/simt/atomic.hpp"
@@ -60,22 +64,61 @@ class trace : public ::testing::Test {
     const auto json = nlohmann::json::parse(in);
     const auto& events = json.at("traceEvents");
     std::map<std::string, std::uint64_t> tasks;
-    std::size_t counters = 0;
+    std::size_t counters = 0, processes = 0, marks = 0, of_host = 0;
+    std::set<std::uint64_t> named, used;
+    std::set<std::pair<std::uint64_t, double>> begun;  // spans: thread and time
+    std::map<std::uint64_t, double> begins, ends;      // arrows: when
+    std::vector<std::pair<std::uint64_t, double>> arrived;
     for (const auto& e : events) {
       const auto ph = e.at("ph").get<std::string>();
-      EXPECT_TRUE(e.at("pid").is_number());
+      const auto name = e.at("name").get<std::string>();
+      EXPECT_EQ(e.at("pid").get<long>(), static_cast<long>(::getpid()));
+      const auto thread = e.at("tid").get<std::uint64_t>();
+      const double at = e.at("ts").get<double>();
+      EXPECT_GE(at, 0);
       if (ph == "X") {
-        EXPECT_GE(e.at("ts").get<double>(), 0);
         EXPECT_GE(e.at("dur").get<double>(), 0);
-        EXPECT_TRUE(e.at("tid").is_number());
-        tasks[e.at("name").get<std::string>()] += e.at("args").at("tasks").get<std::uint64_t>();
+        used.insert(thread);
+        begun.insert({thread, at});
+        of_host += e.at("args").count("slot");
+        tasks[name] += e.at("args").at("tasks").get<std::uint64_t>();
       } else if (ph == "C") {
         ++counters;
         EXPECT_EQ(e.at("args").size(), 1u);
+      } else if (ph == "s" || ph == "f") {
+        EXPECT_EQ(e.at("cat"), "spawn");
+        const auto id = e.at("id").get<std::uint64_t>();
+        EXPECT_TRUE((ph == "s" ? begins : ends).emplace(id, at).second) << id;
+        if (ph == "f") {
+          EXPECT_EQ(e.at("bp"), "e");
+          arrived.emplace_back(thread, at);
+        }
+        used.insert(thread);
+      } else if (ph == "i") {
+        ++marks;
+        EXPECT_TRUE(name == "steal" || name == "leaves the device") << name;
+        EXPECT_EQ(e.at("s"), "t");
+        used.insert(thread);
+      } else if (ph == "M") {
+        if (name == "process_name") ++processes;
+        if (name == "thread_name") {
+          EXPECT_TRUE(named.insert(thread).second) << thread;
+          const auto called = e.at("args").at("name").get<std::string>();
+          EXPECT_NE(called.find("worker "), std::string::npos) << called;
+        }
       } else {
-        EXPECT_EQ(ph, "M");
+        ADD_FAILURE() << "an event of phase " << ph;
       }
     }
+    EXPECT_EQ(processes, 1u);
+    EXPECT_EQ(named.count(0), 0u);
+    for (const std::uint64_t thread : used) EXPECT_EQ(named.count(thread), 1u) << thread;
+    EXPECT_EQ(begins.size(), ends.size());
+    EXPECT_GE(ends.size(), 10u);  // leaves were spawned
+    for (const auto& [id, at] : ends) EXPECT_LE(begins.at(id), at) << id;
+    for (const auto& one : arrived) EXPECT_EQ(begun.count(one), 1u) << one.second;
+    EXPECT_GE(of_host, 1u);
+    EXPECT_GE(marks, 1u);  // all workers have left
     std::map<std::string, std::uint64_t> by_type;
     for (const auto& [name, n] : tasks)
       for (const char* type : {"root", "small_leaf", "wide_leaf"})
@@ -149,7 +192,8 @@ TEST_F(trace, of_nothing_is_still_json) {
   const std::string path = file("empty.json");
   traced_runtime(device(), options(path)).stop();
   std::ifstream in(path);
-  EXPECT_TRUE(nlohmann::json::parse(in).at("traceEvents").empty());
+  const auto json = nlohmann::json::parse(in);
+  for (const auto& e : json.at("traceEvents")) EXPECT_EQ(e.at("ph"), "M");
   std::filesystem::remove(path);
 }
 
@@ -177,10 +221,23 @@ TEST_F(trace, of_a_second_runtime_has_a_file_of_its_own) {
     traced_runtime rt(device(), options(path));
     work(rt, ran = 0);
   }
-  for (const std::string& each : {path, file("twice.2")}) {
-    std::ifstream in(each);
+  std::vector<std::string> files;
+  const std::filesystem::path first(path);
+  for (const auto& each : std::filesystem::directory_iterator(first.parent_path()))
+    if (each.path().filename().string().starts_with(first.filename().string()))
+      files.push_back(each.path().filename().string());
+  std::sort(files.begin(), files.end());
+  ASSERT_EQ(files.size(), 2u);
+  const std::string where = device().name().substr(0, device().name().find(':'));
+  EXPECT_EQ(files[0], first.filename().string());
+  EXPECT_NE(files[1].find("." + std::to_string(::getpid()) + "." + where + "0.2"),
+            std::string::npos)
+      << files[1];
+  for (const std::string& each : files) {
+    const std::filesystem::path part = first.parent_path() / each;
+    std::ifstream in(part);
     EXPECT_FALSE(nlohmann::json::parse(in).at("traceEvents").empty()) << each;
-    std::filesystem::remove(each);
+    std::filesystem::remove(part);
   }
 }
 

@@ -26,6 +26,8 @@ struct make_too_many {
     r[i++] = accept(sys, listens);
     r[i++] = syscall(sys, SYS_dup, first);
     r[i++] = syscall(sys, SYS_memfd_create, ends, 0);
+    r[i++] = syscall(sys, SYS_memfd_create, ends, 0xffff);  // needs none
+    r[i++] = syscall(sys, SYS_eventfd2, 0, 0x40000000);
     r[i++] = socket(sys, AF_INET, SOCK_STREAM);
     r[i++] = syscall(sys, SYS_pipe2, ends, 0);
     r[i++] = close(sys, static_cast<int>(first));
@@ -47,11 +49,11 @@ TEST_P(full_table, leaves_files_and_connections_as_they_are) {
   server s(where(), o);
   s.grant(listener.fd());
   s.share(std::as_writable_bytes(std::span(ends.data(), 2)));
-  auto r = make<std::int64_t>(13);
+  auto r = make<std::int64_t>(15);
   run(1, 32, make_too_many{s.ref(), listener.fd(), ends.data(), r.data()});
   constexpr std::int64_t none = -EMFILE;
-  EXPECT_EQ(contents(r), (std::vector<std::int64_t>{none, 1, none, none, none, none, none, none,
-                                                    none, 0, none, 1, none}));
+  EXPECT_EQ(contents(r), (std::vector<std::int64_t>{none, 1, none, none, none, none, none, -EINVAL,
+                                                    -EINVAL, none, none, 0, none, 1, none}));
   EXPECT_EQ(f.read("in"), "text");
   EXPECT_FALSE(std::filesystem::exists(f.file("new")));
 }

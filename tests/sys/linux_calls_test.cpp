@@ -110,8 +110,8 @@ TEST(linux_calls, that_everybody_knows_are_as_everybody_knows_them) {
            known{__NR_pread64, "pread64", useful, group::files, waiting::disk, "f o2 v v"},
            known{__NR_pwrite64, "pwrite64", useful, group::files, waiting::disk, "f i2 v v"},
            known{__NR_openat, "openat", useful, group::files, waiting::disk, "d p v v"},
-           known{__NR_readv, "readv", useful, group::files, waiting::peer, "f W v"},
-           known{__NR_writev, "writev", useful, group::files, waiting::peer, "f V v"},
+           known{__NR_readv, "readv", usefulness::raw, group::files, waiting::peer, "f W v"},
+           known{__NR_writev, "writev", usefulness::raw, group::files, waiting::peer, "f V v"},
            known{__NR_recvfrom, "recvfrom", useful, group::network, waiting::peer,
                  "f o2 v v u5? B4?"},
            known{__NR_accept4, "accept4", useful, group::network, waiting::peer, "f u2? B4? v"},
@@ -126,7 +126,7 @@ TEST(linux_calls, that_everybody_knows_are_as_everybody_knows_them) {
            known{__NR_fork, "fork", not_useful, group::process, waiting::never, ""},
 #endif
 #ifdef __NR_openat2
-           known{__NR_openat2, "openat2", useful, group::files, waiting::disk, "d p i3 v"},
+           known{__NR_openat2, "openat2", usefulness::raw, group::files, waiting::disk, "d p i3 v"},
 #endif
        }) {
     const linux_call& c = call(k.number);

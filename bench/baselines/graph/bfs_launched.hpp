@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "grosr/graph/bfs.hpp"
 #include "grosr/graph/device_graph.hpp"
 
 namespace grosr::graphs {
@@ -26,7 +27,7 @@ class launched_bfs {
   launched_bfs(const device_graph& g, driver d, unsigned blocks = 0);
   ~launched_bfs();
 
-  void run(vertex source);
+  void run(vertex source, const pulse& between = {});
 
   std::vector<std::uint32_t> distances() const;
   std::vector<vertex> parents() const;

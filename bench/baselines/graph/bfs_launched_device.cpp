@@ -93,7 +93,7 @@ launched_bfs::launched_bfs(const device_graph& g, driver d, unsigned blocks)
 }
 launched_bfs::~launched_bfs() = default;
 
-void launched_bfs::run(vertex source) {
+void launched_bfs::run(vertex source, const pulse& between) {
   auto& s = *state_;
   const label_bases::one b = s.bases.next();
   s.step.start = {source, b.base, b.fresh};
@@ -101,10 +101,10 @@ void launched_bfs::run(vertex source) {
   const unsigned chunks = shares_of(s.g.ref(), s.blocks);
   switch (s.how) {
     case driver::waits:
-      s.loop.wait_for_each(chunks, reset, s.step);
+      s.loop.wait_for_each(chunks, reset, s.step, between);
       break;
     case driver::ahead:
-      s.loop.go_ahead(chunks, reset, s.step);
+      s.loop.go_ahead(chunks, reset, s.step, between);
       break;
     case driver::loop:
 #if defined(__CUDACC__)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "grosr/graph/bfs.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
 
@@ -30,13 +31,16 @@ class launch_loop {
     simt::launch<launch_threads, 4>(stream_, {std::clamp(wanted, 1u, blocks_), launch_threads}, k);
   }
 
-  /// Launches a step, waits for it, and launches the next one with a grid of its size.
+  /// Launches a step, waits for it, and launches the next one with a grid of its size. Calls
+  /// `between` between them, which may throw; so does go_ahead().
   template <class Reset, class Step>
-  void wait_for_each(unsigned reset_chunks, const Reset& reset, const Step& step) {
+  void wait_for_each(unsigned reset_chunks, const Reset& reset, const Step& step,
+                     const pulse& between) {
     launch(reset_chunks, reset);
     for (;;) {
       stream_.wait();
       if (news_[0].ended != 0) return;
+      if (between) between();
       launch(news_[0].chunks, step);
     }
   }
@@ -44,13 +48,14 @@ class launch_loop {
   /// Launches steps ahead of what is known; those behind the last one do nothing. The grid is what
   /// the step last heard of would need, four times over: levels grow.
   template <class Reset, class Step>
-  void go_ahead(unsigned reset_chunks, const Reset& reset, const Step& step) {
+  void go_ahead(unsigned reset_chunks, const Reset& reset, const Step& step, const pulse& between) {
     news_[0] = {0, blocks_, 0};
     launch(reset_chunks, reset);
     for (std::uint32_t launched = 0; seen().ended == 0; ++launched) {
       for (unsigned turn = 0; launched - seen().steps > most_ahead && seen().ended == 0; ++turn)
         if (turn == 1u << 20) stream_.wait();  // throws if a launch failed
       const std::uint32_t chunks = seen().chunks;
+      if (between && launched % 16 == 0) between();
       launch(chunks < blocks_ / 4 ? std::max(4 * chunks, 32u) : blocks_, step);
     }
     stream_.wait();

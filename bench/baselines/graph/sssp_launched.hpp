@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "grosr/graph/bfs.hpp"
 #include "grosr/graph/device_graph.hpp"
 
 namespace grosr::graphs {
@@ -15,7 +16,7 @@ class launched_sssp {
   launched_sssp(const device_graph& g, bool ahead);
   ~launched_sssp();
 
-  void run(vertex source);
+  void run(vertex source, const pulse& between = {});
 
   std::vector<float> distances() const;
 

@@ -157,15 +157,15 @@ launched_sssp::launched_sssp(const device_graph& g, bool ahead)
     : state_(std::make_unique<state>(g, ahead)) {}
 launched_sssp::~launched_sssp() = default;
 
-void launched_sssp::run(vertex source) {
+void launched_sssp::run(vertex source, const pulse& between) {
   auto& s = *state_;
   const ford_reset reset{s.view, source};
   const ford_round round{s.view};
   const unsigned chunks = shares_of(s.g.ref(), ~0u);
   if (s.ahead)
-    s.loop.go_ahead(chunks, reset, round);
+    s.loop.go_ahead(chunks, reset, round, between);
   else
-    s.loop.wait_for_each(chunks, reset, round);
+    s.loop.wait_for_each(chunks, reset, round, between);
 }
 
 std::vector<float> launched_sssp::distances() const {

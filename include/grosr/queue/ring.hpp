@@ -249,11 +249,12 @@ class ring_ref {
 };
 
 /// Rejects capacities that a ring cannot have; `what` names the queue in the text.
-inline void check_capacity(std::uint64_t capacity, const std::string& what) {
-  if (capacity < 2 || capacity > (1u << 30) || !std::has_single_bit(capacity))
+inline void check_capacity(std::uint64_t capacity, const std::string& what, std::uint64_t least = 2,
+                           std::uint64_t most = 1u << 30) {
+  if (capacity < least || capacity > most || !std::has_single_bit(capacity))
     throw error(errc::invalid_option, what + ": a capacity of " + std::to_string(capacity) +
-                                          " was asked for; it must be a power of two from 2 to "
-                                          "1073741824");
+                                          " was asked for; it must be a power of two from " +
+                                          std::to_string(least) + " to " + std::to_string(most));
 }
 
 /// Owner of a ring in device memory. Movable. T is trivially copyable.

@@ -46,7 +46,8 @@ struct runtime_options {
   /// Nobody freed memory of the heap that others can take for so long: context.retry() says no.
   std::chrono::microseconds memory_wait{1'000'000};
   /// Where a Perfetto trace is written at stop; empty: the environment's GROSR_TRACE, else none.
-  /// Tried at the start. Later runtimes of the process write "x.2.json" for "x.json", and so on.
+  /// Tried at the start. Later runtimes of the process write
+  /// "x.PROGRAM.PID.DEVICE.2.json" for "x.json", and so on.
   std::string trace = {};
 };
 

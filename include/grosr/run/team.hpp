@@ -264,6 +264,8 @@ class team {
       if (!is_chunk(got) && (likely_ || is_chunk(cursor().load(simt::relaxed))))
         got = cursor().fetch_sub(1, simt::relaxed);
       likely_ = false;
+      // A GPU is through with a step in a moment; lanes of the host may take seconds.
+      if (!simt::on_gpu() && context.aborted()) got = half;
       if (is_chunk(got)) {
         store.chunk = static_cast<std::uint32_t>(got) - half - 1;
         if (got >> 32 != seen_) {

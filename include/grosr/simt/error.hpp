@@ -41,6 +41,11 @@ class error : public std::system_error {
   std::string text_;
 };
 
+/// In a catch clause: throws an error as it is, and what else the host's system says (memory,
+/// threads or descriptors that there are none of) as error(out_of_memory), whose text begins with
+/// what was `asked`; other exceptions as they are.
+[[noreturn]] void rethrow_as_error(const std::string& asked);
+
 namespace simt {
 /// A size as texts give it: "1.50 GiB".
 std::string in_units(std::size_t bytes);

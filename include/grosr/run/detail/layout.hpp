@@ -137,9 +137,20 @@ struct error_record {
 };
 inline constexpr std::uint32_t errors_kept = 64;
 
+/// What a worker did, for traces.
 struct trace_event {
+  enum kinds : std::uint32_t {
+    run,    ///< tasks, from begin to end
+    ready,  ///< a batch of tasks that were spawned was closed, for whoever takes it
+    steal,  ///< a batch was taken from worker `count`
+    leave,  ///< the worker left the device: it was parked, or the runtime stopped
+  };
+  static constexpr std::uint32_t in_batch = 1u << 30, in_slot = 1u << 31;
+
   std::uint64_t begin, end;  ///< clock_ns
   std::uint32_t type, count, depth, sm;
+  std::uint32_t kind;
+  std::uint32_t place;  ///< where the tasks lay: a batch, in_batch, or a slot, in_slot; 0: nowhere
 };
 
 // ---- the view, in parts; each says who may read and write what it points to ----

@@ -63,6 +63,7 @@ struct warp_local {
   std::uint32_t tasks, batches, stolen;                               // likewise
   std::uint64_t busy_began, busy_ns;  ///< with something to run: since when (clock_ns), and so far
   std::uint64_t trace_began;
+  std::uint32_t trace_at;      ///< place of what runs
   std::uint64_t host_told;     ///< when (cycle_count) the host was told what runs here
   std::uint32_t told_type;     ///< what it was told: type + 1, or 0
   std::uint32_t told_serial;   ///< how often
@@ -326,6 +327,28 @@ GROSR_DEVICE inline void free_batch(const view& v, warp_local<Types>& w, std::ui
     give_back(v, w.stock + w.stock_count, n);
   }
   w.stock[w.stock_count++] = batch;
+}
+
+// ---- traces ----
+
+GROSR_DEVICE inline std::uint32_t trace_place(ref r) {
+  return r.where() | (r.slot() ? trace_event::in_slot : trace_event::in_batch);
+}
+
+/// One lane, where a trace is written: the oldest event gives way.
+GROSR_DEVICE inline void record(const view& v, std::uint32_t worker, const trace_event& e) {
+  // Lanes that diverged may close batches side by side.
+  const std::uint32_t n =
+      simt::atomic_ref<std::uint32_t>(v.trace.counts[worker]).fetch_add(1, simt::relaxed);
+  v.trace.events[std::uint64_t{worker} * v.trace_capacity + n % v.trace_capacity] = e;
+}
+
+/// The same for what takes no time; nothing where none is written.
+GROSR_DEVICE inline void record_now(const view& v, std::uint32_t worker, std::uint32_t kind, ref r,
+                                    std::uint32_t count) {
+  if (v.trace.events == nullptr) return;
+  const std::uint64_t now = simt::clock_ns();
+  record(v, worker, {now, now, r.type(), count, 0, simt::sm_id(), kind, r ? trace_place(r) : 0});
 }
 
 }  // namespace grosr::run

@@ -218,9 +218,10 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::close(std::uint32_t kind, std::uint
                                                    bool locked) {
   open_batch& open = w_.open[kind];
   w_.spawned += n;
-  push_any(
-      ref::make(open.batch, false, 0, n, kind / priority_levels, kind % priority_levels, false),
-      locked);
+  const ref r =
+      ref::make(open.batch, false, 0, n, kind / priority_levels, kind % priority_levels, false);
+  record_now(v_, id_, trace_event::ready, r, n);
+  push_any(r, locked);
   open.batch = no_batch;
 }
 

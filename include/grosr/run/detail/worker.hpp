@@ -248,7 +248,7 @@ class worker {
   GROSR_DEVICE const unsigned char* batch_at(ref r) const;
   GROSR_DEVICE void retire(ref r, std::uint32_t n);
   GROSR_DEVICE ref pop_same(ref like);
-  GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot);
+  GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot, std::uint32_t place);
   GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed);
   GROSR_DEVICE void end_of_way();
   GROSR_DEVICE bool went_long();

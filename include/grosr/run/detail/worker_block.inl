@@ -175,7 +175,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
     T& task = l.task;
     __builtin_memcpy(&task, b_.record, sizeof(T));
     if (simt::warp_id() == 0) {
-      begin_run(type, r.slot());
+      begin_run(type, r.slot(), trace_place(r));
     } else if (leads()) {
       end_of_way();
       w_.run_began = simt::cycle_count();

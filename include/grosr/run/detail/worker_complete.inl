@@ -77,7 +77,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_line_typed(const line_header& h,
     __builtin_memcpy(&task, payload, sizeof(T));
     // For quiescence: while this worker is alone nobody else claims, so it is not too early.
     std::uint32_t claimed = lines_claimed(simt::relaxed);
-    begin_run(type, true);
+    begin_run(type, true, h.slot | trace_event::in_slot);
     simt::sync_warp();
     const bool mine = width_of<T>() == width::warp || leads();
     const bool failed = execute(task, mine, h.level(), true) != 0;

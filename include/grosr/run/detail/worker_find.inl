@@ -128,6 +128,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::steal(std::uint32_t level, std::uint3
     bits = d.steal(last);
     if (bits != 0) {
       ++w_.stolen;
+      record_now(v_, id_, trace_event::steal, {bits}, victim);
       if (last) now_empty(level, victim);
     } else {
       outrun_ = true;

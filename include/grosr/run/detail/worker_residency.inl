@@ -195,6 +195,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::depart() {
   simt::sync_warp();
   if (!leads()) return;
+  record_now(v_, id_, trace_event::leave, {}, 0);
   w_.frame_count = spawner_.frames_at_hand();
   while (w_.spare_count != 0) w_.frames[w_.frame_count++] = w_.spare[--w_.spare_count];
   spill_frames(&v_, &w_, 0);

@@ -108,7 +108,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
       total += n;
     }
   }
-  begin_run(type, r.slot());
+  begin_run(type, r.slot(), trace_place(r));
   std::uint32_t done = 0, failures = 0;
   GROSR_NO_UNROLL
   for (;;) {
@@ -142,7 +142,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
     // Tasks this wide may be long: the others of a line do not wait for it.
     if (r.slot() && r.count() > 1) w_.spilled += publish_all(v_, w_.deques, id_, 0);
   }
-  begin_run(type, r.slot());
+  begin_run(type, r.slot(), trace_place(r));
   simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
   const std::uint32_t failed = execute(task, true, r.level(), true) != 0 ? 1 : 0;
   end_run(type, 1, failed);
@@ -290,11 +290,15 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::pop_same(ref like) {
 // ---- around a run ----
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool from_slot) {
+GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool from_slot,
+                                                      std::uint32_t place) {
   if (!leads()) return;
   w_.run_began = simt::cycle_count();
   w_.deques.shown = 0;
-  if (v_.trace.events != nullptr) w_.trace_began = simt::clock_ns();
+  if (v_.trace.events != nullptr) {
+    w_.trace_began = simt::clock_ns();
+    w_.trace_at = place;
+  }
   end_of_way();
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(type + 1, simt::relaxed);
   // The host knows which tasks lie in slots, but not that this worker goes on.
@@ -331,12 +335,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_run(std::uint32_t type, std::uin
   w_.failed += failed;
   w_.batches += (count + simt::warp_size - 1) / simt::warp_size;
   if (v_.trace.events != nullptr) {
-    std::uint32_t n = v_.trace.counts[id_]++;
     std::uint32_t depth = 0;
     for (unsigned l = 0; l < priority_levels; ++l)
       depth += w_.deques.owner[l].bottom - w_.deques.owner[l].top_seen;
-    v_.trace.events[std::uint64_t{id_} * v_.trace_capacity + n % v_.trace_capacity] = {
-        w_.trace_began, simt::clock_ns(), type, count, depth, simt::sm_id()};
+    record(v_, id_,
+           {w_.trace_began, simt::clock_ns(), type, count, depth, simt::sm_id(), trace_event::run,
+            w_.trace_at});
   }
 }
 
