@@ -99,6 +99,7 @@ TEST_P(full_memory, loses_nothing_of_producers_on_every_worker) {
   for (std::uint32_t r = 0; r < roots; ++r) rt.submit(producer{cells.data(), r * each, each, 0});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
+  rt.stop();
   const runtime_stats s = rt.stats();
   EXPECT_EQ(s.rejected, 0u);
   EXPECT_EQ(s.failed, 0u);
@@ -132,6 +133,7 @@ TEST_P(full_memory, loses_nothing_of_large_tasks_of_every_level) {
   for (std::uint32_t r = 0; r < roots; ++r) rt.submit(large_producer{cells.data(), r * each, each});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
+  rt.stop();
   EXPECT_EQ(rt.stats().failed, 0u);
   EXPECT_EQ(rt.stats().rejected, 0u);
 }
@@ -169,7 +171,6 @@ TEST_P(full_memory, says_what_it_could_not_place) {
   EXPECT_EQ(e.code(), errc::out_of_memory);
   const runtime_stats s = rt.stats();
   EXPECT_GT(s.rejected, 0u);
-  EXPECT_GT(s.failed, 0u);
   EXPECT_NE(std::string(e.what()).find(std::to_string(s.rejected) + " tasks"), std::string::npos)
       << e.what();
   std::uint64_t ran = 0;
@@ -182,6 +183,8 @@ TEST_P(full_memory, says_what_it_could_not_place) {
   auto again = rt.submit(producer{cells.data(), 0, 10, 0});
   rt.wait_all();
   EXPECT_FALSE(again.failed());
+  rt.stop();
+  EXPECT_GE(rt.stats().failed, failed);
 }
 
 // One worker waits, the others rest: block tasks need all of a block.

@@ -341,6 +341,7 @@ TEST_P(join, names_who_did_what) {
     EXPECT_NE(e.did.find(c.words), std::string::npos) << e.did;
     EXPECT_EQ(e.text(), e.type + " " + e.did + ": " + std::to_string(c.code) + " (" +
                             std::generic_category().message(-c.code) + ")");
+    rt.stop();
     EXPECT_GE(rt.stats().failed, 1u);
   }
   runtime<odd, hand_on> rt(where(), small());

@@ -30,7 +30,7 @@ GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::wait_for_fr
   GROSR_NO_UNROLL
   for (unsigned turn = 0;; ++turn) {
     if (turn % 16 == 0) show_all(block);
-    if (self.w_.spare_count != 0 || self.v_.frames.free.ready() != 0) {
+    if (room_seen(block, no_kind)) {
       end_wait(block, lacks::frame);
       if (take()) return frame;
       begin_wait(block, lacks::frame);

@@ -150,21 +150,26 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::show_all(shared* blo
     self.close(kind, n, true);
   }
   w.spilled += publish_all(self.v_, w.deques, self.id_, 0);
-  unlock(w.deques.lock);
   self.publish_blocks();
+  unlock(w.deques.lock);
 }
 
 /// One lane, waiting: whether it is worth to try again: a batch, or a place in the open one of the
-/// kind.
+/// kind; or, no_kind, a frame.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::room_seen(shared* block,
                                                                       std::uint32_t kind) {
   spawner self(simt::in_block_shared(block));
+  const view& v = self.v_;
+  local& w = self.w_;
+  lock(w.deques.lock);
+  const std::uint32_t at_hand = kind != no_kind ? w.stock_count : w.spare_count;
+  unlock(w.deques.lock);
+  if (at_hand != 0) return true;
+  if (kind == no_kind) return v.frames.free.ready() != 0;
   const std::uint32_t taken =
-      simt::atomic_ref<std::uint32_t, simt::scope::block>(self.w_.open[kind].count)
-          .load(simt::relaxed);
-  return self.w_.stock_count != 0 || self.v_.tasks.free_batches.ready() != 0 ||
-         self.v_.tasks.free_overflow.ready() != 0 ||
+      simt::atomic_ref<std::uint32_t, simt::scope::block>(w.open[kind].count).load(simt::relaxed);
+  return v.tasks.free_batches.ready() != 0 || v.tasks.free_overflow.ready() != 0 ||
          taken < Policy::batch_limit(width_at(kind / priority_levels));
 }
 
@@ -198,8 +203,7 @@ GROSR_DEVICE GROSR_NOINLINE auto spawner<Policy, Tasks...>::look_ahead(shared* b
   const bool some_look =
       !all || simt::atomic_ref<std::uint32_t>(v.common.room->stalled).load(simt::relaxed) != 0;
   if (some_look && self.others_have_work()) return prospect::waits;
-  const bool room = kind != no_kind ? room_seen(block, kind)
-                                    : self.w_.spare_count != 0 || v.frames.free.ready() != 0;
+  const bool room = room_seen(block, kind);
   // Nobody went on, or became active, meanwhile: so nobody does that anybody waits for.
   if (room || waiting.load(simt::acquire) != before ||
       (!all && board.load(simt::acquire) != holders))

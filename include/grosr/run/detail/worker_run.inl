@@ -188,6 +188,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::forget_failed() {
   simt::sync_warp();
   if (leads()) {
     w_.failed_lanes = 0;
+    if (w_.rejected != 0) flush_stats();  // who waits for all is told how many
     if (W == width::block) is_first_failure();
   }
   simt::sync_warp();
