@@ -94,7 +94,7 @@ using mail_runtime =
 
 runtime_options on_blocks(unsigned sms) {
   runtime_options o;
-  o.memory_limit = std::size_t{16} << 20;
+  o.memory_limit = std::size_t{64} << 20;
   o.sms = sms;
   return o;
 }

@@ -122,7 +122,7 @@ using team_runtime = runtime<reverses, counts, slows, keeps, tree, block_tree, t
 
 runtime_options on_blocks(unsigned sms) {
   runtime_options o;
-  o.memory_limit = std::size_t{16} << 20;
+  o.memory_limit = std::size_t{64} << 20;
   o.sms = sms;
   return o;
 }
