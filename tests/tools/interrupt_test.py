@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from cli import CLI, check, finish
+from cli import CLI, check, finish, run_json
 
 SOON_S = 5
 MANY = str(int(20e6 * min(1.0, float(os.environ.get("GROSR_TEST_SCALE", "1")))))
@@ -23,6 +23,9 @@ LONG = [
     (["bench", "latency", "--repeats", "1M"], False),
     (["bench", "priority", "100", "--repeats", "1M"], False),
     (["bench", "pair-of-programs", "28"], False),
+    (["bench", "bfs", "--repeats", "1000"], False),
+    (["graph", "bfs", "kronecker:17", "--repeat", "1000"], False),
+    (["graph", "pagerank", "kronecker:17", "--repeat", "1000"], False),
 ]
 
 
@@ -55,5 +58,19 @@ def interrupt(arguments, after_row):
 
 for arguments, after_row in LONG:
     interrupt(arguments, after_row)
+
+# The last row of this one has threads on the CPU, which run when the row before has just been printed.
+SYSCALLS = ["bench", "syscalls", "--repeats", "1", "--device", "host:0"]
+code, document, out, err = run_json(*SYSCALLS)
+if check(code == 0 and document is not None, f"{SYSCALLS}: exit code {code}: {out} {err}"):
+    last_but_one = document["rows"][-2]["name"]
+    for turn in range(4):
+        program = subprocess.Popen([CLI, *SYSCALLS], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while (line := program.stdout.readline()) and line.strip() != last_but_one:
+            pass
+        time.sleep(0.03 * turn)
+        program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=60)
+        check(program.returncode == 130 and err == "", f"last row, turn {turn}: exit code {program.returncode}: {out} {err}")
 
 finish("interrupt")
