@@ -74,23 +74,26 @@ void for_many(const std::function<void(const memory_plan&)>& f) {
           }
 }
 
-// What runtimes had before there was a plan.
-TEST(memory_plan, has_the_sizes_that_default_options_had) {
+// Counters and words of a worker may be added without a thought for these; the numbers that tasks
+// depend on stay.
+TEST(memory_plan, leaves_nearly_all_of_the_default_memory_to_tasks) {
   const memory_plan on_host = plan({}, one, host), on_gpu = plan(), with_joins = plan({}, three);
+  constexpr std::size_t limit = std::size_t{256} << 20;
+  for (const memory_plan* p : {&on_host, &on_gpu, &with_joins}) {
+    EXPECT_LE(p->device_bytes, limit);
+    EXPECT_GT(p->device_bytes, limit - (1u << 20));
+  }
   EXPECT_EQ(on_host.sizes.workers, 8u);
   EXPECT_EQ(on_gpu.sizes.workers, 2640u);
-  EXPECT_EQ(on_host.sizes.pool_batches, 414047u);
-  EXPECT_EQ(on_host.device_bytes, std::size_t{256} << 20);
-  EXPECT_EQ(on_gpu.sizes.pool_batches, 383379u);
+  EXPECT_NEAR(on_host.sizes.pool_batches, 414'000, 2'000);
+  EXPECT_NEAR(on_gpu.sizes.pool_batches, 383'000, 2'000);
   EXPECT_EQ(on_gpu.sizes.pool_margin, 1024u);
   EXPECT_EQ(on_gpu.sizes.stock_target, 8u);
-  EXPECT_EQ(on_gpu.device_bytes, 268'435'136u);
-  EXPECT_EQ(with_joins.sizes.pool_batches, 57570u);
+  EXPECT_NEAR(with_joins.sizes.pool_batches, 57'500, 500);
   EXPECT_EQ(with_joins.sizes.stock_target, 5u);
-  EXPECT_EQ(with_joins.frames, 1'842'240u);
+  EXPECT_NEAR(static_cast<double>(with_joins.frames), 1'840'000, 10'000);
   EXPECT_EQ(with_joins.sizes.frame_keep, 256u);
   EXPECT_EQ(with_joins.sizes.frame_margin, 32768u);
-  EXPECT_EQ(with_joins.device_bytes, 268'434'112u);
 }
 
 TEST(memory_plan, adds_up) {
