@@ -24,10 +24,8 @@ class doing {
   }
   doing(const doing&) = delete;
 
-#if !GROSR_ON_GPU
  private:
-  const char* before_;
-#endif
+  [[maybe_unused]] const char* before_ = nullptr;
 };
 
 /// While what it returns lives, a fault of a host lane (SIGSEGV, SIGBUS, SIGFPE, SIGILL) is told in
