@@ -167,6 +167,11 @@ class spawner {
   /// One lane, between tasks that take no turn, or in a long one: lets the host know that this
   /// worker goes on.
   GROSR_DEVICE void tell_alive();
+  /// The same, for contexts. Out of line: it is rare, and takes no registers where it is not
+  /// called.
+  GROSR_DEVICE GROSR_NOINLINE static void progressed(shared* block) {
+    spawner(simt::in_block_shared(block)).tell_alive();
+  }
   /// One lane: a mailbox's server has answered a request.
   GROSR_DEVICE void count_request() const {
     simt::atomic_ref<std::uint64_t>(v_.stats[id_].requests).fetch_add(1, simt::relaxed);
