@@ -121,7 +121,7 @@ class context {
   /// In a long task, by one lane of a warp: tells the watchdog that the task goes on, as the end of
   /// a task does. Cheap: it stores a word across the bus every 4 ms at most. A task that calls it
   /// in a loop that makes no progress keeps the watchdog from finding that.
-  GROSR_DEVICE void progressed() { spawner_.tell_alive(); }
+  GROSR_DEVICE void progressed() { Spawner::progressed(&spawner_.memory()); }
 
   // ---- what only tasks that bring results do: join_context ----
   template <class Task>

@@ -56,6 +56,7 @@ GROSR_DEVICE constexpr std::uint64_t patience_ns() { return simt::on_gpu() ? 10'
 /// What thread 0 tells its block.
 struct team_store {
   std::uint32_t chunk, kind, helpers, ended;
+  std::uint64_t told;  ///< when (cycle_count) the watchdog was told; the last thread's
 };
 
 }  // namespace run
@@ -96,7 +97,7 @@ class team {
       for (std::uint32_t c = 0; c < chunks; ++c) {
         work(what.kind, c);
         simt::sync_block();
-        if (tells()) context.progressed();
+        tell(context);
       }
       if (simt::thread_id() == 0) decide(true);
       simt::sync_block();
@@ -187,9 +188,17 @@ class team {
     return simt::atomic_ref<std::uint32_t>(s_.missing);
   }
 
-  /// Whether this thread tells the watchdog that the block goes on: the last one, for which no
+  /// Tells the watchdog now and then that the block goes on. The last thread does, for which no
   /// other thread waits.
-  GROSR_DEVICE static bool tells() { return simt::thread_id() == simt::block_size() - 1; }
+  template <class Context>
+  GROSR_DEVICE static void tell(Context& context) {
+    if (simt::thread_id() != simt::block_size() - 1) return;
+    auto& told = simt::block_shared<run::team_store>().told;  // any number at first
+    const std::uint64_t now = simt::cycle_count();
+    if (now - told < tell_every_cycles) return;
+    told = now;
+    context.progressed();
+  }
 
   /// Whole block: sees that there are `wanted` helpers, as far as there may be; how many there are.
   template <class Context>
@@ -280,7 +289,7 @@ class team {
     }
     simt::sync_block();
     const std::uint32_t c = store.chunk;
-    if (c != none && tells()) context.progressed();
+    if (c != none) tell(context);
     simt::sync_block();
     return c;
   }
@@ -309,7 +318,7 @@ class team {
       s_.steps = steps_;
       if (store.ended != 0) decide(true);
     }
-    if (tells()) context.progressed();
+    tell(context);
     simt::sync_block();
     return store.ended != 0;
   }
@@ -327,9 +336,10 @@ class team {
     }
   }
 
-  static constexpr unsigned naps_after = 512;  // looks, some 0.5 ms
-  static constexpr std::int32_t at_once = 2;   // helpers that a warp spawns
-  static constexpr std::uint32_t few = 2;      // chunks that are not worth telling others
+  static constexpr unsigned naps_after = 512;                      // looks, some 0.5 ms
+  static constexpr std::int32_t at_once = 2;                       // helpers that a warp spawns
+  static constexpr std::uint64_t tell_every_cycles = 1024 * 1024;  // some 0.5 ms
+  static constexpr std::uint32_t few = 2;  // chunks that are not worth telling others
   Work* work_;
   team_state& s_;
   std::uint32_t most_;

@@ -156,9 +156,7 @@ class mail_service {
   GROSR_DEVICE static simt::atomic_ref<std::uint32_t, simt::scope::system> leaving() {
     return simt::atomic_ref<std::uint32_t, simt::scope::system>(*v().leaving);
   }
-  GROSR_DEVICE static const Server& server() {
-    return *reinterpret_cast<const Server*>(mine().server);
-  }
+  GROSR_DEVICE static Server& server() { return *reinterpret_cast<Server*>(mine().server); }
 
   // ---- the first thread ----
 
@@ -300,9 +298,10 @@ class mail_service {
     }
     leaving().store(0, simt::relaxed);
     store.more = true;
-    // The next server has arrived by this one's count.
-    const Server& s = server();
-    return wanted && context_.try_spawn(Server{s.handler, s.state, 0, {}});
+    if (!wanted) return false;
+    // The next server has arrived by this one's count, and looks for its requests.
+    server().number = 0;
+    return context_.try_spawn(server());
   }
 
   static constexpr std::uint64_t look_every_ns = 1'000'000;

@@ -182,6 +182,11 @@ class spawner {
   enum class lacks : std::uint32_t { task, frame, meeting };
   GROSR_DEVICE GROSR_NOINLINE static void begin_wait(shared* block, lacks what);
   GROSR_DEVICE GROSR_NOINLINE static void end_wait(shared* block, lacks what);
+  /// The same, for contexts. Out of line: it is rare, and takes no registers where it is not
+  /// called.
+  GROSR_DEVICE GROSR_NOINLINE static void progressed(shared* block) {
+    spawner(simt::in_block_shared(block)).tell_alive();
+  }
   /// One lane: a mailbox's server has answered a request.
   GROSR_DEVICE void count_request() const {
     simt::atomic_ref<std::uint64_t>(v_.reports.stats[id_].requests).fetch_add(1, simt::relaxed);
