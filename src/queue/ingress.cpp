@@ -6,10 +6,10 @@ namespace grosr::queue {
 
 ingress::ingress(device d, std::uint32_t capacity)
     : capacity_(capacity),
-      control_((check_capacity(capacity, "ingress lines", min_lines, max_lines),
+      control_((check_capacity(capacity, "ingress packets", min_packets, max_packets),
                 simt::buffer<ingress_control>(d, simt::space::device, 1))),
-      lines_(d, simt::space::pinned, std::size_t{capacity} * line_words),
-      mirror_(d, simt::space::device, std::size_t{capacity} * line_words),
+      packets_(d, simt::space::pinned, std::size_t{capacity} * packet_words),
+      mirror_(d, simt::space::device, std::size_t{capacity} * packet_words),
       next_(d, simt::space::device, capacity),
       credit_(d, simt::space::pinned, 1) {
   std::vector<std::uint32_t> next(capacity);
@@ -20,7 +20,7 @@ ingress::ingress(device d, std::uint32_t capacity)
 ingress_ref ingress::ref() const {
   ingress_ref r;
   r.control_ = control_.data();
-  r.lines_ = lines_.data();
+  r.packets_ = packets_.data();
   r.mirror_ = mirror_.data();
   r.next_ = next_.data();
   r.credit_ = credit_.data();
@@ -35,14 +35,15 @@ bool ingress::has_room() {
   return written_ - credit_seen_ < capacity_;
 }
 
-std::uint32_t ingress::write(const line& content) {
+std::uint32_t ingress::write(const packet& content) {
   std::uint32_t number = written_++;
-  simt::bus_word* at = lines_.data() + std::size_t{number & (capacity_ - 1)} * line_words;
+  simt::bus_word* at = packets_.data() + std::size_t{number & (capacity_ - 1)} * packet_words;
   std::uint32_t lap = lap_of(number, capacity_);
-  for (unsigned i = 0; i < line_words; ++i)
+  for (unsigned i = 0; i < packet_words; ++i)
     simt::bus_store_from_host(
         at + i, {{content.word[3 * i], content.word[3 * i + 1], content.word[3 * i + 2], lap}});
-  __builtin_prefetch(lines_.data() + std::size_t{(number + 1) & (capacity_ - 1)} * line_words, 1);
+  __builtin_prefetch(packets_.data() + std::size_t{(number + 1) & (capacity_ - 1)} * packet_words,
+                     1);
   return number;
 }
 

@@ -304,10 +304,11 @@ void engine::stop(deadline until) {
   throw_if_rejected();
 }
 
-// Whether a submitter who began before brought lines, or the kernel, after a stop() had looked:
+// Whether a submitter who began before brought packets, or the kernel, after a stop() had looked:
 // then another round of stopping is due.
 bool engine::goes_on_after_stop() {
-  simt::fence<simt::scope::system>(simt::seq_cst);  // P3: `stopped` before the lines; pairs with P2
+  simt::fence<simt::scope::system>(
+      simt::seq_cst);  // P3: `stopped` before the packets; pairs with P2
   auto before = life::stopped;
   return life_ == life::stopped && (outstanding() || resident()) &&
          life_.compare_exchange_strong(before, life::stopping);

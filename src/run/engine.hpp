@@ -66,9 +66,9 @@ class engine final : public host_engine {
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
   std::optional<std::uint32_t> claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
                                           bool attempt);
-  bool write_line(unsigned level, const queue::line& content, bool spread, deadline until,
-                  bool attempt);
-  queue::line make_line(const line_header& h, const void* tasks);
+  bool write_packet(unsigned level, const queue::packet& content, bool spread, deadline until,
+                    bool attempt);
+  queue::packet make_packet(const packet_header& h, const void* tasks);
   std::optional<ticket_id> bring_back(unsigned type, unsigned level, const void* tasks,
                                       std::uint32_t count);
   void make_swap();
@@ -106,7 +106,7 @@ class engine final : public host_engine {
   std::shared_ptr<const void> heap_;  // the memory of the heap that tasks use
 
   std::vector<std::unique_ptr<queue::ingress>> ports_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // lines, by port
+  std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // packets, by port
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
   slot_range slot_ranges_[slot_kinds] = {};

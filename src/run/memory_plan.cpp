@@ -38,8 +38,8 @@ std::uint32_t cells_for(std::size_t n) {
 }
 
 void check(const runtime_options& o) {
-  queue::check_capacity(o.lines, "runtime: lines", queue::ingress::min_lines,
-                        queue::ingress::max_lines);
+  queue::check_capacity(o.lines, "runtime: lines", queue::ingress::min_packets,
+                        queue::ingress::max_packets);
   if (o.slots < 4 || o.slots > (1u << 24))
     refuse("slots = " + std::to_string(o.slots) + "; must be from 4 to 16777216");
   if (o.slabs < 2 || o.slabs > (1u << 16))
@@ -110,8 +110,8 @@ void plan_fixed(memory_plan& p, std::span<const task_type> types) {
   p.ports = priority_levels * o.ports_per_level;
   p.slots = o.slabs + 2 * o.slots;
   p.slot_ranges[static_cast<int>(slot_kind::slab)] = {0, o.slabs, std::min(o.slabs, near_slabs)};
-  p.slot_ranges[static_cast<int>(slot_kind::line)] = {o.slabs, o.slots,
-                                                      std::min(o.slots, near_slots)};
+  p.slot_ranges[static_cast<int>(slot_kind::packet)] = {o.slabs, o.slots,
+                                                        std::min(o.slots, near_slots)};
   p.slot_ranges[static_cast<int>(slot_kind::ticket)] = {o.slabs + o.slots, o.slots,
                                                         std::min(o.slots, near_slots)};
   p.deques = std::size_t{priority_levels} * (s.workers + s.blocks);

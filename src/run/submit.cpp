@@ -19,9 +19,9 @@ bool expired(const deadline& until) { return until && clock::now() >= *until; }
 /// after each look it holds them back for a quarter of that.
 constexpr auto least_wait = std::chrono::milliseconds(16), most_wait = least_wait * 128;
 
-/// Tasks a line should carry: all of them in few lines when there are many, spread over more warps
-/// when there are few.
-std::uint32_t tasks_a_line(width w, std::size_t n, std::size_t slabs) {
+/// Tasks a packet should carry: all of them in few packets when there are many, spread over more
+/// warps when there are few.
+std::uint32_t tasks_a_packet(width w, std::size_t n, std::size_t slabs) {
   if (w == width::lane) {
     std::size_t even = (n / 40 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
     std::size_t most = n < 262'144 ? 256 : slab_records;
@@ -50,8 +50,8 @@ bool engine::wait_for(Ready&& condition, deadline until) {
     }
     throw_if_ended();
     ensure_resident();
-    // Lines of a submitter that began before stop() did. A thread that has a deadline leaves it to
-    // others.
+    // Packets of a submitter that began before stop() did. A thread that has a deadline leaves it
+    // to others.
     if (!until && life_ == life::stopped && goes_on_after_stop()) stop({});
     if (expired(until)) return ready();
     if (clock::now() - began > std::chrono::milliseconds(2) || !device_.is_cuda()) {
@@ -102,10 +102,10 @@ std::optional<std::uint32_t> engine::claim_slot(slot_kind k, std::uint32_t& gene
   return slot;
 }
 
-// A thread's single lines go through one port while it has room: the worker that polls it is warm.
-// `spread`: one of many lines, which many workers should find.
-bool engine::write_line(unsigned level, const queue::line& content, bool spread, deadline until,
-                        bool attempt) {
+// A thread's single packets go through one port while it has room: the worker that polls it is
+// warm. `spread`: one of many packets, which many workers should find.
+bool engine::write_packet(unsigned level, const queue::packet& content, bool spread, deadline until,
+                          bool attempt) {
   static std::atomic<unsigned> threads{0};
   static thread_local const unsigned home = threads.fetch_add(1, std::memory_order_relaxed);
   unsigned n = options_.ports_per_level;
@@ -132,14 +132,14 @@ void engine::give_slot_back(std::uint32_t slot, std::uint32_t generation) {
   host_word(slot_words_[slot]).store(slot_word::of(generation, false), simt::release);
 }
 
-// A line with its tasks, in itself or in the slab of its slot.
-queue::line engine::make_line(const line_header& h, const void* tasks) {
+// A packet with its tasks, in itself or in the slab of its slot.
+queue::packet engine::make_packet(const packet_header& h, const void* tasks) {
   const task_type& t = program_.types[h.type()];
   auto* from = static_cast<const unsigned char*>(tasks);
-  queue::line content{};
+  queue::packet content{};
   std::memcpy(content.word, &h, sizeof h);
   if (h.carries_task()) {
-    std::memcpy(content.word + line_payload_word, from, t.bytes);
+    std::memcpy(content.word + packet_payload_word, from, t.bytes);
     return content;
   }
   unsigned char* to = slabs_.data() + std::size_t{h.slot} * view_.sizes.slab_bytes;
@@ -151,7 +151,7 @@ queue::line engine::make_line(const line_header& h, const void* tasks) {
   return content;
 }
 
-// A line of tasks that were swapped out, if there is room for it now. The runtime was not parked
+// A packet of tasks that were swapped out, if there is room for it now. The runtime was not parked
 // to go on by itself.
 std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const void* tasks,
                                             std::uint32_t count) {
@@ -160,15 +160,15 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
   const auto slot = take_slot(slot_kind::slab, generation);
   if (!slot) return std::nullopt;
   slot_types_[*slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
-  const line_header h{.kind = line_header::kind_of(type, level, false, true),
-                      .count = count,
-                      .slot = *slot,
-                      .ticket = *slot,
-                      .ticket_lines = 1,
-                      .generation = generation,
-                      .ticket_generation = generation,
-                      .reserved = 0};
-  if (!write_line(level, make_line(h, tasks), true, {}, true)) {
+  const packet_header h{.kind = packet_header::kind_of(type, level, false, true),
+                        .count = count,
+                        .slot = *slot,
+                        .ticket = *slot,
+                        .ticket_packets = 1,
+                        .generation = generation,
+                        .ticket_generation = generation,
+                        .reserved = 0};
+  if (!write_packet(level, make_packet(h, tasks), true, {}, true)) {
     give_slot_back(*slot, generation);
     return std::nullopt;
   }
@@ -190,52 +190,52 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
                                    " after stop(); make a new runtime");
   const task_type& t = program_.types[type];
-  std::uint32_t a_line = tasks_a_line(t.how_wide, n, options_.slabs);
-  auto lines = static_cast<std::uint32_t>((n + a_line - 1) / a_line);
+  std::uint32_t a_packet = tasks_a_packet(t.how_wide, n, options_.slabs);
+  auto packets = static_cast<std::uint32_t>((n + a_packet - 1) / a_packet);
   ticket_id ticket;
-  if (lines > 1) {
+  if (packets > 1) {
     auto taken = claim_slot(slot_kind::ticket, ticket.generation, until, attempt);
     if (!taken) return std::nullopt;
     ticket.slot = *taken;
     slot_types_[ticket.slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
   }
   auto* from = static_cast<const unsigned char*>(data);
-  for (std::uint32_t i = 0; i < lines; ++i) {
+  for (std::uint32_t i = 0; i < packets; ++i) {
     auto count =
-        static_cast<std::uint32_t>(std::min<std::size_t>(a_line, n - i * std::size_t{a_line}));
-    bool in_line = count == 1 && t.how_wide != width::block;
-    // The first line may be refused; then the rest follows, however long it takes.
-    deadline line_until = i == 0 ? until : deadline{};
-    bool line_attempt = attempt && i == 0;
+        static_cast<std::uint32_t>(std::min<std::size_t>(a_packet, n - i * std::size_t{a_packet}));
+    bool in_packet = count == 1 && t.how_wide != width::block;
+    // The first packet may be refused; then the rest follows, however long it takes.
+    deadline packet_until = i == 0 ? until : deadline{};
+    bool packet_attempt = attempt && i == 0;
     std::uint32_t generation = 0;
-    auto taken = claim_slot(in_line ? slot_kind::line : slot_kind::slab, generation, line_until,
-                            line_attempt);
+    auto taken = claim_slot(in_packet ? slot_kind::packet : slot_kind::slab, generation,
+                            packet_until, packet_attempt);
     if (!taken) {
-      if (lines > 1) give_slot_back(ticket.slot, ticket.generation);
+      if (packets > 1) give_slot_back(ticket.slot, ticket.generation);
       return std::nullopt;
     }
     std::uint32_t slot = *taken;
     slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
-    if (lines == 1) ticket = {slot, generation};
-    line_header h{.kind = line_header::kind_of(type, level, in_line, false),
-                  .count = count,
-                  .slot = slot,
-                  .ticket = ticket.slot,
-                  .ticket_lines = lines,
-                  .generation = generation,
-                  .ticket_generation = ticket.generation,
-                  .reserved = 0};
-    const queue::line content = make_line(h, from);
+    if (packets == 1) ticket = {slot, generation};
+    packet_header h{.kind = packet_header::kind_of(type, level, in_packet, false),
+                    .count = count,
+                    .slot = slot,
+                    .ticket = ticket.slot,
+                    .ticket_packets = packets,
+                    .generation = generation,
+                    .ticket_generation = ticket.generation,
+                    .reserved = 0};
+    const queue::packet content = make_packet(h, from);
     from += std::size_t{count} * t.bytes;
-    if (!write_line(level, content, lines > 1, line_until, line_attempt)) {
+    if (!write_packet(level, content, packets > 1, packet_until, packet_attempt)) {
       give_slot_back(slot, generation);
-      if (lines > 1) give_slot_back(ticket.slot, ticket.generation);
+      if (packets > 1) give_slot_back(ticket.slot, ticket.generation);
       return std::nullopt;
     }
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }
-  // P2: the lines before the looks at `state` and `life_`, next; pairs with P1 in
+  // P2: the packets before the looks at `state` and `life_`, next; pairs with P1 in
   // worker::say_leaving(), and with P3.
   simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();

@@ -11,9 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr std::chrono::microseconds least_nap = 20us, most_nap = 5ms;
-constexpr std::chrono::microseconds holding_nap = 100us;  // while workers may run out of lines
-constexpr std::size_t line_tasks = simt::warp_size;
-constexpr std::size_t most_lines_out = 64;
+constexpr std::chrono::microseconds holding_nap = 100us;  // while workers may run out of packets
+constexpr std::size_t packet_tasks = simt::warp_size;
+constexpr std::size_t most_packets_out = 64;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ swap_space::swap_space(device d, std::uint32_t records, std::vector<std::uint32_
       full_(full),
       owner_(std::move(o)),
       stacks_(bytes_.size() * priority_levels) {
-  out_.reserve(most_lines_out);
+  out_.reserve(most_packets_out);
   host_word(full_).store(limit_ == 0 ? 1 : 0, simt::relaxed);
 }
 
@@ -97,38 +97,38 @@ bool swap_space::take() {
 
 // False when the host has no memory for it.
 bool swap_space::keep(std::uint32_t kind, const std::byte* task, std::size_t bytes) {
-  auto& lines = stacks_[kind].lines;
+  auto& packets = stacks_[kind].packets;
   try {
-    if (lines.empty() || lines.back().size() == line_tasks * bytes) {
-      std::vector<std::byte> line;
-      line.reserve(line_tasks * bytes);
-      lines.push_back(std::move(line));
+    if (packets.empty() || packets.back().size() == packet_tasks * bytes) {
+      std::vector<std::byte> packet;
+      packet.reserve(packet_tasks * bytes);
+      packets.push_back(std::move(packet));
     }
   } catch (const std::bad_alloc&) {
     return false;
   }
-  lines.back().insert(lines.back().end(), task, task + bytes);
+  packets.back().insert(packets.back().end(), task, task + bytes);
   held_ += bytes;
   return true;
 }
 
-// Brings tasks back, the most urgent and newest first, in few lines at a time: others submit too.
+// Brings tasks back, the most urgent and newest first, in few packets at a time: others submit too.
 bool swap_space::give() {
   std::erase_if(out_, [&](ticket_id t) { return owner_.done(t); });
   bool some = false;
   for (unsigned level = priority_levels; level-- > 0;)
     for (unsigned type = 0; type < bytes_.size(); ++type) {
-      auto& lines = stacks_[kind_of(type, level)].lines;
-      while (!lines.empty() && out_.size() < most_lines_out) {
-        const auto count = static_cast<std::uint32_t>(lines.back().size() / bytes_[type]);
+      auto& packets = stacks_[kind_of(type, level)].packets;
+      while (!packets.empty() && out_.size() < most_packets_out) {
+        const auto count = static_cast<std::uint32_t>(packets.back().size() / bytes_[type]);
         std::optional<ticket_id> t;
         try {
-          t = owner_.bring_back(type, level, lines.back().data(), count);
+          t = owner_.bring_back(type, level, packets.back().data(), count);
         } catch (const error&) {  // the runtime is lost, and whoever waits learns it
         }
         if (!t) return some;
-        held_ -= lines.back().size();
-        lines.pop_back();
+        held_ -= packets.back().size();
+        packets.pop_back();
         out_.push_back(*t);
         moved_.fetch_add(1, std::memory_order_relaxed);
         some = true;

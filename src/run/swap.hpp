@@ -1,7 +1,7 @@
 // Where tasks go for which no room is left in a runtime's memory: the host's ordinary memory. The
 // device sends them through a ring of records; a thread takes them, keeps them, the newest on top,
-// and brings them back as lines of submission when there is room. docs/internals/scheduler.md, "No
-// room".
+// and brings them back as packets of submission when there is room. docs/internals/scheduler.md,
+// "No room".
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class swap_space {
  public:
   /// What it asks the runtime that it belongs to; none of it waits for the device.
   struct owner {
-    /// Submits tasks of one type and level as one line: its ticket, or nothing when there is no
+    /// Submits tasks of one type and level as one packet: its ticket, or nothing when there is no
     /// room for it.
     std::function<std::optional<ticket_id>(unsigned, unsigned, const void*, std::uint32_t)>
         bring_back;
@@ -49,13 +49,13 @@ class swap_space {
   static std::size_t pinned_bytes(std::uint32_t records) {
     return std::size_t{records} * queue::record_words * sizeof(simt::bus_word) + 8;
   }
-  /// Grows with each task that is taken, and each line that is brought back.
+  /// Grows with each task that is taken, and each packet that is brought back.
   std::uint64_t moved() const { return moved_.load(std::memory_order_relaxed); }
 
  private:
-  /// Tasks of one type and level, side by side; as many as one line brings back.
+  /// Tasks of one type and level, side by side; as many as one packet brings back.
   struct stack {
-    std::vector<std::vector<std::byte>> lines;
+    std::vector<std::vector<std::byte>> packets;
   };
 
   void work();
@@ -74,7 +74,7 @@ class swap_space {
   bool half_ = false;
   std::uint32_t first_ = 0;
   std::array<std::byte, 2 * 3 * queue::record_words * sizeof(std::uint32_t)> task_{};
-  std::vector<ticket_id> out_;  // lines brought back that are not done
+  std::vector<ticket_id> out_;  // packets brought back that are not done
   std::atomic<std::uint64_t> moved_{0};
 
   std::mutex lock_;

@@ -1,7 +1,7 @@
 // Ingress and egress under seeded schedules: a lane plays the host, so that the schedule may stop
 // it between any two words that it writes or reads.
 #include "grosr/queue/egress.hpp"
-#include "queue/consume_lines.hpp"
+#include "queue/consume_packets.hpp"
 #include "queue/send_records.hpp"
 #include "support/devices.hpp"
 #include "support/seeds.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 struct write_and_consume {
   ingress* ring;
-  consume_lines consume;
+  consume_packets consume;
   void operator()() const {
     if (simt::block_id() != 0) return consume();
     if (simt::lane_id() != 0) return;
@@ -19,23 +19,23 @@ struct write_and_consume {
       if (ring->has_room())
         ring->write(content_of(0, i++));
       else
-        simt::pause(1, "room for a line");
+        simt::pause(1, "room for a packet");
     }
   }
 };
 
-TEST(bus_schedules, lose_no_line_to_the_device) {
+TEST(bus_schedules, lose_no_packet_to_the_device) {
   testing::for_seeds(
       1000,
       [] {
         constexpr std::uint32_t total = 30;
         ingress ring(device(), 8);
         std::uint32_t count = 0;
-        std::vector<taken_line> log(total);
+        std::vector<taken_packet> log(total);
         simt::run(device(), {3, 32},
                   write_and_consume{&ring, {ring.ref(), total, &count, log.data()}});
         std::vector<std::uint32_t> seen(total);
-        for (const taken_line& l : log) {
+        for (const taken_packet& l : log) {
           EXPECT_LT(l.number, total);
           EXPECT_EQ(l.i, l.number);
           EXPECT_EQ(l.whole, 1u);

@@ -65,7 +65,7 @@ TEST(capacity, of_egress_begins_at_32) {
 
 TEST(capacity, says_what_memory_it_takes) {
   EXPECT_EQ(ring<std::uint32_t>::bytes(64), sizeof(ring_control) + 64 * 8);
-  EXPECT_GE(ingress::device_bytes(64), 64 * sizeof(line));
+  EXPECT_GE(ingress::device_bytes(64), 64 * sizeof(packet));
 }
 
 }  // namespace

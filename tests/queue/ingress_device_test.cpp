@@ -1,6 +1,6 @@
-// Every line that host threads write reaches one warp, whole, in the order in which they were
+// Every packet that host threads write reaches one warp, whole, in the order in which they were
 // written; a full ring says so to the host and loses nothing.
-#include "queue/consume_lines.hpp"
+#include "queue/consume_packets.hpp"
 
 #include <thread>
 
@@ -10,22 +10,22 @@
 namespace grosr::queue {
 namespace {
 
-GROSR_DEVICE_SUITE(ingress_lines);
+GROSR_DEVICE_SUITE(ingress_packets);
 
-void expect_all_once(const std::vector<taken_line>& log, std::uint32_t producers) {
+void expect_all_once(const std::vector<taken_packet>& log, std::uint32_t producers) {
   std::vector<std::uint32_t> seen(log.size()), next_of_producer(producers), next_of_warp(1024);
-  std::vector<const taken_line*> by_number(log.size());
-  for (const taken_line& l : log) {
+  std::vector<const taken_packet*> by_number(log.size());
+  for (const taken_packet& l : log) {
     ASSERT_LT(l.number, log.size());
-    ASSERT_EQ(++seen[l.number], 1u) << "line " << l.number << " was taken twice";
-    ASSERT_EQ(l.whole, 1u) << "line " << l.number << " is torn";
-    ASSERT_GE(l.number + 1, next_of_warp[l.warp]) << "a warp took lines out of order";
+    ASSERT_EQ(++seen[l.number], 1u) << "packet " << l.number << " was taken twice";
+    ASSERT_EQ(l.whole, 1u) << "packet " << l.number << " is torn";
+    ASSERT_GE(l.number + 1, next_of_warp[l.warp]) << "a warp took packets out of order";
     next_of_warp[l.warp] = l.number + 1;
     by_number[l.number] = &l;
   }
-  for (const taken_line* l : by_number) {
+  for (const taken_packet* l : by_number) {
     ASSERT_LT(l->who, producers);
-    ASSERT_EQ(l->i, next_of_producer[l->who]++) << "lines of producer " << l->who;
+    ASSERT_EQ(l->i, next_of_producer[l->who]++) << "packets of producer " << l->who;
   }
 }
 
@@ -34,9 +34,9 @@ void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, unsigne
   ingress ring(d, capacity);
   const std::uint32_t total = threads * each;
   simt::buffer<std::uint32_t> count(d, simt::space::device, 1);
-  simt::buffer<taken_line> log(d, simt::space::device, total);
+  simt::buffer<taken_packet> log(d, simt::space::device, total);
   simt::stream s(d);
-  simt::launch(s, grid, consume_lines{ring.ref(), total, count.data(), log.data()});
+  simt::launch(s, grid, consume_packets{ring.ref(), total, count.data(), log.data()});
   std::vector<std::thread> producers;
   for (std::uint32_t who = 0; who < threads; ++who)
     producers.emplace_back([&, who] {
@@ -51,45 +51,45 @@ void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, unsigne
     });
   for (auto& p : producers) p.join();
   s.wait();
-  std::vector<taken_line> all(total);
+  std::vector<taken_packet> all(total);
   log.copy_to(all);
   expect_all_once(all, threads);
 }
 
-TEST_P(ingress_lines, arrive_once_over_many_laps) {
+TEST_P(ingress_packets, arrive_once_over_many_laps) {
   const auto each = static_cast<std::uint32_t>(testing::scaled(1000, 50));
   expect_delivery(where(), {4, 128}, 8, 3, each, false);
   expect_delivery(where(), {4, 128}, 64, 3, each, false);
 }
 
-TEST_P(ingress_lines, arrive_once_at_one_warp) {
+TEST_P(ingress_packets, arrive_once_at_one_warp) {
   expect_delivery(where(), {1, 32}, 8, 2, static_cast<std::uint32_t>(testing::scaled(500, 50)),
                   false);
 }
 
-TEST_P(ingress_lines, arrive_once_when_they_come_seldom) {
+TEST_P(ingress_packets, arrive_once_when_they_come_seldom) {
   expect_delivery(where(), {2, 64}, 16, 2, static_cast<std::uint32_t>(testing::scaled(200, 50)),
                   true);
 }
 
-TEST_P(ingress_lines, wait_at_the_host_when_the_ring_is_full) {
+TEST_P(ingress_packets, wait_at_the_host_when_the_ring_is_full) {
   constexpr std::uint32_t capacity = 16;
   ingress ring(where(), capacity);
   auto count = make<std::uint32_t>(1);
-  auto log = make<taken_line>(2 * capacity);
+  auto log = make<taken_packet>(2 * capacity);
   std::lock_guard lock(ring.lock());
   for (std::uint32_t i = 0; i < capacity; ++i) {
     ASSERT_TRUE(ring.has_room());
     EXPECT_EQ(ring.write(content_of(0, i)), i);
   }
   EXPECT_FALSE(ring.has_room());
-  run(1, 64, consume_lines{ring.ref(), capacity, count.data(), log.data()});
+  run(1, 64, consume_packets{ring.ref(), capacity, count.data(), log.data()});
   // All were taken, and the host knows of at least three quarters of them.
   for (std::uint32_t i = capacity; i < capacity + capacity * 3 / 4; ++i) {
     ASSERT_TRUE(ring.has_room());
     ring.write(content_of(0, i));
   }
-  run(1, 64, consume_lines{ring.ref(), capacity + capacity * 3 / 4, count.data(), log.data()});
+  run(1, 64, consume_packets{ring.ref(), capacity + capacity * 3 / 4, count.data(), log.data()});
   auto all = contents(log);
   all.resize(capacity + capacity * 3 / 4);
   expect_all_once(all, 1);
@@ -108,7 +108,7 @@ struct step {
       poll_role role{};
       share_role(simt::lane_id() == 0 && ring.take_role(0, role), role);
       const ingress_ref::peeked k = ring.peek(role);
-      found = ring.valid_lines(role, k);
+      found = ring.valid_packets(role, k);
       if (found != 0) ring.accept(role, found, false, true, true, false, k);
       if (simt::lane_id() == 0) ring.give_role(role);
     } else if (what == poll_one) {
@@ -123,8 +123,8 @@ struct step {
   }
 };
 
-// A line that was claimed but not yet read keeps the one of the next lap out.
-TEST_P(ingress_lines, are_not_overwritten_before_they_are_read) {
+// A packet that was claimed but not yet read keeps the one of the next lap out.
+TEST_P(ingress_packets, are_not_overwritten_before_they_are_read) {
   ingress ring(where(), 8);
   auto out = make<std::uint32_t>(1);
   const ingress_ref ref = ring.ref();
@@ -148,7 +148,7 @@ TEST_P(ingress_lines, are_not_overwritten_before_they_are_read) {
   for (std::uint32_t i = 2; i < 8; ++i) EXPECT_EQ(does(step::read, i), i);
   write_all();
   EXPECT_EQ(written, 16u);
-  EXPECT_EQ(does(step::poll), 0u);  // the place of line 8 is that of line 0
+  EXPECT_EQ(does(step::poll), 0u);  // the place of packet 8 is that of packet 0
   EXPECT_EQ(does(step::poll_one), 0u);
   EXPECT_EQ(does(step::read, 0), 0u);
   EXPECT_EQ(does(step::poll), 1u);
@@ -159,7 +159,7 @@ TEST_P(ingress_lines, are_not_overwritten_before_they_are_read) {
   EXPECT_EQ(does(step::read, 8), 8u);
 }
 
-// One lane looks at a ring with one line, in every state of that line.
+// One lane looks at a ring with one packet, in every state of that packet.
 struct look {
   ingress_ref ring;
   std::uint32_t* out;
@@ -178,20 +178,20 @@ struct look {
     say(leads && ring.take_role(0, other));  // 0: one holds it
     share_role(true, role);
     const ingress_ref::peeked k = ring.peek(role);
-    say(role.seen == 0 && ring.valid_lines(role, k) == 1);  // 1
-    say(ring.first_is_free(k));                             // 1
+    say(role.seen == 0 && ring.valid_packets(role, k) == 1);  // 1
+    say(ring.first_is_free(k));                               // 1
     ring.accept(role, 1, false, true, true, false, k);
     say(role.seen == 1);                     // 1
     say(leads && ring.take_role(0, other));  // 0: it was kept
     const ingress_ref::peeked next = ring.peek(role);
-    say(ring.valid_lines(role, next) == 0);  // 1
+    say(ring.valid_packets(role, next) == 0);  // 1
     if (leads) ring.give_role(role);
     say(ring.waiting());                                // 1
     say(ring.unseen());                                 // 0
     say(leads && ring.take_role(2'000'000'000, role));  // 0: polled just now
     if (leads) {
       say(ring.take_role(0, role));             // 1
-      say(ring.accept_one(role));               // 0: no other line is there
+      say(ring.accept_one(role));               // 0: no other packet is there
       say(ring.claimed() == 0);                 // 1
       say(ring.claim(number));                  // 1
       say(number == 0 && ring.claimed() == 1);  // 1
@@ -201,7 +201,7 @@ struct look {
   }
 };
 
-// The poller takes a line for itself, and becomes the poller again.
+// The poller takes a packet for itself, and becomes the poller again.
 struct take_and_return {
   ingress_ref ring;
   std::uint32_t* out;
@@ -228,7 +228,7 @@ struct take_and_return {
   }
 };
 
-TEST_P(ingress_lines, are_taken_by_the_poller_who_then_polls_on) {
+TEST_P(ingress_packets, are_taken_by_the_poller_who_then_polls_on) {
   ingress ring(where(), 8);
   {
     std::lock_guard lock(ring.lock());
@@ -239,7 +239,7 @@ TEST_P(ingress_lines, are_taken_by_the_poller_who_then_polls_on) {
   EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{1, 0, 1, 0, 1, 0}));
 }
 
-TEST_P(ingress_lines, are_unseen_then_waiting_then_claimed) {
+TEST_P(ingress_packets, are_unseen_then_waiting_then_claimed) {
   ingress ring(where(), 8);
   {
     std::lock_guard lock(ring.lock());

@@ -51,7 +51,7 @@ TEST(throwing_task, does_not_hold_up_destruction) {
 /// Not all of its lanes come to each sync().
 struct half_synced {
   static constexpr grosr::width width = grosr::width::warp;
-  static constexpr unsigned line = __LINE__ + 3;
+  static constexpr unsigned packet = __LINE__ + 3;
   std::uint32_t result;
   void operator()(auto& context) const {
     if (context.rank() != 5) context.sync();
@@ -59,7 +59,7 @@ struct half_synced {
 };
 
 TEST(divergent_sync, is_blamed_on_the_line_that_calls_it) {
-  const std::string place = "exceptions_test.cpp:" + std::to_string(half_synced::line);
+  const std::string place = "exceptions_test.cpp:" + std::to_string(half_synced::packet);
   runtime<half_synced> rt(device("host:0"));
   const ticket t = rt.submit(half_synced{0});
   const std::string text = error_of([&] { t.wait(); }).what();

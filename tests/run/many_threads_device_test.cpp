@@ -48,7 +48,7 @@ TEST_P(many_threads, submit_at_once) {
   EXPECT_TRUE(all_are(cells, 1u));
 }
 
-TEST_P(many_threads, submit_at_once_through_few_slots_and_lines) {
+TEST_P(many_threads, submit_at_once_through_few_slots_and_packets) {
   runtime_options o = small_options();
   o.slots = 16;
   o.lines = 8;

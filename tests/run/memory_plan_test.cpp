@@ -213,9 +213,9 @@ TEST(memory_plan, tells_slots_of_each_kind_apart) {
   const auto range = [&](slot_kind k) { return p.slot_ranges[static_cast<int>(k)]; };
   EXPECT_EQ(range(slot_kind::slab).first, 0u);
   EXPECT_EQ(range(slot_kind::slab).near, 100u);
-  EXPECT_EQ(range(slot_kind::line).first, 100u);
-  EXPECT_EQ(range(slot_kind::line).count, 5000u);
-  EXPECT_EQ(range(slot_kind::line).near, 1024u);
+  EXPECT_EQ(range(slot_kind::packet).first, 100u);
+  EXPECT_EQ(range(slot_kind::packet).count, 5000u);
+  EXPECT_EQ(range(slot_kind::packet).near, 1024u);
   EXPECT_EQ(range(slot_kind::ticket).first + range(slot_kind::ticket).count, p.slots);
 }
 

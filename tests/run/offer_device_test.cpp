@@ -93,7 +93,7 @@ struct waits_for_word {
   }
 };
 
-// Whichever block the line comes to: also the one that a warp's long task keeps from meeting.
+// Whichever block the packet comes to: also the one that a warp's long task keeps from meeting.
 TEST_P(offer, a_block_task_from_the_host_runs_beside_a_long_warp_task) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
@@ -128,7 +128,7 @@ struct keeps_a_block {
 };
 
 // All other blocks are busy, so that nobody else looks at ports.
-TEST_P(offer, one_idle_block_finds_lines_of_every_port) {
+TEST_P(offer, one_idle_block_finds_packets_of_every_port) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;

@@ -39,7 +39,7 @@ TEST_P(submit, runs_spans_of_any_length) {
 
 TEST_P(submit, runs_very_long_spans) {
   auto rt = start();
-  // From 262,144 on lines are longer.
+  // From 262,144 on packets are longer.
   const std::uint32_t n = scale() >= 1 ? 300'001 : 30'001;
   auto& cells = keep<std::uint32_t>(n);
   const auto tasks = marks<mark<16>>(cells.data(), n);
@@ -218,8 +218,8 @@ TEST_P(submit, that_tries_does_not_wait_when_slots_are_full) {
   EXPECT_EQ(contents(passed)[0], taken);
 }
 
-// The same for lines: nobody reads them, and the slots are many.
-TEST_P(submit, that_tries_does_not_wait_when_lines_are_full) {
+// The same for packets: nobody reads them, and the slots are many.
+TEST_P(submit, that_tries_does_not_wait_when_packets_are_full) {
   runtime_options o = small_options();
   o.lines = 8;
   o.ports_per_level = 1;
@@ -239,7 +239,7 @@ TEST_P(submit, that_tries_does_not_wait_when_lines_are_full) {
     if (!refused) ++taken;
   }
   EXPECT_TRUE(refused);
-  EXPECT_EQ(word.load(simt::acquire), 0u) << "a try waited for a line, after " << taken;
+  EXPECT_EQ(word.load(simt::acquire), 0u) << "a try waited for a packet, after " << taken;
   over = true;
   opener.join();
   rt->wait_all();

@@ -43,8 +43,8 @@ TEST_P(tickets, are_done_when_their_tasks_are) {
   EXPECT_EQ(contents(passed)[0], 1u);
 }
 
-// A span of many lines: its ticket is not done before the last of its tasks.
-TEST_P(tickets, of_many_lines_wait_for_the_last) {
+// A span of many packets: its ticket is not done before the last of its tasks.
+TEST_P(tickets, of_many_packets_wait_for_the_last) {
   auto rt = start();
   auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
   auto& passed = keep<std::uint32_t>(1);

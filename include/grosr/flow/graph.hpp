@@ -297,9 +297,9 @@ class graph {
   template <class Task>
   void submit_from_inside(std::span<const Task> tasks) {
     // So many travel together, or none.
-    constexpr std::size_t a_line = run::width_of<Task>() == width::lane ? 128 : 1;
+    constexpr std::size_t a_packet = run::width_of<Task>() == width::lane ? 128 : 1;
     while (!tasks.empty()) {
-      const auto some = tasks.first(std::min(a_line, tasks.size()));
+      const auto some = tasks.first(std::min(a_packet, tasks.size()));
       while (!runtime_->try_submit(some))
         if (host_->drain() == 0) host_->nap();
       tasks = tasks.subspan(some.size());

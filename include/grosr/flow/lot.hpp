@@ -9,7 +9,7 @@ namespace grosr {
 
 namespace flow {
 
-/// Block-shared memory of the warps of a task, while it runs: what they stage lines in otherwise.
+/// Block-shared memory of the warps of a task, while it runs: what they stage packets in otherwise.
 /// The first half of each holds places of a lot, the second half is a function's own.
 struct scratch {
   static constexpr std::uint32_t places =

@@ -1,13 +1,14 @@
-// Lines from the host into a device: one host-side producer lock, any warp of the device consumes.
+// Packets from the host into a device: one host-side producer lock, any warp of the device
+// consumes.
 //
-//   host writes lines ──bus──> a polling warp sees up to 4 at once, takes the first for itself or
+//   host writes packets ──bus──> a polling warp sees up to 4 at once, takes the first for itself or
 //   not, and copies the others to the mirror; a polling lane copies one ──> any warp claims the
 //   oldest of those
 //
 //   word     claimed (32) │ held (1) │ last poll, 1024 ns units (17) │ waiting (14)   device memory
-//            lines handed out; whether somebody polls; seen lines that nobody has claimed:
+//            packets handed out; whether somebody polls; seen packets that nobody has claimed:
 //            `seen` = claimed + waiting
-//   mirror   copies of seen lines; next[i]: the line number that slot i takes next
+//   mirror   copies of seen packets; next[i]: the packet number that slot i takes next
 //   credit   `seen`, written back to the host every quarter ring                      host memory
 //
 // Polling is a role, not a thread: whoever holds it polls (leader and followers; Schmidt et
@@ -16,7 +17,7 @@
 
 #include <cstdint>
 
-#include "grosr/queue/line.hpp"
+#include "grosr/queue/packet.hpp"
 #include "grosr/queue/ring.hpp"
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/buffer.hpp"
@@ -31,7 +32,7 @@ struct ingress_control {
 
 /// What the poller knows while it holds the role.
 struct poll_role {
-  std::uint32_t seen;  ///< the line that is due next; where a warp polls, every lane's
+  std::uint32_t seen;  ///< the packet that is due next; where a warp polls, every lane's
   std::uint32_t tick;  ///< the last poll's, as the control word has it; lane 0's then
 };
 
@@ -42,15 +43,15 @@ GROSR_DEVICE inline bool share_role(bool got, poll_role& role) {
   return simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0;
 }
 
-/// Lines that one poll can see.
-inline constexpr unsigned poll_window = simt::warp_size / line_words;
+/// Packets that one poll can see.
+inline constexpr unsigned poll_window = simt::warp_size / packet_words;
 
-/// A line in the registers of a warp: lane k holds bus word k.
-struct held_line {
+/// A packet in the registers of a warp: lane k holds bus word k.
+struct held_packet {
   simt::bus_word mine;
 
   /// Content word i, in every lane.
-  GROSR_DEVICE std::uint32_t word(unsigned i) const { return line_word(mine, 0, i); }
+  GROSR_DEVICE std::uint32_t word(unsigned i) const { return packet_word(mine, 0, i); }
 };
 
 /// The device's view of an ingress ring; passed by value.
@@ -58,7 +59,7 @@ class ingress_ref {
  public:
   ingress_ref() = default;
 
-  /// Whether a seen line waits to be claimed. Any lane.
+  /// Whether a seen packet waits to be claimed. Any lane.
   GROSR_DEVICE bool waiting() const { return waiting_in(word().load(simt::relaxed)) != 0; }
 
   /// Whether nobody polls, and nobody did for `stale_ns`. Any lane.
@@ -79,7 +80,7 @@ class ingress_ref {
     return word().compare_exchange(w, w | held, simt::acquire);
   }
 
-  /// One lane becomes the poller again, unless somebody else has looked meanwhile or more lines
+  /// One lane becomes the poller again, unless somebody else has looked meanwhile or more packets
   /// came: `role` is what accept() or give_role() left.
   GROSR_DEVICE bool retake_role(const poll_role& role) const {
     std::uint64_t w = pack(role.seen, role.tick);
@@ -95,27 +96,27 @@ class ingress_ref {
 
   /// What one look across the bus gives a lane.
   struct peeked {
-    simt::bus_word mine;  ///< word lane % 8 of line `seen` + lane / 8
-    std::uint32_t next;   ///< the line that this line's place in the mirror waits for
+    simt::bus_word mine;  ///< word lane % 8 of packet `seen` + lane / 8
+    std::uint32_t next;   ///< the packet that this packet's place in the mirror waits for
     std::uint64_t word;   ///< the control word, at some moment before
     std::uint32_t tick;   ///< about when it was
   };
 
-  /// One lane, the poller: whether the next line has begun to come. A look across the bus.
+  /// One lane, the poller: whether the next packet has begun to come. A look across the bus.
   GROSR_DEVICE bool begins(const poll_role& role) const {
     const std::size_t i = role.seen & mask_;
-    return simt::bus_load(lines_ + i * line_words).w[3] == lap_of(role.seen, mask_ + 1);
+    return simt::bus_load(packets_ + i * packet_words).w[3] == lap_of(role.seen, mask_ + 1);
   }
 
-  /// The poller's whole warp loads what stands where the next `window` lines are due, at most
+  /// The poller's whole warp loads what stands where the next `window` packets are due, at most
   /// poll_window: fewer are there sooner. All loads are under way together, and others may follow
-  /// before valid_lines() waits for them.
+  /// before valid_packets() waits for them.
   GROSR_DEVICE peeked peek(const poll_role& role, unsigned window = poll_window) const {
     unsigned lane = simt::lane_id();
-    std::uint32_t i = (role.seen + lane / line_words) & mask_;
+    std::uint32_t i = (role.seen + lane / packet_words) & mask_;
     peeked k{};
-    if (lane < window * line_words) {
-      k.mine = simt::bus_load(lines_ + std::size_t{i} * line_words + lane % line_words);
+    if (lane < window * packet_words) {
+      k.mine = simt::bus_load(packets_ + std::size_t{i} * packet_words + lane % packet_words);
       k.next = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::relaxed);
     }
     k.word = word().load(simt::relaxed);
@@ -123,9 +124,9 @@ class ingress_ref {
     return k;
   }
 
-  /// How many new lines peek() found: 0 to 4. Whole warp.
-  GROSR_DEVICE unsigned valid_lines(const poll_role& role, const peeked& k) const {
-    std::uint32_t number = role.seen + simt::lane_id() / line_words;
+  /// How many new packets peek() found: 0 to 4. Whole warp.
+  GROSR_DEVICE unsigned valid_packets(const poll_role& role, const peeked& k) const {
+    std::uint32_t number = role.seen + simt::lane_id() / packet_words;
     bool valid = k.mine.w[3] == lap_of(number, mask_ + 1) && k.next == number;
     std::uint32_t votes = simt::ballot(simt::full_mask, valid);
     // A group of 8 lanes is all ones; the lowest group that is not ends the count.
@@ -133,27 +134,27 @@ class ingress_ref {
     all &= all >> 2;
     all &= all >> 4;
     std::uint32_t missing = ~all & 0x01010101u;
-    return missing == 0 ? poll_window : simt::lowest_bit(missing) / line_words;
+    return missing == 0 ? poll_window : simt::lowest_bit(missing) / packet_words;
   }
 
-  /// Whether no older line waits: then the poller may take the next line before others can see it.
-  /// Whole warp; stays true while the role is held.
+  /// Whether no older packet waits: then the poller may take the next packet before others can see
+  /// it. Whole warp; stays true while the role is held.
   GROSR_DEVICE bool first_is_free(const peeked& k) const {
     return simt::shuffle(simt::full_mask, waiting_in(k.word), 0) == 0;
   }
 
-  /// The poller's warp takes in `count` lines: copies them to the mirror, all but the first when
+  /// The poller's warp takes in `count` packets: copies them to the mirror, all but the first when
   /// `take_first`, and lets claimers have them; gives the role back unless `keep`. `back_soon`: the
   /// next poll is this warp's if it comes within 4 us or so; else it looks overdue at once.
   /// `counted`: the warp was active before peek(), so nobody needs to be shown that first.
   GROSR_DEVICE void accept(poll_role& role, unsigned count, bool take_first, bool keep,
                            bool back_soon, bool counted, const peeked& k) const {
-    unsigned lane = simt::lane_id(), mine = lane / line_words;
+    unsigned lane = simt::lane_id(), mine = lane / packet_words;
     std::uint32_t i = (role.seen + mine) & mask_;
     bool copies = count > (take_first ? 1u : 0u);
     if (copies && mine < count && !(take_first && mine == 0)) {
       simt::fence(simt::acquire);  // A3: pairs with R3: the last reader of the place has finished
-      mirror_[std::size_t{i} * line_words + lane % line_words] = k.mine;
+      mirror_[std::size_t{i} * packet_words + lane % packet_words] = k.mine;
     }
     if (copies) simt::sync_warp();
     std::uint32_t seen = role.seen, after = seen + count, quarter = (mask_ + 1) / 4;
@@ -164,7 +165,8 @@ class ingress_ref {
       if (take_first) simt::atomic_ref<std::uint32_t>(next_[i]).fetch_add(mask_ + 1, simt::relaxed);
       std::uint64_t change = changed_tick(role.tick, now) - (keep ? 0 : held) +
                              (take_first ? std::uint64_t{count - 1} + one_claimed : count);
-      // R2, R4: the mirror and the active count, before the lines can be claimed or count as such.
+      // R2, R4: the mirror and the active count, before the packets can be claimed or count as
+      // such.
       if (copies || !counted) simt::fence(simt::release);
       word().fetch_add(change, simt::relaxed);
       if ((after & ~(quarter - 1)) != (seen & ~(quarter - 1))) give_credit(after);
@@ -172,18 +174,19 @@ class ingress_ref {
     role = {after, now};
   }
 
-  /// One lane, the poller, whatever its warp does: takes in the next line, if it is there, and
+  /// One lane, the poller, whatever its warp does: takes in the next packet, if it is there, and
   /// gives the role back. Whether it was there.
   GROSR_DEVICE bool accept_one(poll_role& role) const {
     std::uint32_t i = role.seen & mask_, lap = lap_of(role.seen, mask_ + 1);
-    simt::bus_word words[line_words];
-    for (unsigned k = 0; k < line_words; ++k)
-      words[k] = simt::bus_load(lines_ + std::size_t{i} * line_words + k);
+    simt::bus_word words[packet_words];
+    for (unsigned k = 0; k < packet_words; ++k)
+      words[k] = simt::bus_load(packets_ + std::size_t{i} * packet_words + k);
     // A3: pairs with R3.
     bool there = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::acquire) == role.seen;
-    for (unsigned k = 0; k < line_words; ++k) there = there && words[k].w[3] == lap;
+    for (unsigned k = 0; k < packet_words; ++k) there = there && words[k].w[3] == lap;
     if (there) {
-      for (unsigned k = 0; k < line_words; ++k) mirror_[std::size_t{i} * line_words + k] = words[k];
+      for (unsigned k = 0; k < packet_words; ++k)
+        mirror_[std::size_t{i} * packet_words + k] = words[k];
       if ((++role.seen & ((mask_ + 1) / 4 - 1)) == 0) give_credit(role.seen);
     }
     std::uint32_t now = tick() & tick_mask;
@@ -193,9 +196,9 @@ class ingress_ref {
     return there;
   }
 
-  /// One lane claims the oldest seen line: true and its number, or false when there is none.
+  /// One lane claims the oldest seen packet: true and its number, or false when there is none.
   GROSR_DEVICE bool claim(std::uint32_t& number) const {
-    // A1: pairs with R2: the mirror holds every line below `seen`.
+    // A1: pairs with R2: the mirror holds every packet below `seen`.
     std::uint64_t w = word().load(simt::acquire);
     while (waiting_in(w) != 0)
       if (word().compare_exchange(w, w + one_claimed - 1, simt::acq_rel)) {  // R4
@@ -205,29 +208,29 @@ class ingress_ref {
     return false;
   }
 
-  /// How many lines were ever claimed. Writes of claimers before they claimed are visible after;
+  /// How many packets were ever claimed. Writes of claimers before they claimed are visible after;
   /// with `o` relaxed, after an acquire fence.
   GROSR_DEVICE std::uint32_t claimed(simt::order o = simt::acquire) const {
     return claimed_in(word().load(o));  // A4: pairs with R4
   }
 
-  /// The warp reads the line it claimed, and frees its place in the mirror.
-  GROSR_DEVICE held_line read_mirror(std::uint32_t number) const {
+  /// The warp reads the packet it claimed, and frees its place in the mirror.
+  GROSR_DEVICE held_packet read_mirror(std::uint32_t number) const {
     unsigned lane = simt::lane_id();
-    held_line l{};
+    held_packet l{};
     std::uint32_t i = number & mask_;
-    if (lane < line_words) l.mine = mirror_[std::size_t{i} * line_words + lane];
+    if (lane < packet_words) l.mine = mirror_[std::size_t{i} * packet_words + lane];
     simt::sync_warp();
-    if (lane == 0) next_line(number);
+    if (lane == 0) next_packet(number);
     return l;
   }
 
-  /// One lane: whether the host has written the line that comes next, though nobody polled it.
+  /// One lane: whether the host has written the packet that comes next, though nobody polled it.
   GROSR_DEVICE bool unseen() const {
     std::uint32_t number = seen_in(word().load(simt::acquire));
-    line content;
-    return read_line(lines_ + std::size_t{number & mask_} * line_words, content,
-                     lap_of(number, mask_ + 1));
+    packet content;
+    return read_packet(packets_ + std::size_t{number & mask_} * packet_words, content,
+                       lap_of(number, mask_ + 1));
   }
 
  private:
@@ -273,13 +276,13 @@ class ingress_ref {
     simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit_).store(seen, simt::relaxed);
   }
 
-  GROSR_DEVICE void next_line(std::uint32_t number) const {
+  GROSR_DEVICE void next_packet(std::uint32_t number) const {
     simt::atomic_ref<std::uint32_t>(next_[number & mask_])
         .store(number + mask_ + 1, simt::release);  // R3: pairs with A3
   }
 
   ingress_control* control_ = nullptr;
-  const simt::bus_word* lines_ = nullptr;
+  const simt::bus_word* packets_ = nullptr;
   simt::bus_word* mirror_ = nullptr;
   std::uint32_t* next_ = nullptr;
   std::uint32_t* credit_ = nullptr;

@@ -1,4 +1,4 @@
-// The host's side of ingress.hpp: who owns a ring, and writes lines.
+// The host's side of ingress.hpp: who owns a ring, and writes packets.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@ namespace grosr::queue {
 /// Owner of an ingress ring, and its producer side. Not movable: refs point into it.
 class ingress {
  public:
-  static constexpr std::uint32_t min_lines = 8, max_lines = 8192;
+  static constexpr std::uint32_t min_packets = 8, max_packets = 8192;
 
-  /// Throws error(invalid_option) unless `capacity` (lines) is a power of two from min_lines to
-  /// max_lines.
+  /// Throws error(invalid_option) unless `capacity` (packets) is a power of two from min_packets to
+  /// max_packets.
   ingress(device d, std::uint32_t capacity);
 
   /// What kernels get; valid while this lives.
   ingress_ref ref() const;
 
-  /// Held while a line is prepared and written.
+  /// Held while a packet is prepared and written.
   std::mutex& lock() { return lock_; }
 
-  /// Lock held: whether there is room for a line now.
+  /// Lock held: whether there is room for a packet now.
   bool has_room();
 
-  /// Lock held, has_room(): writes the next line. Returns its number.
-  std::uint32_t write(const line& content);
+  /// Lock held, has_room(): writes the next packet. Returns its number.
+  std::uint32_t write(const packet& content);
 
   /// Device memory, and pinned memory, that a ring of this capacity takes.
   static std::size_t device_bytes(std::size_t capacity) {
-    return sizeof(ingress_control) + capacity * (sizeof(line) + 32 + sizeof(std::uint32_t));
+    return sizeof(ingress_control) + capacity * (sizeof(packet) + 32 + sizeof(std::uint32_t));
   }
   static std::size_t pinned_bytes(std::size_t capacity) {
-    return capacity * (sizeof(line) + 32) + sizeof(std::uint32_t);
+    return capacity * (sizeof(packet) + 32) + sizeof(std::uint32_t);
   }
 
  private:
@@ -44,7 +44,7 @@ class ingress {
   std::uint32_t written_ = 0;
   std::uint32_t credit_seen_ = 0;
   simt::buffer<ingress_control> control_;
-  simt::buffer<simt::bus_word> lines_;
+  simt::buffer<simt::bus_word> packets_;
   simt::buffer<simt::bus_word> mirror_;
   simt::buffer<std::uint32_t> next_;
   simt::buffer<std::uint32_t> credit_;

@@ -22,9 +22,9 @@ struct runtime_options {
   unsigned sms = 0;              ///< multiprocessors to use; 0: all
   unsigned blocks_per_sm = 0;    ///< blocks of 128 threads on each; 0: one less than fit; host: 1
   unsigned ports_per_level = 0;  ///< ingress rings a level, at most 8; 0: 4 on GPUs, 1 on the host
-  std::uint32_t lines = 1024;    ///< lines an ingress ring holds; a power of two, 8 to 8192
-  std::uint32_t slots = 16384;   ///< single tasks in flight, and as many tickets of several lines
-  std::uint32_t slabs = 512;     ///< buffers of 512 tasks for other lines in flight, pinned; from 2
+  std::uint32_t lines = 1024;    ///< packets an ingress ring holds; a power of two, 8 to 8192
+  std::uint32_t slots = 16384;   ///< single tasks in flight, and as many tickets of several packets
+  std::uint32_t slabs = 512;  ///< buffers of 512 tasks for other packets in flight, pinned; from 2
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded.
   std::size_t memory_limit = std::size_t{256} << 20;
@@ -79,7 +79,7 @@ struct task_error {
   std::vector<std::byte> arguments;  ///< the task's bytes
   std::string did;                   ///< what it did: "returned an error", "joined twice"
 
-  /// One line: "search joined twice: -22 (Invalid argument)".
+  /// One packet: "search joined twice: -22 (Invalid argument)".
   std::string text() const;
 };
 

@@ -25,7 +25,7 @@ inline constexpr unsigned max_task_types = 16;
 inline constexpr unsigned warps_per_block = 4;
 inline constexpr unsigned block_threads = warps_per_block * simt::warp_size;
 
-/// Block-shared bytes of a warp that lines are staged in between tasks. A function of a graph may
+/// Block-shared bytes of a warp that packets are staged in between tasks. A function of a graph may
 /// use them while it runs.
 inline constexpr std::uint32_t stage_bytes = 2048;
 

@@ -18,25 +18,25 @@
 namespace grosr::run {
 
 /// Records in a pool batch, and in a slot that has a slab. Slots below runtime_options::slabs have
-/// one; the others complete tickets, and tasks that travel inside their line.
+/// one; the others complete tickets, and tasks that travel inside their packet.
 inline constexpr std::uint32_t batch_records = 32;
 inline constexpr std::uint32_t slab_records = 512;
 
-/// The record layout of ingress: the first words of a line; payload follows.
-struct line_header {
-  std::uint32_t kind;    ///< type | level << 8 | carries_task << 16 | comes_back << 17
-  std::uint32_t count;   ///< tasks
-  std::uint32_t slot;    ///< completes this line; holds the records that the line does not carry
-  std::uint32_t ticket;  ///< slot that completes the ticket; the same when it is one line
-  std::uint32_t ticket_lines;  ///< lines of the ticket
-  std::uint32_t generation;    ///< of the slot
+/// The record layout of ingress: the first words of a packet; payload follows.
+struct packet_header {
+  std::uint32_t kind;   ///< type | level << 8 | carries_task << 16 | comes_back << 17
+  std::uint32_t count;  ///< tasks
+  std::uint32_t slot;   ///< completes this packet; holds the records that the packet does not carry
+  std::uint32_t ticket;          ///< slot that completes the ticket; the same when it is one packet
+  std::uint32_t ticket_packets;  ///< packets of the ticket
+  std::uint32_t generation;      ///< of the slot
   std::uint32_t ticket_generation;
   std::uint32_t reserved;
 
-  /// Whether the line carries its only task as payload.
+  /// Whether the packet carries its only task as payload.
   GROSR_DEVICE bool carries_task() const { return (kind >> 16 & 1) != 0; }
   /// Whether its tasks were swapped out: each is counted among the board's holders until a worker
-  /// has the line.
+  /// has the packet.
   GROSR_DEVICE bool comes_back() const { return (kind >> 17 & 1) != 0; }
   GROSR_DEVICE std::uint32_t type() const { return kind & 0xff; }
   GROSR_DEVICE std::uint32_t level() const { return kind >> 8 & 0xff; }
@@ -46,23 +46,23 @@ struct line_header {
     return type | level << 8 | (carries_task ? 1u << 16 : 0u) | (comes_back ? 1u << 17 : 0u);
   }
 
-  /// Whole warp: the header of a line; of `fields` words, the others are 0.
-  GROSR_DEVICE static line_header of(const queue::held_line& l, unsigned fields = 7) {
+  /// Whole warp: the header of a packet; of `fields` words, the others are 0.
+  GROSR_DEVICE static packet_header of(const queue::held_packet& l, unsigned fields = 7) {
     std::uint32_t word[8] = {};
     for (unsigned i = 0; i < 7; ++i)
       if (i < fields) word[i] = l.word(i);
     return {word[0], word[1], word[2], word[3], word[4], word[5], word[6], 0};
   }
 };
-inline constexpr unsigned line_payload_word = sizeof(line_header) / sizeof(std::uint32_t);
-inline constexpr unsigned line_payload_bytes = max_task_bytes;
-static_assert(line_payload_word * 4 + line_payload_bytes <= sizeof(queue::line));
+inline constexpr unsigned packet_payload_word = sizeof(packet_header) / sizeof(std::uint32_t);
+inline constexpr unsigned packet_payload_bytes = max_task_bytes;
+static_assert(packet_payload_word * 4 + packet_payload_bytes <= sizeof(queue::packet));
 
 /// What the device remembers of a slot while its tasks are spread over several refs.
 struct slot_info {
   std::uint32_t total;  ///< tasks
   std::uint32_t ticket;
-  std::uint32_t ticket_lines;
+  std::uint32_t ticket_packets;
   std::uint32_t generation;
   std::uint32_t ticket_generation;
   std::uint32_t reserved;

@@ -77,9 +77,9 @@ struct warp_local {
   queue::poll_role role;           ///< in it
   std::uint64_t scanned;  ///< when (cycle_count) it last looked for what hints may have missed
   std::uint64_t alone;    ///< the board as long as no other worker became active after this one
-  alignas(16) unsigned char stage[stage_bytes];  ///< records from a line or a slot, being run; or
+  alignas(16) unsigned char stage[stage_bytes];  ///< records from a packet or a slot, being run; or
                                                  ///< scratch (lot.hpp)
-  line_header line;                              ///< the line whose `whole` ref is running
+  packet_header packet;                          ///< the packet whose `whole` ref is running
 };
 
 template <unsigned Types>
@@ -90,8 +90,8 @@ struct block_local {
   warp_local<Types> warps[warps_per_block];
   deque_local deques;          ///< of the block as a worker
   std::uint32_t scout;         ///< 1 + the idle warp that looks out for the others; 0: none
-  std::uint32_t polls;         ///< a warp polls a port, or has just had a line from it
-  std::uint32_t port;          ///< for the next scout: that the last line came from; or in turn
+  std::uint32_t polls;         ///< a warp polls a port, or has just had a packet from it
+  std::uint32_t port;          ///< for the next scout: that the last packet came from; or in turn
   std::uint32_t wake;          ///< changes when idle warps should look for work
   std::uint32_t meeting;       ///< 0: none; else asked for
   std::uint32_t arrived;       ///< warps at the meeting

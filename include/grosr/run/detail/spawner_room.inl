@@ -36,7 +36,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::spawn_without_room(
   return ahead != prospect::none;
 }
 
-/// One lane: gives a task to the host, which keeps it until it can bring it back as a line. False
+/// One lane: gives a task to the host, which keeps it until it can bring it back as a packet. False
 /// while there is no room on the way.
 template <class Policy, class... Tasks>
 template <class T>
@@ -47,7 +47,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_out(const T& task, std::uint32
   const queue::egress_ref& swap = v_.common.room->swap;
   std::uint64_t ticket = 0;
   if (!swap.try_take(two ? 2 : 1, ticket)) return false;
-  // Before the host can see it, and this worker rests; open_line() takes the count back.
+  // Before the host can see it, and this worker rests; open_packet() takes the count back.
   simt::atomic_ref<std::uint64_t>(*v_.common.board).fetch_add(1, simt::acq_rel);
   using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   count(w_.swapped).fetch_add(1, simt::relaxed);

@@ -329,7 +329,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::higher_waits(std::uint32_t level) {
   return poll_above(&b_, levels) && takes_turn(&b_, above);
 }
 
-/// Any lane: takes in a line of one of these levels from a port that nobody polled for a while.
+/// Any lane: takes in a packet of one of these levels from a port that nobody polled for a while.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* block,
                                                                        std::uint32_t levels) {

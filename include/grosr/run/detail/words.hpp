@@ -131,8 +131,9 @@ struct waiting_count {
 ///   set (63) │ whole (62) │ slot (61) │ level (55-57) │ type (50-54) │ count (39-49) │
 ///   first (28-38) │ where (0-27)
 ///
-/// `where` is a pool batch, or a slot when the slot bit is set. `whole` marks a line's tasks that
-/// were never split: their end completes the line without counting. The highest bit is always set.
+/// `where` is a pool batch, or a slot when the slot bit is set. `whole` marks a packet's tasks that
+/// were never split: their end completes the packet without counting. The highest bit is always
+/// set.
 struct ref {
   std::uint64_t bits = 0;
 
@@ -218,7 +219,7 @@ GROSR_DEVICE inline std::uint32_t level_of(std::uint64_t kind_and_home) {
 
 // ---- completion ----
 
-/// slot_info::count: of tasks; or, in a ticket's slot, of lines.
+/// slot_info::count: of tasks; or, in a ticket's slot, of packets.
 ///
 ///   failed (32) │ done (32)
 struct slot_count {

@@ -1,4 +1,4 @@
-// A worker: one warp of the resident kernel. It takes lines in from the host, runs tasks, gives
+// A worker: one warp of the resident kernel. It takes packets in from the host, runs tasks, gives
 // what they spawn to others, says what is complete, waits, and leaves. docs/internals/scheduler.md
 // has its protocols as numbered steps.
 //
@@ -7,10 +7,10 @@
 //
 //   worker_residency.inl arriving, leaving, parking, aborting: all that asks whether to stay
 //   worker_loop.inl      a turn: look, find, run, hand on; and the accounts
-//   worker_find.inl      what to run next: its own, seen lines, what others hold
-//   worker_poll.inl      taking lines in; leading a port
+//   worker_find.inl      what to run next: its own, seen packets, what others hold
+//   worker_poll.inl      taking packets in; leading a port
 //   worker_run.inl       running what a ref names
-//   worker_complete.inl  a line's task; saying that lines and tickets are done
+//   worker_complete.inl  a packet's task; saying that packets and tickets are done
 //   worker_block.inl     meetings of a block's warps; block tasks
 //   worker_idle.inl      counting as active; quiescence; waiting
 //
@@ -31,14 +31,14 @@ namespace grosr::run {
 /// be in registers lies in block-shared memory: `w_` is this warp's, `b_` the block's.
 ///
 /// Invariants between methods:
-///   * A worker is active (counted on the board) whenever it holds work: a line or a ref in hand,
+///   * A worker is active (counted on the board) whenever it holds work: a packet or a ref in hand,
 ///     kept refs, open batches, published refs, counts that are not settled.
 ///   * No lane spawns: open batches are whole, and lane 0 may change the warp's deques without a
 ///     lock. The block's deques are always changed under their lock.
 ///   * A port's role is held between lead() and what ended it, and in watched::role; while a task
 ///     runs no role is held.
-///   * At most one warp of a block is its scout. One that has taken a line stays it until
-///     open_line().
+///   * At most one warp of a block is its scout. One that has taken a packet stays it until
+///     open_packet().
 ///   * pending_* count tasks of one slot, and are settled before the worker waits or meets.
 template <class Policy, class... Tasks>
 class worker {
@@ -69,8 +69,8 @@ class worker {
   //                 ^                               │  ^── activate, unspill ─┘ │
   //                 └─────────────── rest ──────────┴───────────────────────────┘
   //   pace       set at the end of a turn, read in the next one
-  //   hand       empty when a turn begins; filled by find() or wait(); open_line() then deals with it
-  //   outcome    `other` when a turn begins; set by open_line() and what that runs
+  //   hand       empty when a turn begins; filled by find() or wait(); open_packet() deals with it
+  //   outcome    `other` when a turn begins; set by open_packet() and what that runs
 
   /// Where it stands on the board (docs/internals/scheduler.md, "Quiescence").
   enum class standing : std::uint32_t {
@@ -82,31 +82,31 @@ class worker {
   enum class pace : std::uint32_t {
     idle,   ///< nothing, or a block task that waits for its meeting
     busy,   ///< something
-    quick,  ///< one line's task, which left nothing: the next line may be on its way, so the next
-            ///< turn begins with the wait
+    quick,  ///< one packet's task, which left nothing: the next packet may be on its way, so the
+            ///< next turn begins with the wait
   };
-  /// Whether it has a line that it took and has not run: `line_` is that.
+  /// Whether it has a packet that it took and has not run: `packet_` is that.
   enum class hand : std::uint32_t {
-    empty,         ///< it has none
-    line,          ///< one that came alone, or that a poll had seen before
-    line_of_many,  ///< one with which there were others, for everybody
+    empty,           ///< it has none
+    packet,          ///< one that came alone, or that a poll had seen before
+    packet_of_many,  ///< one with which there were others, for everybody
   };
   /// What became of what this turn ran.
   enum class outcome : std::uint32_t {
     other,         ///< there may be something to hand on
-    nothing_left,  ///< it was a line's task, and nothing is left in hand
-    meets,         ///< it was a line's block task, which waits for a meeting
+    nothing_left,  ///< it was a packet's task, and nothing is left in hand
+    meets,         ///< it was a packet's block task, which waits for a meeting
   };
 
   /// What accept() found at a port.
-  enum class lines {
-    none,    ///< no line has come
-    shared,  ///< lines, which everybody can take now
-    mine,    ///< lines, of which the first is in hand; the role was given back
+  enum class packets {
+    none,    ///< no packet has come
+    shared,  ///< packets, which everybody can take now
+    mine,    ///< packets, of which the first is in hand; the role was given back
   };
   /// How lead() ended.
   enum class led {
-    line,         ///< it has a line, and no role any more
+    packet,       ///< it has a packet, and no role any more
     interrupted,  ///< there is something else to do, and it has no role any more
     lingered,     ///< it has the role still, and must give up its count on the board
   };
@@ -211,10 +211,10 @@ class worker {
   GROSR_DEVICE void now_empty(std::uint32_t level, std::uint32_t victim) const;
   GROSR_DEVICE void clear_hint(std::uint32_t bit);
 
-  // ---- lines from the host: worker_poll.inl ----
+  // ---- packets from the host: worker_poll.inl ----
   GROSR_DEVICE led lead();
-  GROSR_DEVICE lines accept(unsigned port, queue::poll_role& role,
-                            const queue::ingress_ref::peeked& k, bool take, bool keep);
+  GROSR_DEVICE packets accept(unsigned port, queue::poll_role& role,
+                              const queue::ingress_ref::peeked& k, bool take, bool keep);
   GROSR_DEVICE bool poll_overdue(std::uint32_t which);
   GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_role& role);
   GROSR_DEVICE std::uint32_t overdue(std::uint32_t which) const;
@@ -253,19 +253,19 @@ class worker {
   GROSR_DEVICE void end_of_way();
   GROSR_DEVICE bool went_long();
 
-  // ---- a line in hand; what is complete: worker_complete.inl ----
-  GROSR_DEVICE ref open_line(const queue::held_line& l);
-  GROSR_DEVICE void run_line(const line_header& h, const queue::held_line& l);
+  // ---- a packet in hand; what is complete: worker_complete.inl ----
+  GROSR_DEVICE ref open_packet(const queue::held_packet& l);
+  GROSR_DEVICE void run_packet(const packet_header& h, const queue::held_packet& l);
   template <class T>
-  GROSR_DEVICE void run_line_typed(const line_header& h, const queue::held_line& l);
+  GROSR_DEVICE void run_packet_typed(const packet_header& h, const queue::held_packet& l);
   GROSR_DEVICE bool hands_empty();
   GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed, bool more);
   GROSR_DEVICE void settle();
   GROSR_DEVICE void report(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
-                           std::uint32_t ticket_generation, std::uint32_t ticket_lines,
+                           std::uint32_t ticket_generation, std::uint32_t ticket_packets,
                            bool failed);
   GROSR_DEVICE void finish(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
-                           std::uint32_t ticket_generation, std::uint32_t ticket_lines,
+                           std::uint32_t ticket_generation, std::uint32_t ticket_packets,
                            bool failed);
 
   // ---- with the block's other warps: worker_block.inl ----
@@ -295,7 +295,7 @@ class worker {
   GROSR_DEVICE bool tell_alone(std::uint32_t claimed, std::uint64_t board);
   GROSR_DEVICE void tell(std::uint32_t claimed) const;
   GROSR_DEVICE bool leave_board(std::uint64_t seen) const;
-  GROSR_DEVICE std::uint32_t lines_claimed(simt::order o) const;
+  GROSR_DEVICE std::uint32_t packets_claimed(simt::order o) const;
 
   // ---- staying and leaving: worker_residency.inl ----
   GROSR_DEVICE void obey_control();
@@ -313,7 +313,7 @@ class worker {
 
   // ---- small things ----
   GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }
-  GROSR_DEVICE bool has_line() const { return hand_ != hand::empty; }
+  GROSR_DEVICE bool has_packet() const { return hand_ != hand::empty; }
   GROSR_DEVICE unsigned ports() const { return priority_levels * v_.sizes.ports_per_level; }
   GROSR_DEVICE std::uint32_t all_ports() const { return ~0u >> (32 - ports()); }
   /// With fewer blocks than ports, each block's poller goes round several.
@@ -335,7 +335,7 @@ class worker {
   hand hand_ = hand::empty;
   outcome outcome_ = outcome::other;
 
-  queue::held_line line_{};       // what is in hand, if hand_ says so
+  queue::held_packet packet_{};   // what is in hand, if hand_ says so
   std::uint32_t hints_ = 0;       // the hints, at the last look
   std::uint64_t run_cycles_ = 0;  // length of the last run
   std::uint32_t row_runs_ = 0;    // runs of the last row
@@ -348,7 +348,7 @@ class worker {
   // The leader's. What this worker has taken in the block's memory and has to give back
   // (end_of_scouting): b_.scout, b_.polls. It can have either without the other.
   bool scout_ = false;   // it looks out for the block
-  bool polls_ = false;   // it polls, or has just had a line
+  bool polls_ = false;   // it polls, or has just had a packet
   bool outrun_ = false;  // another thief was faster, and may have left something
 };
 

@@ -1,33 +1,33 @@
-// A worker deals with a line that it took, and says that lines and tickets are done.
+// A worker deals with a packet that it took, and says that packets and tickets are done.
 // docs/internals/scheduler.md, "The way of a single task", "Completion".
 #pragma once
 
 namespace grosr::run {
 
-// ---- lines ----
+// ---- packets ----
 
-/// Whole warp, active: deals with a line. A task that it carries is run, and a block task goes to
+/// Whole warp, active: deals with a packet. A task that it carries is run, and a block task goes to
 /// the block; else returns the ref that this warp must run.
 template <class Policy, class... Tasks>
-GROSR_DEVICE ref worker<Policy, Tasks...>::open_line(const queue::held_line& l) {
-  line_header h = line_header::of(l);
+GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet& l) {
+  packet_header h = packet_header::of(l);
   // They are this worker's now, and it is counted.
   if (h.comes_back() && leads()) board_word().fetch_sub(h.count, simt::acq_rel);
   if (h.carries_task()) {
     end_of_scouting();
-    run_line(h, l);
+    run_packet(h, l);
     return {};
   }
   std::uint32_t type = h.type();
   ref r = ref::make(h.slot, true, 0, h.count, type, h.level(), true);
   bool meets = false, early = false;
   if (leads()) {
-    w_.line = h;
+    w_.packet = h;
     if (h.count > 1 || spawner_type::is_block_type(type)) {
       slot_info& s = v_.ingress.slots[h.slot];
       s.total = h.count;
       s.ticket = h.ticket;
-      s.ticket_lines = h.ticket_lines;
+      s.ticket_packets = h.ticket_packets;
       s.generation = h.generation;
       s.ticket_generation = h.ticket_generation;
     }
@@ -51,32 +51,32 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_line(const queue::held_line& l) 
   return {};
 }
 
-/// Whole warp, active: runs the task of a line that carries it (lane and warp types), and says
+/// Whole warp, active: runs the task of a packet that carries it (lane and warp types), and says
 /// that it is complete.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::run_line(const line_header& h,
-                                                     const queue::held_line& l) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_packet(const packet_header& h,
+                                                       const queue::held_packet& l) {
   settle();
   std::uint32_t type = h.type();
   begin_busy();
-  ((type == types::template index_of<Tasks>() ? (run_line_typed<Tasks>(h, l), 0) : 0), ...);
+  ((type == types::template index_of<Tasks>() ? (run_packet_typed<Tasks>(h, l), 0) : 0), ...);
   end_busy();
 }
 
 template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Policy, Tasks...>::run_line_typed(const line_header& h,
-                                                           const queue::held_line& l) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_packet_typed(const packet_header& h,
+                                                             const queue::held_packet& l) {
   if constexpr (width_of<T>() != width::block) {
     constexpr std::uint32_t type = types::template index_of<T>();
     constexpr unsigned words = stride_of<T> / 4;
     std::uint32_t payload[words];
-    for (unsigned i = 0; i < words; ++i) payload[i] = l.word(line_payload_word + i);
+    for (unsigned i = 0; i < words; ++i) payload[i] = l.word(packet_payload_word + i);
     loaded<T> held;
     T& task = held.task;
     __builtin_memcpy(&task, payload, sizeof(T));
     // For quiescence: while this worker is alone nobody else claims, so it is not too early.
-    std::uint32_t claimed = lines_claimed(simt::relaxed);
+    std::uint32_t claimed = packets_claimed(simt::relaxed);
     begin_run(type, true, h.slot | trace_event::in_slot);
     simt::sync_warp();
     const bool mine = width_of<T>() == width::warp || leads();
@@ -85,7 +85,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_line_typed(const line_header& h,
     simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
     std::uint64_t board = leads() ? board_word().load(simt::relaxed) : 0;
     if (leads())
-      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_lines, failed);
+      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_packets, failed);
     if (hands_empty()) {
       outcome_ = outcome::nothing_left;
       tell_alone(claimed, board);
@@ -111,8 +111,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::complete(ref r, std::uint32_t n, std
   simt::sync_warp();
   if (r.whole()) {
     if (leads()) {
-      const line_header& l = w_.line;
-      report(l.slot, l.generation, l.ticket, l.ticket_generation, l.ticket_lines, failed != 0);
+      const packet_header& l = w_.packet;
+      report(l.slot, l.generation, l.ticket, l.ticket_generation, l.ticket_packets, failed != 0);
     }
     return;
   }
@@ -131,7 +131,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::settle() {
   if (leads()) {
     slot_info& s = v_.ingress.slots[pending_slot_];
     simt::atomic_ref<std::uint64_t> count(s.count);
-    // Read before the count: after it another worker may complete the slot, and the next line in
+    // Read before the count: after it another worker may complete the slot, and the next packet in
     // it overwrites the total.
     const std::uint32_t total = s.total;
     // A worker that did all of them needs no count: it was 0 and stays that.
@@ -139,13 +139,13 @@ GROSR_DEVICE void worker<Policy, Tasks...>::settle() {
     std::uint64_t now = slot_count::of(pending_done_, pending_failed_);
     simt::fence<simt::scope::system>(simt::acq_rel);  // R1: what the tasks did, before the count
     if (alone) {                                      // and R2
-      finish(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
+      finish(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_packets,
              slot_count::any_failed(now));
     } else {
       now += count.fetch_add(now, simt::relaxed);
       if (slot_count::done(now) == total) {
         count.fetch_sub(now, simt::relaxed);
-        report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_lines,
+        report(pending_slot_, s.generation, s.ticket, s.ticket_generation, s.ticket_packets,
                slot_count::any_failed(now));
       }
     }
@@ -154,14 +154,14 @@ GROSR_DEVICE void worker<Policy, Tasks...>::settle() {
   pending_done_ = pending_failed_ = 0;
 }
 
-/// One lane: completes a line, and its ticket with its last line.
+/// One lane: completes a packet, and its ticket with its last packet.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::report(std::uint32_t slot, std::uint32_t generation,
                                                    std::uint32_t ticket,
                                                    std::uint32_t ticket_generation,
-                                                   std::uint32_t ticket_lines, bool failed) {
+                                                   std::uint32_t ticket_packets, bool failed) {
   simt::fence<simt::scope::system>(simt::acq_rel);  // R2
-  finish(slot, generation, ticket, ticket_generation, ticket_lines, failed);
+  finish(slot, generation, ticket, ticket_generation, ticket_packets, failed);
 }
 
 /// One lane, after R2, which releases results, the slab's reading and the counters' resetting;
@@ -171,17 +171,17 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::finish(std::uint32_t slot, std::uint32_t generation,
                                                    std::uint32_t ticket,
                                                    std::uint32_t ticket_generation,
-                                                   std::uint32_t ticket_lines, bool failed) {
+                                                   std::uint32_t ticket_packets, bool failed) {
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
   // A task that returned because it was told to abort has not been run.
   if (run_cycles_ > Policy::long_run_cycles && v_.aborted()) return;
-  if (ticket_lines > 1) {
+  if (ticket_packets > 1) {
     simt::atomic_ref<std::uint64_t> count(v_.ingress.slots[ticket].count);
     std::uint64_t more = slot_count::of(1, failed ? 1 : 0);
     std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
-    if (slot_count::done(now) == ticket_lines) {
+    if (slot_count::done(now) == ticket_packets) {
       count.fetch_sub(now, simt::relaxed);
-      simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other lines
+      simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other packets
       word(v_.ingress.slot_words[ticket])
           .store(slot_word::of(ticket_generation, slot_count::any_failed(now)), simt::relaxed);
     }

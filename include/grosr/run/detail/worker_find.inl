@@ -1,11 +1,11 @@
-// A worker chooses what to run next: its own, seen lines, what others hold. A warp and a block find
-// work by one loop, find_as(); what differs is in as_warp and as_block (worker.hpp).
+// A worker chooses what to run next: its own, seen packets, what others hold. A warp and a block
+// find work by one loop, find_as(); what differs is in as_warp and as_block (worker.hpp).
 // docs/internals/scheduler.md, "Find work". The choice of a victim is in victim.hpp.
 #pragma once
 
 namespace grosr::run {
 
-/// Whole warp: a ref for warps; or none, with a line in hand or without.
+/// Whole warp: a ref for warps; or none, with a packet in hand or without.
 template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::find(unsigned turn) {
   return find_as<as_warp>(hints_, turn);
@@ -35,7 +35,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find_as(std::uint32_t hints, unsigned
         own = simt::shuffle(simt::full_mask, own, 0);
         if (own) return {own};
       } else if (hints & hint::of(level, As::block)) {
-        if (ref r = elsewhere<As>(level, turn); r || has_line()) return r;
+        if (ref r = elsewhere<As>(level, turn); r || has_packet()) return r;
       }
     }
     if ((hints & hint::of(level, !As::block)) && As::gives_way(*this, others_first)) return {};
@@ -44,7 +44,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find_as(std::uint32_t hints, unsigned
 }
 
 /// Whole warp: a ref of the level that nobody else holds any more: from its spill ring, or stolen;
-/// or a line in hand. Clears the hint if there is none of them.
+/// or a packet in hand. Clears the hint if there is none of them.
 template <class Policy, class... Tasks>
 template <class As>
 GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsigned turn) {
@@ -55,7 +55,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsign
   ref r = Policy::steal(v_, level, As::block, As::number(*this), turn,
                         [&](std::uint32_t victim) { return steal(level, As::first(v_) + victim); });
   if (r) return r;
-  // Nothing there: clear the hint; work that comes sets it again. Lines that were seen in
+  // Nothing there: clear the hint; work that comes sets it again. Packets that were seen in
   // between are looked for once more; deques are scanned every scan_every_cycles anyway.
   constexpr auto bit = [](std::uint32_t l) { return hint::of(l, As::block); };
   if (leads() && As::clears_hint(*this)) {
@@ -92,7 +92,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::ui
   return {bits};
 }
 
-/// Claims a line of a level that a poll has seen: it is in `line_` then.
+/// Claims a packet of a level that a poll has seen: it is in `packet_` then.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   unsigned lane = simt::lane_id(), n = v_.sizes.ports_per_level;
@@ -110,8 +110,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   }
   got = simt::shuffle(simt::full_mask, got, 0);
   if (got == 0) return false;
-  line_ = v_.ingress.ports[p].read_mirror(static_cast<std::uint32_t>(got));
-  hand_ = hand::line;
+  packet_ = v_.ingress.ports[p].read_mirror(static_cast<std::uint32_t>(got));
+  hand_ = hand::packet;
   return true;
 }
 

@@ -6,7 +6,7 @@ namespace grosr::run {
 
 // ---- waiting ----
 
-/// Whole warp without work: waits until there may be some, or has taken a line.
+/// Whole warp without work: waits until there may be some, or has taken a packet.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   // The block's deque counts as this worker's: it rests only when that is empty too.
@@ -23,9 +23,9 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   if (leads()) end_of_stall();
   settle();
   // Alone on the board it says that all is done, and keeps its count for a while if it polls: the
-  // next line then needs no fence.
+  // next packet then needs no fence.
   if (standing_ == standing::active && pace_ != pace::quick) {
-    std::uint32_t claimed = lines_claimed(simt::relaxed);
+    std::uint32_t claimed = packets_claimed(simt::relaxed);
     simt::fence<simt::scope::system>(simt::acq_rel);
     simt::sync_warp();  // every lane's claims before the board
     tell_alone(claimed, leads() ? board_word().load(simt::relaxed) : 0);
@@ -50,7 +50,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
     if (lead() != led::lingered) break;
     linger = false;
   }
-  if (!has_line()) end_of_scouting();
+  if (!has_packet()) end_of_scouting();
   simt::sync_warp();
 }
 
@@ -89,7 +89,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         std::uint32_t free = 0;
         scout_ = shared_word(b_.scout).load(simt::relaxed) == 0 &&
                  shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
-        // Where the last line came from, the next one is likely.
+        // Where the last packet came from, the next one is likely.
         if (scout_) {
           w_.port = shared_word(b_.port).load(simt::relaxed);
           if (roams())
@@ -124,7 +124,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
     auto all = static_cast<watched>(
         simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0));
     if (all != watched::nothing) return all;
-    // A line that comes may be for the whole block.
+    // A packet that comes may be for the whole block.
     const bool soon = keen || (!scout_ && shared_word(b_.polls).load(simt::relaxed) != 0);
     simt::pause(Policy::nap(soon, turn), "work");
   }
@@ -187,16 +187,16 @@ GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
   w_.alone = board_count::holders(before) == 0 ? before + board_count::activation : 0;
 }
 
-/// Lane p: lines claimed of port p so far.
+/// Lane p: packets claimed of port p so far.
 template <class Policy, class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::lines_claimed(simt::order o) const {
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::packets_claimed(simt::order o) const {
   return simt::lane_id() < ports() ? v_.ingress.ports[simt::lane_id()].claimed(o) : 0;
 }
 
 /// Whole warp, active, with nothing in hand or deques, the block's included. `claimed` is what
-/// lines_claimed() gave after it became active, `board` what lane 0 loaded from the board after
+/// packets_claimed() gave after it became active, `board` what lane 0 loaded from the board after
 /// that and a system fence by every lane: if no other worker was active since this one became it,
-/// all those lines are done, and it says so.
+/// all those packets are done, and it says so.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::tell_alone(std::uint32_t claimed, std::uint64_t board) {
   bool alone = leads() && board == w_.alone;
@@ -227,10 +227,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
       done = simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
       continue;
     }
-    // Q1: lines claimed so far. Claimers were active before they claimed.
-    std::uint32_t claimed = lines_claimed(simt::acquire);
+    // Q1: packets claimed so far. Claimers were active before they claimed.
+    std::uint32_t claimed = packets_claimed(simt::acquire);
     simt::sync_warp();
-    // Q2: the board again. The same word: nobody else was active meanwhile, so all those lines,
+    // Q2: the board again. The same word: nobody else was active meanwhile, so all those packets,
     // and whatever their tasks spawned, are done: only who is active holds work.
     if (leads()) after = board_word().load(simt::acquire);
     if (simt::shuffle(simt::full_mask, after, 0) != before) continue;

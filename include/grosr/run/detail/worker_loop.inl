@@ -42,31 +42,31 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
       }
       r = find(turn);
     }
-    bool waited = !r && !has_line();
+    bool waited = !r && !has_packet();
     if (waited) wait();
     simt::sync_warp();
-    bool line = has_line();
+    bool packet = has_packet();
     // A block task that waits for a meeting does not wait for what this warp runs now.
-    if ((line || r) && leads()) {
+    if ((packet || r) && leads()) {
       end_of_stall();
       spawner_.publish_blocks();
     }
-    if (line) r = open_line(line_);
+    if (packet) r = open_packet(packet_);
     if (r) run(r);
-    bool found = line || r;
-    // One task that left nothing: the next line may be on its way.
+    bool found = packet || r;
+    // One task that left nothing: the next packet may be on its way.
     const bool nothing_left = outcome_ == outcome::nothing_left, meets = outcome_ == outcome::meets;
-    const bool alone = hand_ != hand::line_of_many;
+    const bool alone = hand_ != hand::packet_of_many;
     const bool quick = nothing_left && waited && alone && !every(Policy::all_turns);
     if (found && !nothing_left) {
       simt::sync_warp();
-      // For a line's block task the block meets first: others see it when that takes longer, or
+      // For a packet's block task the block meets first: others see it when that takes longer, or
       // when one of the warps runs something else.
       bool blocks = leads() && nonempty(b_.deques) != 0 && !meets;
       bool spawned = leads() && (w_.open_mask != 0 || blocks);
       if (simt::shuffle(simt::full_mask, spawned ? 1u : 0u, 0)) spawner_.flush(blocks);
     }
-    // When a worker had nothing and now has work, the others should look too, unless a line came
+    // When a worker had nothing and now has work, the others should look too, unless a packet came
     // alone.
     if (found && pace_ == pace::idle && (!waited || !alone)) wake_others();
     pace_ = quick ? pace::quick : found && !meets ? pace::busy : pace::idle;

@@ -1,4 +1,4 @@
-// A worker takes lines from the host into the device. docs/internals/scheduler.md, "A port"
+// A worker takes packets from the host into the device. docs/internals/scheduler.md, "A port"
 // and "Waiting".
 #pragma once
 
@@ -6,7 +6,7 @@ namespace grosr::run {
 
 // ---- leading ----
 
-/// Whole warp, polling w_.port in w_.role, hands and deques empty: polls until it has a line,
+/// Whole warp, polling w_.port in w_.role, hands and deques empty: polls until it has a packet,
 /// something interrupts (both: the role is given back), or its count on the board should drop.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
@@ -34,10 +34,10 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     }
     const std::uint32_t late = simt::ballot(
         simt::full_mask, other && queue::ingress_ref::overdue(glance, Policy::poll_stale_ns));
-    lines there = accept(port, role, k, true, true);
-    verdict = led::line;
-    if (there == lines::mine) break;
-    if (there == lines::shared) continue;  // lines come in groups: go on handing them out
+    packets there = accept(port, role, k, true, true);
+    verdict = led::packet;
+    if (there == packets::mine) break;
+    if (there == packets::shared) continue;  // packets come in groups: go on handing them out
     enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4, meet = 8 };
     std::uint32_t stop = go_on;
     if (leads()) {
@@ -72,30 +72,30 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       verdict = led::interrupted;
       break;
     }
-    simt::pause_if_host(turn, "lines from the host");
+    simt::pause_if_host(turn, "packets from the host");
   }
   if (leads()) w_.role = role;
   simt::sync_warp();
   return verdict;
 }
 
-/// Whole warp, polling, with what peek() gave: takes in the lines that are there. `keep`: the role
-/// is kept while all of them are shared. `take`: a line that is first in its ring is for this warp:
-/// it is in `line_` then, and the role is given back.
+/// Whole warp, polling, with what peek() gave: takes in the packets that are there. `keep`: the
+/// role is kept while all of them are shared. `take`: a packet that is first in its ring is for
+/// this warp: it is in `packet_` then, and the role is given back.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_role& role,
                                                    const queue::ingress_ref::peeked& k, bool take,
-                                                   bool keep) -> lines {
+                                                   bool keep) -> packets {
   const queue::ingress_ref& p = v_.ingress.ports[port];
-  unsigned n = p.valid_lines(role, k);
-  if (n == 0) return lines::none;
+  unsigned n = p.valid_packets(role, k);
+  if (n == 0) return packets::none;
   bool first = take && p.first_is_free(k), counted = is_active();
   if (first) activate();
   // A single short task is done before anybody else could be there. Whether it takes longer is
   // not known before, but others look some 4 us after a poll would be overdue.
-  bool single = first && n == 1 && line_header::of({k.mine}, 1).carries_task();
+  bool single = first && n == 1 && packet_header::of({k.mine}, 1).carries_task();
   if (port == 0 && leads() && role.seen % 64 + n >= 64)
-    obey_control();  // also in a stream of lines
+    obey_control();  // also in a stream of packets
   p.accept(role, n, first, keep && !first, single, counted, k);
   if (first) back_ = single;
   if ((n > 1 || !first) && leads()) {
@@ -103,18 +103,18 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_ro
     // ports.
     v_.hints().fetch_or(hint::of(port / v_.sizes.ports_per_level, false), simt::acq_rel);
   }
-  if (!first) return lines::shared;
+  if (!first) return packets::shared;
   if (leads() && !roams())
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.port).store(port, simt::relaxed);
-  hand_ = n > 1 ? hand::line_of_many : hand::line;
-  line_ = {k.mine};
-  return lines::mine;
+  hand_ = n > 1 ? hand::packet_of_many : hand::packet;
+  packet_ = {k.mine};
+  return packets::mine;
 }
 
 // ---- ports that nobody polled for a while ----
 
 /// Whole warp: polls those of the ports in `which` that nobody polled for a while. It only lets
-/// everybody see the lines: hints tell when they are more urgent than what workers have. Whether
+/// everybody see the packets: hints tell when they are more urgent than what workers have. Whether
 /// there were any.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::poll_overdue(std::uint32_t which) {
@@ -126,7 +126,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::poll_overdue(std::uint32_t which) {
   return some != 0;
 }
 
-/// Whole warp, polling w_.port in `role`: polls another port from now on where lines have begun
+/// Whole warp, polling w_.port in `role`: polls another port from now on where packets have begun
 /// to come to one of those in `which`, while nobody polled it for a while. False: to none.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
@@ -155,7 +155,7 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::overdue(std::uint32_t which
 }
 
 /// Whole warp: takes the roles of ports in `which`, a port a lane, and keeps them, each lane its
-/// own, where lines have begun to come: of those ports.
+/// own, where packets have begun to come: of those ports.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t which,
                                                                 queue::poll_role& mine) {
@@ -172,7 +172,7 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t wh
   return simt::ballot(simt::full_mask, there);
 }
 
-/// Whole warp: lets everybody see the lines of such ports, and gives the roles back.
+/// Whole warp: lets everybody see the packets of such ports, and gives the roles back.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
                                                         const queue::poll_role& mine) {
@@ -182,7 +182,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
     queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
                           simt::shuffle(simt::full_mask, mine.tick, port)};
     auto k = v_.ingress.ports[port].peek(role);
-    if (accept(port, role, k, false, false) == lines::none && leads()) {
+    if (accept(port, role, k, false, false) == packets::none && leads()) {
       if (port == 0) obey_control();
       v_.ingress.ports[port].give_role(role);
     }

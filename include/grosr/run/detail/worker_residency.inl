@@ -151,11 +151,11 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::has_arrived() const {
   return simt::any(simt::full_mask, there);
 }
 
-/// Whole warp: whether a line was not taken, or a worker is active.
+/// Whole warp: whether a packet was not taken, or a worker is active.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   unsigned lane = simt::lane_id();
-  // Lines first, the board last: a worker that takes a line is active before it does.
+  // Packets first, the board last: a worker that takes a packet is active before it does.
   bool busy =
       lane < ports() && (v_.ingress.ports[lane].unseen() || v_.ingress.ports[lane].waiting());
   busy = simt::any(simt::full_mask, busy);

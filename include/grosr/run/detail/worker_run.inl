@@ -139,7 +139,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
   simt::sync_warp();
   if (leads()) {
     retire(r, 1);
-    // Tasks this wide may be long: the others of a line do not wait for it.
+    // Tasks this wide may be long: the others of a packet do not wait for it.
     if (r.slot() && r.count() > 1) w_.spilled += publish_all(v_, w_.deques, id_, 0);
   }
   begin_run(type, r.slot(), trace_place(r));

@@ -1,4 +1,4 @@
-// A warp that takes lines from an ingress ring as a worker does: claims what was seen, and polls
+// A warp that takes packets from an ingress ring as a worker does: claims what was seen, and polls
 // when nobody else does.
 #pragma once
 
@@ -7,29 +7,29 @@
 
 namespace grosr::queue {
 
-/// The content that producer `who` sends as its i-th line.
-GROSR_DEVICE inline line content_of(std::uint32_t who, std::uint32_t i) {
-  line l;
+/// The content that producer `who` sends as its i-th packet.
+GROSR_DEVICE inline packet content_of(std::uint32_t who, std::uint32_t i) {
+  packet l;
   l.word[0] = who;
   l.word[1] = i;
-  for (std::uint32_t k = 2; k < line_content; ++k)
+  for (std::uint32_t k = 2; k < packet_content; ++k)
     l.word[k] = testing::scramble(who * 7919 + i * 31 + k);
   return l;
 }
 
 /// One that was taken: its number in the ring, and what it holds.
-struct taken_line {
+struct taken_packet {
   std::uint32_t number, who, i, warp;
   std::uint32_t whole;
 };
 
-/// All warps take lines until `total` are taken; `log` has them in the order in which they were
+/// All warps take packets until `total` are taken; `log` has them in the order in which they were
 /// counted, which for one warp is the order of its taking.
-struct consume_lines {
-  ingress_ref lines;
+struct consume_packets {
+  ingress_ref packets;
   std::uint32_t total;
   std::uint32_t* count;
-  taken_line* log;
+  taken_packet* log;
 
   GROSR_DEVICE void operator()() const {
     const unsigned lane = simt::lane_id();
@@ -38,7 +38,7 @@ struct consume_lines {
       if (lane == 0) over = simt::atomic_ref(*count).load(simt::relaxed) == total;
       if (simt::shuffle(simt::full_mask, over, 0)) return;
       if (claim() || (step % 3 == 2 ? poll_one() : poll(step % 2 == 0))) turn = 0;
-      simt::pause(turn, "lines from the host");
+      simt::pause(turn, "packets from the host");
     }
   }
 
@@ -47,44 +47,44 @@ struct consume_lines {
     std::uint64_t got = 0;
     if (simt::lane_id() == 0) {
       std::uint32_t number;
-      if (lines.claim(number)) got = std::uint64_t{1} << 32 | number;
+      if (packets.claim(number)) got = std::uint64_t{1} << 32 | number;
     }
     got = simt::shuffle(simt::full_mask, got, 0);
     if (got == 0) return false;
     const auto number = static_cast<std::uint32_t>(got);
-    record(number, lines.read_mirror(number));
+    record(number, packets.read_mirror(number));
     return true;
   }
 
   GROSR_DEVICE bool poll_one() const {
     poll_role role{};
     bool there = false;
-    if (simt::lane_id() == 0) there = lines.take_role(0, role) && lines.accept_one(role);
+    if (simt::lane_id() == 0) there = packets.take_role(0, role) && packets.accept_one(role);
     return simt::any(simt::full_mask, there);
   }
 
   GROSR_DEVICE bool poll(bool take) const {
     poll_role role{};
-    if (!share_role(simt::lane_id() == 0 && lines.take_role(0, role), role)) return false;
+    if (!share_role(simt::lane_id() == 0 && packets.take_role(0, role), role)) return false;
     const std::uint32_t seen = role.seen;
-    const ingress_ref::peeked k = lines.peek(role);
-    const unsigned n = lines.valid_lines(role, k);
+    const ingress_ref::peeked k = packets.peek(role);
+    const unsigned n = packets.valid_packets(role, k);
     if (n == 0) {
-      if (simt::lane_id() == 0) lines.give_role(role);
+      if (simt::lane_id() == 0) packets.give_role(role);
       simt::sync_warp();
       return false;
     }
-    const bool first = take && lines.first_is_free(k);
-    lines.accept(role, n, first, false, true, false, k);
+    const bool first = take && packets.first_is_free(k);
+    packets.accept(role, n, first, false, true, false, k);
     if (first) record(seen, {k.mine});
     return true;
   }
 
-  GROSR_DEVICE void record(std::uint32_t number, const held_line& l) const {
+  GROSR_DEVICE void record(std::uint32_t number, const held_packet& l) const {
     const std::uint32_t who = l.word(0), i = l.word(1);
-    const line expected = content_of(who, i);
+    const packet expected = content_of(who, i);
     bool whole = true;
-    for (unsigned k = 0; k < line_content; ++k) whole = l.word(k) == expected.word[k] && whole;
+    for (unsigned k = 0; k < packet_content; ++k) whole = l.word(k) == expected.word[k] && whole;
     if (simt::lane_id() == 0) {
       const std::uint32_t at = simt::atomic_ref(*count).fetch_add(1, simt::relaxed);
       log[at] = {number, who, i, simt::block_id() * (simt::block_size() / 32) + simt::warp_id(),

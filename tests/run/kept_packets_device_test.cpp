@@ -1,4 +1,4 @@
-// What a worker keeps of the host's lines is completed, also between runs of what it started.
+// What a worker keeps of the host's packets is completed, also between runs of what it started.
 #include "run/tasks.hpp"
 #include "support/scale.hpp"
 
@@ -17,9 +17,9 @@ struct first {
   GROSR_DEVICE void operator()(auto& context) const { context.spawn(second{ended}); }
 };
 
-GROSR_RUNTIME_SUITE(kept_lines);
+GROSR_RUNTIME_SUITE(kept_packets);
 
-TEST_P(kept_lines, are_completed_between_runs_of_what_they_started) {
+TEST_P(kept_packets, are_completed_between_runs_of_what_they_started) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;

@@ -1,6 +1,6 @@
-// A line is taken when it is whole, and never before: not when any word of it is missing, not when
-// it is the one of the lap before.
-#include "grosr/queue/line.hpp"
+// A packet is taken when it is whole, and never before: not when any word of it is missing, not
+// when it is the one of the lap before.
+#include "grosr/queue/packet.hpp"
 
 #include "grosr/simt/wait.hpp"
 #include "support/devices.hpp"
@@ -9,74 +9,75 @@
 namespace grosr::queue {
 namespace {
 
-GROSR_DEVICE_SUITE(line_is_taken);
+GROSR_DEVICE_SUITE(packet_is_taken);
 
-GROSR_DEVICE line content_of(std::uint32_t n) {
-  line l;
-  for (std::uint32_t i = 0; i < line_content; ++i) l.word[i] = n * 1000 + i;
+GROSR_DEVICE packet content_of(std::uint32_t n) {
+  packet l;
+  for (std::uint32_t i = 0; i < packet_content; ++i) l.word[i] = n * 1000 + i;
   return l;
 }
 
-GROSR_DEVICE bool is_content_of(const line& l, std::uint32_t n) {
-  for (std::uint32_t i = 0; i < line_content; ++i)
+GROSR_DEVICE bool is_content_of(const packet& l, std::uint32_t n) {
+  for (std::uint32_t i = 0; i < packet_content; ++i)
     if (l.word[i] != n * 1000 + i) return false;
   return true;
 }
 
-// Lane i tries to read the lines of words (i, i + 32, ...) of all 256 sets of words written.
+// Lane i tries to read the packets of words (i, i + 32, ...) of all 256 sets of words written.
 struct read_parts {
-  const simt::bus_word* lines;
+  const simt::bus_word* packets;
   std::uint32_t* taken;
   GROSR_DEVICE void operator()() const {
     for (std::uint32_t set = simt::lane_id(); set < 256; set += 32) {
-      line l{};
-      const bool whole = read_line(lines + set * line_words, l, 7);
+      packet l{};
+      const bool whole = read_packet(packets + set * packet_words, l, 7);
       taken[set] = whole ? (is_content_of(l, 7) ? 1 : 2) : 0;
     }
   }
 };
 
-TEST_P(line_is_taken, only_when_all_words_are_there) {
+TEST_P(packet_is_taken, only_when_all_words_are_there) {
   for (std::uint32_t before : {0u, 6u, 8u, 0xffffffffu}) {
-    auto lines = make<simt::bus_word>(256 * line_words, simt::space::pinned);
+    auto packets = make<simt::bus_word>(256 * packet_words, simt::space::pinned);
     auto taken = make<std::uint32_t>(256);
     for (std::uint32_t set = 0; set < 256; ++set) {
-      simt::bus_word* at = &lines[set * line_words];
-      write_line(at, content_of(1), before);
-      simt::bus_word whole[line_words];
-      write_line(whole, content_of(7), 7);
-      for (unsigned k = 0; k < line_words; ++k)
+      simt::bus_word* at = &packets[set * packet_words];
+      write_packet(at, content_of(1), before);
+      simt::bus_word whole[packet_words];
+      write_packet(whole, content_of(7), 7);
+      for (unsigned k = 0; k < packet_words; ++k)
         if (set >> k & 1) at[k] = whole[k];
-      line l;
-      EXPECT_EQ(read_line(at, l, 7), set == 255);
+      packet l;
+      EXPECT_EQ(read_packet(at, l, 7), set == 255);
     }
-    run(1, 32, read_parts{lines.data(), taken.data()});
+    run(1, 32, read_parts{packets.data(), taken.data()});
     const auto all = contents(taken);
     for (std::uint32_t set = 0; set < 256; ++set) ASSERT_EQ(all[set], set == 255 ? 1u : 0u);
   }
 }
 
-// Every lane gets every content word from a line spread over the warp.
+// Every lane gets every content word from a packet spread over the warp.
 struct spread {
-  const simt::bus_word* lines;
+  const simt::bus_word* packets;
   std::uint32_t* wrong;
   GROSR_DEVICE void operator()() const {
-    const simt::bus_word mine = simt::bus_load(lines + simt::lane_id());
+    const simt::bus_word mine = simt::bus_load(packets + simt::lane_id());
     for (unsigned k = 0; k < 4; ++k)
-      for (unsigned i = 0; i < line_content; ++i)
-        if (line_word(mine, k * line_words, i) != k * 1000 + i) *wrong = 1;
+      for (unsigned i = 0; i < packet_content; ++i)
+        if (packet_word(mine, k * packet_words, i) != k * 1000 + i) *wrong = 1;
   }
 };
 
-TEST_P(line_is_taken, by_a_warp_word_by_word) {
-  auto lines = make<simt::bus_word>(4 * line_words, simt::space::pinned);
-  for (unsigned k = 0; k < 4; ++k) write_line(&lines[k * line_words], content_of(k), 1);
+TEST_P(packet_is_taken, by_a_warp_word_by_word) {
+  auto packets = make<simt::bus_word>(4 * packet_words, simt::space::pinned);
+  for (unsigned k = 0; k < 4; ++k) write_packet(&packets[k * packet_words], content_of(k), 1);
   auto wrong = make<std::uint32_t>(1);
-  run(1, 32, spread{lines.data(), wrong.data()});
+  run(1, 32, spread{packets.data(), wrong.data()});
   EXPECT_EQ(contents(wrong)[0], 0u);
 }
 
-// One place, many laps: the device reads each line once and says so, the host then writes the next.
+// One place, many laps: the device reads each packet once and says so, the host then writes the
+// next.
 struct read_laps {
   const simt::bus_word* place;
   std::uint32_t* credit;
@@ -85,17 +86,18 @@ struct read_laps {
   GROSR_DEVICE void operator()() const {
     if (simt::lane_id() != 0) return;
     for (std::uint32_t lap = 1; lap <= laps; ++lap) {
-      line l{};
-      simt::wait_until([&] { return read_line(place, l, lap); }, simt::forever, nullptr, "a line");
+      packet l{};
+      simt::wait_until([&] { return read_packet(place, l, lap); }, simt::forever, nullptr,
+                       "a packet");
       if (!is_content_of(l, lap)) *wrong = lap;
       simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit).store(lap, simt::release);
     }
   }
 };
 
-TEST_P(line_is_taken, in_every_lap_once) {
+TEST_P(packet_is_taken, in_every_lap_once) {
   const auto laps = static_cast<std::uint32_t>(testing::scaled(2000, 100));
-  auto place = make<simt::bus_word>(line_words, simt::space::pinned);
+  auto place = make<simt::bus_word>(packet_words, simt::space::pinned);
   auto credit = make<std::uint32_t>(1, simt::space::pinned);
   auto wrong = make<std::uint32_t>(1);
   simt::stream s(where());
@@ -104,7 +106,7 @@ TEST_P(line_is_taken, in_every_lap_once) {
   for (std::uint32_t lap = 1; lap <= laps; ++lap) {
     while (done.load(simt::acquire) != lap - 1) {
     }
-    write_line(place.data(), content_of(lap), lap);
+    write_packet(place.data(), content_of(lap), lap);
   }
   s.wait();
   EXPECT_EQ(contents(wrong)[0], 0u);
@@ -125,14 +127,14 @@ struct write_and_read {
     for (std::uint32_t lap = 1; lap <= laps; ++lap) {
       simt::wait_until([&] { return simt::atomic_ref(*credit).load(simt::acquire) == lap - 1; },
                        simt::forever, nullptr, "the reader");
-      write_line(place, content_of(lap), lap);
+      write_packet(place, content_of(lap), lap);
     }
   }
 };
 
-TEST(line_is_taken_seeded, in_every_lap_once) {
+TEST(packet_is_taken_seeded, in_every_lap_once) {
   testing::for_seeds(500, [] {
-    simt::bus_word place[line_words] = {};
+    simt::bus_word place[packet_words] = {};
     std::uint32_t credit = 0, wrong = 0;
     simt::run(device(), {2, 32}, write_and_read{place, &credit, 5, &wrong});
     EXPECT_EQ(wrong, 0u);
