@@ -161,18 +161,18 @@ void engine::allocate(const memory_plan& p) {
                   &words->departed, &words->way_made, &words->cancelled,   nullptr};
 
   for (std::uint32_t i = 0; i < p.ports; ++i)
-    ports_.push_back(std::make_unique<queue::ingress>(device_, options_.lines));
+    ports_.push_back(std::make_unique<queue::submission_ring>(device_, options_.lines));
   written_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.ports);
   generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.slots);
   slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(p.slots);
-  take(space::device, port_refs_, view_.ingress.ports, p.ports);
-  take(space::device, slot_infos_, view_.ingress.slots, p.slots);
+  take(space::device, port_refs_, view_.submission.ports, p.ports);
+  take(space::device, slot_infos_, view_.submission.slots, p.slots);
   slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * p.sizes.slab_bytes};
-  view_.ingress.slabs = slabs_.data();
-  take(space::pinned, slot_words_, view_.ingress.slot_words, p.slots);
-  take(space::pinned, quiescent_, view_.ingress.quiescent, p.ports);
-  take(space::pinned, state_, view_.ingress.state, state_words);
-  view_.ingress.control = state_.data() + control_at;
+  view_.submission.slabs = slabs_.data();
+  take(space::pinned, slot_words_, view_.submission.slot_words, p.slots);
+  take(space::pinned, quiescent_, view_.submission.quiescent, p.ports);
+  take(space::pinned, state_, view_.submission.state, state_words);
+  view_.submission.control = state_.data() + control_at;
 
   take(space::device, pool_, view_.tasks.pool,
        std::size_t{p.sizes.pool_batches} * p.sizes.batch_bytes);
@@ -209,7 +209,7 @@ void engine::allocate(const memory_plan& p) {
 
 // Writes what the first kernel finds: the ports, who has which free batch and frame.
 void engine::fill_memory(const memory_plan& p) {
-  std::vector<queue::ingress_ref> refs;
+  std::vector<queue::submission_ring_ref> refs;
   for (auto& port : ports_) refs.push_back(port->ref());
   port_refs_.copy_from(refs);
   // Every worker begins with a stock; the rest is in the ring.

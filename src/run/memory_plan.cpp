@@ -4,7 +4,7 @@
 #include <bit>
 #include <string>
 
-#include "grosr/queue/ingress_owner.hpp"
+#include "grosr/queue/submission_ring_owner.hpp"
 #include "grosr/run/detail/local.hpp"
 #include "run/swap.hpp"
 
@@ -38,8 +38,8 @@ std::uint32_t cells_for(std::size_t n) {
 }
 
 void check(const runtime_options& o) {
-  queue::check_capacity(o.lines, "runtime: lines", queue::ingress::min_packets,
-                        queue::ingress::max_packets);
+  queue::check_capacity(o.lines, "runtime: lines", queue::submission_ring::min_packets,
+                        queue::submission_ring::max_packets);
   if (o.slots < 4 || o.slots > (1u << 24))
     refuse("slots = " + std::to_string(o.slots) + "; must be from 4 to 16777216");
   if (o.slabs < 2 || o.slabs > (1u << 16))
@@ -161,9 +161,10 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
   const std::size_t workers = s.workers, slots = p.slots, ports = p.ports;
   p.parts = {
       {"words of the scheduler", device, sizeof(common_memory)},
-      {"spawns without room", device, sizeof(room_state) + sizeof(queue::egress_control)},
+      {"spawns without room", device, sizeof(room_state) + sizeof(queue::call_ring_control)},
       {"ports", device,
-       ports * (queue::ingress::device_bytes(o.lines) + sizeof(queue::ingress_ref))},
+       ports *
+           (queue::submission_ring::device_bytes(o.lines) + sizeof(queue::submission_ring_ref))},
       {"slots", device, slots * sizeof(slot_info)},
       {"pool", device, batches * s.batch_bytes},
       {"free pool batches", device, batch_ring::bytes(p.free_batch_cells)},
@@ -174,7 +175,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
       {"frames", device, p.frames * s.frame_stride},
       {"free frames", device, p.joins ? batch_ring::bytes(p.free_frame_cells) : 0},
       {"workers", device, workers * (sizeof(worker_stats) + sizeof(worker_save) + 4)},
-      {"lines", pinned, ports * queue::ingress::pinned_bytes(o.lines)},
+      {"lines", pinned, ports * queue::submission_ring::pinned_bytes(o.lines)},
       {"state and control", pinned, state_words * 4},
       {"slabs", pinned, std::size_t{o.slabs} * s.slab_bytes},
       {"slot words", pinned, slots * 4},

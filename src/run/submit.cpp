@@ -113,7 +113,7 @@ bool engine::write_packet(unsigned level, const queue::packet& content, bool spr
   auto write = [&] {
     for (unsigned tries = 0; tries < n; ++tries) {
       unsigned at = level * n + (first + tries) % n;
-      queue::ingress& port = *ports_[at];
+      queue::submission_ring& port = *ports_[at];
       std::lock_guard lock(port.lock());
       if (!port.has_room()) continue;
       port.write(content);

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "grosr/queue/egress.hpp"
+#include "grosr/queue/call_ring.hpp"
 #include "grosr/run/detail/host_engine.hpp"
 
 namespace grosr::run {
@@ -45,7 +45,7 @@ class swap_space {
   /// A kernel was launched.
   void wake();
 
-  queue::egress_ref records() const { return records_.ref(); }
+  queue::call_ring_ref records() const { return records_.ref(); }
   static std::size_t pinned_bytes(std::uint32_t records) {
     return std::size_t{records} * queue::record_words * sizeof(simt::bus_word) + 8;
   }
@@ -63,7 +63,7 @@ class swap_space {
   bool give();
   bool keep(std::uint32_t kind, const std::byte* task, std::size_t bytes);
 
-  queue::egress records_;
+  queue::call_ring records_;
   std::vector<std::uint32_t> bytes_;
   const std::size_t limit_;
   std::uint32_t& full_;

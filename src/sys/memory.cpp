@@ -124,12 +124,12 @@ void service::make_memory() {
   const auto space_of = simt::space::device;
   slots_ = options_.calls_in_flight;
   const std::uint32_t slot_words = slots_ / 32;
-  std::vector<queue::egress_ref> refs;
+  std::vector<queue::call_ring_ref> refs;
   for (unsigned i = 0; i < options_.shards; ++i) {
     shards_.push_back(std::make_unique<shard>(device_, options_.records));
     refs.push_back(shards_.back()->ring.ref());
   }
-  refs_ = simt::buffer<queue::egress_ref>(device_, space_of, refs.size());
+  refs_ = simt::buffer<queue::call_ring_ref>(device_, space_of, refs.size());
   refs_.copy_from(refs);
 
   std::uint32_t words = 2 * slot_words;

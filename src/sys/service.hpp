@@ -56,7 +56,7 @@ struct request {
 /// A ring, and the lock of who takes records from it.
 struct alignas(128) shard {
   shard(device d, std::uint32_t records) : ring(d, records) {}
-  queue::egress ring;
+  queue::call_ring ring;
   std::mutex lock;
 };
 
@@ -216,7 +216,7 @@ class service {
   std::atomic<std::int64_t> window_ns_{0};
 
   std::vector<std::unique_ptr<shard>> shards_;
-  simt::buffer<queue::egress_ref> refs_;
+  simt::buffer<queue::call_ring_ref> refs_;
   simt::buffer<std::uint32_t> words_;  // slots, detached, chunks
   simt::buffer<detached_call> detached_;
   simt::buffer<simt::bus_word> replies_;

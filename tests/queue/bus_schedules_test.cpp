@@ -1,6 +1,6 @@
-// Ingress and egress under seeded schedules: a lane plays the host, so that the schedule may stop
-// it between any two words that it writes or reads.
-#include "grosr/queue/egress.hpp"
+// Submission and call rings under seeded schedules: a lane plays the host, so that the schedule may
+// stop it between any two words that it writes or reads.
+#include "grosr/queue/call_ring.hpp"
 #include "queue/consume_packets.hpp"
 #include "queue/send_records.hpp"
 #include "support/devices.hpp"
@@ -10,7 +10,7 @@ namespace grosr::queue {
 namespace {
 
 struct write_and_consume {
-  ingress* ring;
+  submission_ring* ring;
   consume_packets consume;
   void operator()() const {
     if (simt::block_id() != 0) return consume();
@@ -29,7 +29,7 @@ TEST(bus_schedules, lose_no_packet_to_the_device) {
       1000,
       [] {
         constexpr std::uint32_t total = 30;
-        ingress ring(device(), 8);
+        submission_ring ring(device(), 8);
         std::uint32_t count = 0;
         std::vector<taken_packet> log(total);
         simt::run(device(), {3, 32},
@@ -47,7 +47,7 @@ TEST(bus_schedules, lose_no_packet_to_the_device) {
 }
 
 struct send_and_read {
-  egress* ring;
+  call_ring* ring;
   send_records send;
   std::vector<record>* got;
   void operator()() const {
@@ -73,7 +73,7 @@ TEST(bus_schedules, lose_no_record_to_the_host) {
       [] {
         for (way how : all_ways) {
           constexpr std::uint32_t each = 3;  // 192 records through 32 places
-          egress ring(device(), 32);
+          call_ring ring(device(), 32);
           std::vector<record> got;
           simt::run(device(), {3, 32}, send_and_read{&ring, {ring.ref(), each, how}, &got});
           std::uint32_t next[96] = {};

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "grosr/queue/egress.hpp"
-#include "grosr/queue/ingress_owner.hpp"
+#include "grosr/queue/call_ring.hpp"
 #include "grosr/queue/ring.hpp"
+#include "grosr/queue/submission_ring_owner.hpp"
 
 namespace grosr::queue {
 namespace {
@@ -26,10 +26,10 @@ class capacities : public ::testing::Test {};
 template <class Queue>
 constexpr unsigned least = 2;
 template <>
-constexpr unsigned least<ingress> = 8;
+constexpr unsigned least<submission_ring> = 8;
 template <>
-constexpr unsigned least<egress> = 32;
-using queues = ::testing::Types<ring<std::uint32_t>, ingress, egress>;
+constexpr unsigned least<call_ring> = 32;
+using queues = ::testing::Types<ring<std::uint32_t>, submission_ring, call_ring>;
 TYPED_TEST_SUITE(capacities, queues);
 
 TYPED_TEST(capacities, that_are_refused) {
@@ -49,23 +49,24 @@ TYPED_TEST(capacities, that_are_taken) {
 
 TEST(capacity, of_a_ring_begins_at_2) { EXPECT_EQ(refusal<ring<std::uint64_t>>(2), ""); }
 
-TEST(capacity, of_ingress_begins_at_8) {
-  EXPECT_EQ(refusal<ingress>(8), "");
-  EXPECT_NE(refusal<ingress>(4).find(
+TEST(capacity, of_submission_rings_begins_at_8) {
+  EXPECT_EQ(refusal<submission_ring>(8), "");
+  EXPECT_NE(refusal<submission_ring>(4).find(
                 "capacity of 4 was asked for; it must be a power of two from 8 to 8192"),
             std::string::npos);
 }
 
-TEST(capacity, of_egress_begins_at_32) {
-  EXPECT_EQ(refusal<egress>(32), "");
-  EXPECT_NE(refusal<egress>(16).find("capacity of 16 was asked for; it must be a power of two from "
-                                     "32 to 1073741824"),
-            std::string::npos);
+TEST(capacity, of_call_rings_begins_at_32) {
+  EXPECT_EQ(refusal<call_ring>(32), "");
+  EXPECT_NE(
+      refusal<call_ring>(16).find("capacity of 16 was asked for; it must be a power of two from "
+                                  "32 to 1073741824"),
+      std::string::npos);
 }
 
 TEST(capacity, says_what_memory_it_takes) {
   EXPECT_EQ(ring<std::uint32_t>::bytes(64), sizeof(ring_control) + 64 * 8);
-  EXPECT_GE(ingress::device_bytes(64), 64 * sizeof(packet));
+  EXPECT_GE(submission_ring::device_bytes(64), 64 * sizeof(packet));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// A warp that takes packets from an ingress ring as a worker does: claims what was seen, and polls
-// when nobody else does.
+// A warp that takes packets from a submission ring as a worker does: claims what was seen, and
+// polls when nobody else does.
 #pragma once
 
-#include "grosr/queue/ingress_owner.hpp"
+#include "grosr/queue/submission_ring_owner.hpp"
 #include "support/scramble.hpp"
 
 namespace grosr::queue {
@@ -26,7 +26,7 @@ struct taken_packet {
 /// All warps take packets until `total` are taken; `log` has them in the order in which they were
 /// counted, which for one warp is the order of its taking.
 struct consume_packets {
-  ingress_ref packets;
+  submission_ring_ref packets;
   std::uint32_t total;
   std::uint32_t* count;
   taken_packet* log;
@@ -67,7 +67,7 @@ struct consume_packets {
     poll_role role{};
     if (!share_role(simt::lane_id() == 0 && packets.take_role(0, role), role)) return false;
     const std::uint32_t seen = role.seen;
-    const ingress_ref::peeked k = packets.peek(role);
+    const submission_ring_ref::peeked k = packets.peek(role);
     const unsigned n = packets.valid_packets(role, k);
     if (n == 0) {
       if (simt::lane_id() == 0) packets.give_role(role);

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "grosr/queue/egress.hpp"
+#include "grosr/queue/call_ring.hpp"
 #include "grosr/simt/wait.hpp"
 #include "support/scramble.hpp"
 
@@ -29,7 +29,7 @@ inline constexpr way all_ways[] = {way::take, way::try_take, way::whole_warps, w
 
 // Lanes send one by one, diverged, or together.
 struct send_records {
-  egress_ref records;
+  call_ring_ref records;
   std::uint32_t each;
   way how;
 

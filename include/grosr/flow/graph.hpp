@@ -29,7 +29,7 @@
 #include "grosr/flow/detail/graph_plan.hpp"
 #include "grosr/flow/detail/host_side.hpp"
 #include "grosr/flow/router.hpp"
-#include "grosr/queue/egress.hpp"
+#include "grosr/queue/call_ring.hpp"
 #include "grosr/run/runtime.hpp"
 
 namespace grosr {
@@ -41,7 +41,7 @@ struct on_host {
   using element = T;
   static_assert(sizeof(T) <= sizeof(queue::record::word),
                 "grosr: elements for the host have at most 48 bytes");
-  queue::egress_ref out;
+  queue::call_ring_ref out;
   std::uint32_t number;
 
   GROSR_DEVICE void operator()(const T& e, auto& context) const {

@@ -8,7 +8,7 @@
 // stored in one piece of 16 bytes; words may arrive in any order. Laps repeat after 2^32 of them.
 //
 // A writer must know that the packet's last reader has finished (credit): that is the ring's
-// owner's business (see ingress.hpp and egress.hpp).
+// owner's business (see submission_ring.hpp and call_ring.hpp).
 #pragma once
 
 #include <cstdint>

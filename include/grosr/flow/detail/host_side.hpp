@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "grosr/queue/egress.hpp"
+#include "grosr/queue/call_ring.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/simt/owner.hpp"
 
@@ -20,7 +20,7 @@ class host_side {
   host_side(device d, std::uint32_t records);
   ~host_side();
 
-  queue::egress_ref records() const { return records_.ref(); }
+  queue::call_ring_ref records() const { return records_.ref(); }
   /// Before start(): the number of a new function.
   std::uint32_t add(std::function<void(const host_batch&)> f);
   void start();
@@ -42,7 +42,7 @@ class host_side {
   void work();
   void serve();
 
-  queue::egress records_;
+  queue::call_ring records_;
   std::vector<std::function<void(const host_batch&)>> functions_;
   std::vector<host_batch> waiting_;  ///< by function; of the thread
   struct shared;                     // what the thread shares with others, and itself

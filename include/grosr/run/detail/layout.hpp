@@ -7,10 +7,10 @@
 #include <cstdint>
 
 #include "grosr/alloc/heap_ref.hpp"
+#include "grosr/queue/call_ring.hpp"
 #include "grosr/queue/deque.hpp"
-#include "grosr/queue/egress.hpp"
-#include "grosr/queue/ingress.hpp"
 #include "grosr/queue/ring.hpp"
+#include "grosr/queue/submission_ring.hpp"
 #include "grosr/run/detail/root.hpp"
 #include "grosr/run/detail/words.hpp"
 #include "grosr/run/task.hpp"
@@ -22,7 +22,7 @@ namespace grosr::run {
 inline constexpr std::uint32_t batch_records = 32;
 inline constexpr std::uint32_t slab_records = 512;
 
-/// The record layout of ingress: the first words of a packet; payload follows.
+/// The record layout of submission rings: the first words of a packet; payload follows.
 struct packet_header {
   std::uint32_t kind;   ///< type | level << 8 | carries_task << 16 | comes_back << 17
   std::uint32_t count;  ///< tasks
@@ -95,7 +95,7 @@ struct room_state {
   alignas(128) std::uint64_t waiting;  ///< waiting_count
   std::uint32_t waiting_blocks;        ///< blocks of those workers
   std::uint32_t stalled;               ///< of those workers, those that wait for a meeting
-  queue::egress_ref swap;              ///< takes tasks to the host's memory
+  queue::call_ring_ref swap;           ///< takes tasks to the host's memory
 };
 
 /// What a task did that failed. engine.cpp has the words.
@@ -183,8 +183,8 @@ struct common_words {
 /// How the host and the workers talk. The host writes slabs and `control`, and workers read them;
 /// workers write slot words, `quiescent` and `state`, and the host reads them. Slots are the
 /// workers' own. Ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
-struct ingress_words {
-  queue::ingress_ref* ports;
+struct submission_words {
+  queue::submission_ring_ref* ports;
   slot_info* slots;
   const unsigned char* slabs;  // pinned
   std::uint32_t* slot_words;   // pinned: slot_word; the host gives back a slot that it did not use
@@ -248,7 +248,7 @@ struct view_sizes {
 /// launch.
 struct view {
   common_words common;
-  ingress_words ingress;
+  submission_words submission;
   task_memory tasks;
   frame_memory frames;
   void* collected;  ///< see collection; collected_count of them

@@ -44,7 +44,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_out(const T& task, std::uint32
   constexpr std::uint32_t type = types::template index_of<T>();
   constexpr unsigned in_first = 3 * queue::record_words, words = stride_of<T> / 4;
   constexpr bool two = words > in_first;
-  const queue::egress_ref& swap = v_.common.room->swap;
+  const queue::call_ring_ref& swap = v_.common.room->swap;
   std::uint64_t ticket = 0;
   if (!swap.try_take(two ? 2 : 1, ticket)) return false;
   // Before the host can see it, and this worker rests; open_packet() takes the count back.
@@ -75,7 +75,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::reject(const T& task) {
   count(w_.rejected).fetch_add(1, simt::relaxed);
   count(w_.failed_lanes).fetch_or(1u << simt::lane_id(), simt::relaxed);
   record_error(v_, types::template index_of<T>(), failure::no_place, -ENOSPC, &task, sizeof(T));
-  simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.ingress.state[state_word::rejected])
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.submission.state[state_word::rejected])
       .store(1, simt::relaxed);
 }
 
@@ -190,9 +190,10 @@ GROSR_DEVICE GROSR_NOINLINE auto spawner<Policy, Tasks...>::look_ahead(shared* b
   const bool all = workers == v.sizes.workers;
   // Each waits while it is active. Whoever rests, or is stalled, may find work that others hold.
   const bool all_active = all || board_count::holders(holders) == workers;
-  const bool swap_full = simt::atomic_ref<std::uint32_t, simt::scope::system>(
-                             const_cast<std::uint32_t&>(v.ingress.control[control_word::swap_full]))
-                             .load(simt::relaxed) != 0;
+  const bool swap_full =
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(
+          const_cast<std::uint32_t&>(v.submission.control[control_word::swap_full]))
+          .load(simt::relaxed) != 0;
   if (kind != no_kind && !swap_full)
     return all_active || simt::clock_ns() - began > Policy::swap_after_ns ? prospect::swaps
                                                                           : prospect::waits;
@@ -226,7 +227,8 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::others_have_work() const {
     }
     GROSR_NO_UNROLL
     for (std::uint32_t p = 0; p < v_.sizes.ports_per_level; ++p) {
-      const queue::ingress_ref& port = v_.ingress.ports[level * v_.sizes.ports_per_level + p];
+      const queue::submission_ring_ref& port =
+          v_.submission.ports[level * v_.sizes.ports_per_level + p];
       if (port.waiting() || port.unseen()) return true;
     }
   }

@@ -341,7 +341,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* b
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l) {
     if (!has_level(levels, l)) continue;
-    const queue::ingress_ref& port = v.ingress.ports[l * v.sizes.ports_per_level + one];
+    const queue::submission_ring_ref& port = v.submission.ports[l * v.sizes.ports_per_level + one];
     queue::poll_role role{};
     if (!port.take_role(Policy::poll_stale_ns, role) || !port.accept_one(role)) continue;
     // H1, as in worker::accept().

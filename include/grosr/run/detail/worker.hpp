@@ -214,7 +214,7 @@ class worker {
   // ---- packets from the host: worker_poll.inl ----
   GROSR_DEVICE led lead();
   GROSR_DEVICE packets accept(unsigned port, queue::poll_role& role,
-                              const queue::ingress_ref::peeked& k, bool take, bool keep);
+                              const queue::submission_ring_ref::peeked& k, bool take, bool keep);
   GROSR_DEVICE bool poll_overdue(std::uint32_t which);
   GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_role& role);
   GROSR_DEVICE std::uint32_t overdue(std::uint32_t which) const;

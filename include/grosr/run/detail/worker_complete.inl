@@ -24,7 +24,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
   if (leads()) {
     w_.packet = h;
     if (h.count > 1 || spawner_type::is_block_type(type)) {
-      slot_info& s = v_.ingress.slots[h.slot];
+      slot_info& s = v_.submission.slots[h.slot];
       s.total = h.count;
       s.ticket = h.ticket;
       s.ticket_packets = h.ticket_packets;
@@ -129,7 +129,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::settle() {
   if (pending_slot_ == no_slot) return;
   simt::sync_warp();
   if (leads()) {
-    slot_info& s = v_.ingress.slots[pending_slot_];
+    slot_info& s = v_.submission.slots[pending_slot_];
     simt::atomic_ref<std::uint64_t> count(s.count);
     // Read before the count: after it another worker may complete the slot, and the next packet in
     // it overwrites the total.
@@ -176,17 +176,17 @@ GROSR_DEVICE void worker<Policy, Tasks...>::finish(std::uint32_t slot, std::uint
   // A task that returned because it was told to abort has not been run.
   if (run_cycles_ > Policy::long_run_cycles && v_.aborted()) return;
   if (ticket_packets > 1) {
-    simt::atomic_ref<std::uint64_t> count(v_.ingress.slots[ticket].count);
+    simt::atomic_ref<std::uint64_t> count(v_.submission.slots[ticket].count);
     std::uint64_t more = slot_count::of(1, failed ? 1 : 0);
     std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;
     if (slot_count::done(now) == ticket_packets) {
       count.fetch_sub(now, simt::relaxed);
       simt::fence<simt::scope::system>(simt::acq_rel);  // A2 and R2 for the other packets
-      word(v_.ingress.slot_words[ticket])
+      word(v_.submission.slot_words[ticket])
           .store(slot_word::of(ticket_generation, slot_count::any_failed(now)), simt::relaxed);
     }
   }
-  word(v_.ingress.slot_words[slot]).store(slot_word::of(generation, failed), simt::relaxed);
+  word(v_.submission.slot_words[slot]).store(slot_word::of(generation, failed), simt::relaxed);
 }
 
 }  // namespace grosr::run

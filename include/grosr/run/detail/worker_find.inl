@@ -66,7 +66,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsign
   if constexpr (!As::block) {
     const unsigned lane = simt::lane_id();
     if (lane < v_.sizes.ports_per_level &&
-        v_.ingress.ports[level * v_.sizes.ports_per_level + lane].waiting())
+        v_.submission.ports[level * v_.sizes.ports_per_level + lane].waiting())
       set_bit(v_.common.signals->hints, bit(level));
     simt::sync_warp();
   }
@@ -96,7 +96,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::ui
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   unsigned lane = simt::lane_id(), n = v_.sizes.ports_per_level;
-  bool there = lane < n && v_.ingress.ports[level * n + lane].waiting();
+  bool there = lane < n && v_.submission.ports[level * n + lane].waiting();
   std::uint32_t some = simt::ballot(simt::full_mask, there);
   if (some == 0) return false;
   activate();
@@ -106,11 +106,11 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   std::uint64_t got = 0;
   if (leads()) {
     std::uint32_t number;
-    if (v_.ingress.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
+    if (v_.submission.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
   }
   got = simt::shuffle(simt::full_mask, got, 0);
   if (got == 0) return false;
-  packet_ = v_.ingress.ports[p].read_mirror(static_cast<std::uint32_t>(got));
+  packet_ = v_.submission.ports[p].read_mirror(static_cast<std::uint32_t>(got));
   hand_ = hand::packet;
   return true;
 }

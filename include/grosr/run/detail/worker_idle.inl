@@ -32,7 +32,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   }
   bool holds = false;
   if (back_) {
-    bool again = leads() && v_.ingress.ports[w_.port].retake_role(w_.role);
+    bool again = leads() && v_.submission.ports[w_.port].retake_role(w_.role);
     holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
     back_ = false;
   }
@@ -102,7 +102,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
           verdict = watched::work;
-        else if (v_.ingress.ports[w_.port].take_role(Policy::poll_stale_ns, w_.role))
+        else if (v_.submission.ports[w_.port].take_role(Policy::poll_stale_ns, w_.role))
           verdict = watched::role;
         else if (long_ago || (roams() && turn > 0))
           verdict = watched::work;
@@ -190,7 +190,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
 /// Lane p: packets claimed of port p so far.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::packets_claimed(simt::order o) const {
-  return simt::lane_id() < ports() ? v_.ingress.ports[simt::lane_id()].claimed(o) : 0;
+  return simt::lane_id() < ports() ? v_.submission.ports[simt::lane_id()].claimed(o) : 0;
 }
 
 /// Whole warp, active, with nothing in hand or deques, the block's included. `claimed` is what
@@ -245,7 +245,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::tell(std::uint32_t claimed) const {
   if (simt::lane_id() < ports())
-    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.ingress.quiescent[simt::lane_id()])
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.submission.quiescent[simt::lane_id()])
         .store(claimed, simt::relaxed);
   simt::sync_warp();
 }

@@ -23,17 +23,19 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     // All loads of a round are under way together: the bus is the slowest of them. After a single
     // task another one is likely.
     const unsigned port = w_.port;
-    auto k = v_.ingress.ports[port].peek(role, is_active() && turn != 0 ? 1 : queue::poll_window);
+    auto k =
+        v_.submission.ports[port].peek(role, is_active() && turn != 0 ? 1 : queue::poll_window);
     const unsigned lane = simt::lane_id();
     const bool other = lane < ports() && lane != port;
-    const std::uint64_t glance = other ? v_.ingress.ports[lane].glance() : 0;
+    const std::uint64_t glance = other ? v_.submission.ports[lane].glance() : 0;
     std::uint64_t now = 0, board = 0;
     if (leads()) {
       now = look();
       if (is_active() || port == 0) board = board_word().load(simt::relaxed);
     }
-    const std::uint32_t late = simt::ballot(
-        simt::full_mask, other && queue::ingress_ref::overdue(glance, Policy::poll_stale_ns));
+    const std::uint32_t late =
+        simt::ballot(simt::full_mask,
+                     other && queue::submission_ring_ref::overdue(glance, Policy::poll_stale_ns));
     packets there = accept(port, role, k, true, true);
     verdict = led::packet;
     if (there == packets::mine) break;
@@ -67,7 +69,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (leads()) quiet_now();
     }
     if (stop & give_up) {
-      if (leads()) v_.ingress.ports[port].give_role(role);
+      if (leads()) v_.submission.ports[port].give_role(role);
       back_ = !roams() && (stop & meet) == 0;
       verdict = led::interrupted;
       break;
@@ -84,9 +86,9 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
 /// this warp: it is in `packet_` then, and the role is given back.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_role& role,
-                                                   const queue::ingress_ref::peeked& k, bool take,
-                                                   bool keep) -> packets {
-  const queue::ingress_ref& p = v_.ingress.ports[port];
+                                                   const queue::submission_ring_ref::peeked& k,
+                                                   bool take, bool keep) -> packets {
+  const queue::submission_ring_ref& p = v_.submission.ports[port];
   unsigned n = p.valid_packets(role, k);
   if (n == 0) return packets::none;
   bool first = take && p.first_is_free(k), counted = is_active();
@@ -137,7 +139,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
   const unsigned first = simt::highest_bit(some);  // the most urgent
   share_begun(some & ~(1u << first), mine);
   if (leads()) {
-    v_.ingress.ports[w_.port].give_role(role);
+    v_.submission.ports[w_.port].give_role(role);
     w_.port = first;
   }
   role = {simt::shuffle(simt::full_mask, mine.seen, first),
@@ -150,7 +152,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::overdue(std::uint32_t which) const {
   unsigned lane = simt::lane_id();
-  bool due = (which >> lane & 1) != 0 && v_.ingress.ports[lane].overdue(Policy::poll_stale_ns);
+  bool due = (which >> lane & 1) != 0 && v_.submission.ports[lane].overdue(Policy::poll_stale_ns);
   return simt::ballot(simt::full_mask, due);
 }
 
@@ -162,11 +164,11 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t wh
   // The looks across the bus are under way together.
   const unsigned lane = simt::lane_id();
   const bool got =
-      (which >> lane & 1) != 0 && v_.ingress.ports[lane].take_role(Policy::poll_stale_ns, mine);
-  const bool there = got && v_.ingress.ports[lane].begins(mine);
+      (which >> lane & 1) != 0 && v_.submission.ports[lane].take_role(Policy::poll_stale_ns, mine);
+  const bool there = got && v_.submission.ports[lane].begins(mine);
   if (got && !there) {
     if (lane == 0) obey_control();
-    v_.ingress.ports[lane].give_role(mine);
+    v_.submission.ports[lane].give_role(mine);
   }
   simt::sync_warp();
   return simt::ballot(simt::full_mask, there);
@@ -181,10 +183,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
     const unsigned port = simt::lowest_bit(rest);
     queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
                           simt::shuffle(simt::full_mask, mine.tick, port)};
-    auto k = v_.ingress.ports[port].peek(role);
+    auto k = v_.submission.ports[port].peek(role);
     if (accept(port, role, k, false, false) == packets::none && leads()) {
       if (port == 0) obey_control();
-      v_.ingress.ports[port].give_role(role);
+      v_.submission.ports[port].give_role(role);
     }
     simt::sync_warp();
   }
@@ -219,7 +221,8 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::scan_hints() const {
     std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.sizes.block_bitmap_words];
     if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint::of(l, false);
     if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint::of(l, true);
-    if (v_.ingress.ports[l * v_.sizes.ports_per_level + id_ % v_.sizes.ports_per_level].waiting())
+    if (v_.submission.ports[l * v_.sizes.ports_per_level + id_ % v_.sizes.ports_per_level]
+            .waiting())
       hints |= hint::of(l, false);
   }
   return hints;

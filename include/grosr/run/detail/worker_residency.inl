@@ -54,7 +54,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     adopt(b_.deques, v_.sizes.workers + simt::block_id());
     if (simt::block_id() == 0) {
       quiet_now();
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state)
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.submission.state)
           .store(state_word::there(v_.epoch), simt::release);
     }
   }
@@ -86,7 +86,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::adopt(deque_local& d, std::uint32_t 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::obey_control() {
   std::uint32_t c = simt::atomic_ref<std::uint32_t, simt::scope::system>(
-                        const_cast<std::uint32_t&>(*v_.ingress.control))
+                        const_cast<std::uint32_t&>(*v_.submission.control))
                         .load(simt::relaxed);
   if (!control_word::concerns(c, v_.epoch)) return;
   const request asked = control_word::asked(c);
@@ -109,7 +109,7 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::name_running(const vi
         .store(told_word::of(
                    simt::atomic_ref<std::uint32_t>(v.reports.running[w]).load(simt::relaxed), 0),
                simt::relaxed);
-  word(v.ingress.state[state_word::named])
+  word(v.submission.state[state_word::named])
       .store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
 }
 
@@ -132,7 +132,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
   bool busy = work_waits();
   if (leads()) {
     if (busy)
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state)
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.submission.state)
           .store(state_word::there(v_.epoch), simt::relaxed);
     else
       simt::atomic_ref<std::uint32_t>(v_.common.signals->leave).store(v_.epoch, simt::release);
@@ -144,10 +144,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
 /// after somebody has said that it leaves.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::has_arrived() const {
-  bool there =
-      leads() &&
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state).load(simt::relaxed) ==
-          state_word::there(v_.epoch);
+  bool there = leads() && simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.submission.state)
+                                  .load(simt::relaxed) == state_word::there(v_.epoch);
   return simt::any(simt::full_mask, there);
 }
 
@@ -157,7 +155,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   unsigned lane = simt::lane_id();
   // Packets first, the board last: a worker that takes a packet is active before it does.
   bool busy =
-      lane < ports() && (v_.ingress.ports[lane].unseen() || v_.ingress.ports[lane].waiting());
+      lane < ports() && (v_.submission.ports[lane].unseen() || v_.submission.ports[lane].waiting());
   busy = simt::any(simt::full_mask, busy);
   if (!busy && leads()) busy = board_count::holders(board_word().load(simt::acquire)) != 0;
   return simt::any(simt::full_mask, busy);
@@ -165,7 +163,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::say_leaving() {
-  simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.ingress.state)
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.submission.state)
       .store(state_word::leaving(v_.epoch), simt::relaxed);
   simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
 }
@@ -218,7 +216,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::take_leave() const {
   simt::atomic_ref<std::uint32_t> departed(*v_.common.departed);
   std::uint32_t all = v_.epoch * v_.sizes.workers;  // of every kernel so far
   if (departed.fetch_add(1, simt::relaxed) + 1 == all)
-    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.ingress.state[state_word::left])
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.submission.state[state_word::left])
         .store(v_.epoch, simt::relaxed);
   if (!v_.aborted()) return;
   std::uint64_t began = simt::clock_ns();

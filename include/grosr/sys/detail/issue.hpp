@@ -40,7 +40,7 @@ GROSR_DEVICE inline std::uint32_t claim_each(const view& v, const queue::places_
 }
 
 /// Waits until there is room for the record of ticket `last`. Lanes of `mask` together.
-GROSR_DEVICE GROSR_NOINLINE inline void await_room(const view& v, const queue::egress_ref& ring,
+GROSR_DEVICE GROSR_NOINLINE inline void await_room(const view& v, const queue::call_ring_ref& ring,
                                                    std::uint32_t mask, std::uint64_t last) {
   if (simt::lane_id() == simt::lowest_bit(mask) && !ring.has_room(last)) {
     v.bell.ring();
@@ -59,8 +59,8 @@ struct reserved {
 
 /// One lane reserves for `count` calls. With `attempt` as many tickets as slots, if there is room;
 /// else `count` tickets, and perhaps fewer slots.
-GROSR_DEVICE inline reserved reserve(const view& v, const queue::egress_ref& ring, unsigned count,
-                                     bool attempt) {
+GROSR_DEVICE inline reserved reserve(const view& v, const queue::call_ring_ref& ring,
+                                     unsigned count, bool attempt) {
   reserved r;
   // All three are under way at once.
   if (!attempt) r.first = ring.take(count);
@@ -99,7 +99,7 @@ GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attem
   const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
   const unsigned rank = simt::rank_in(mask, lane);
   const std::uint32_t shard = simt::shuffle(mask, shard_here(v), leader);
-  const queue::egress_ref ring = v.shards[shard];
+  const queue::call_ring_ref ring = v.shards[shard];
   reserved got;
   if (lane == leader) got = reserve(v, ring, simt::popcount(mask), attempt);
   got.first = simt::shuffle(mask, got.first, leader);
@@ -133,7 +133,7 @@ GROSR_DEVICE inline bool try_issue_one(const view& v, std::uint32_t mask, bool a
   const unsigned leader = simt::lowest_bit(mask);
   const bool leads = simt::lane_id() == leader;
   const std::uint32_t shard = simt::shuffle(mask, shard_here(v), leader);
-  const queue::egress_ref ring = v.shards[shard];
+  const queue::call_ring_ref ring = v.shards[shard];
   reserved got;
   got.taken = false;
   if (leads && able) {

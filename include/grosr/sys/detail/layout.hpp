@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "grosr/queue/egress.hpp"
+#include "grosr/queue/call_ring.hpp"
 #include "grosr/queue/places.hpp"
 #include "grosr/simt/bell.hpp"
 #include "grosr/sys/numbers.hpp"
@@ -91,7 +91,7 @@ struct detached_call {
 
 /// Everything a kernel needs to call; lies in device memory.
 struct alignas(128) view {
-  const queue::egress_ref* shards;  ///< device memory
+  const queue::call_ring_ref* shards;  ///< device memory
   queue::places_ref slots;
   queue::places_ref chunks[chunk_sizes];
   unsigned char* arena[chunk_sizes];  ///< pinned

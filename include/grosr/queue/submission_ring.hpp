@@ -26,7 +26,7 @@
 
 namespace grosr::queue {
 
-struct ingress_control {
+struct submission_ring_control {
   alignas(128) std::uint64_t word;
 };
 
@@ -54,10 +54,10 @@ struct held_packet {
   GROSR_DEVICE std::uint32_t word(unsigned i) const { return packet_word(mine, 0, i); }
 };
 
-/// The device's view of an ingress ring; passed by value.
-class ingress_ref {
+/// The device's view of a submission ring; passed by value.
+class submission_ring_ref {
  public:
-  ingress_ref() = default;
+  submission_ring_ref() = default;
 
   /// Whether a seen packet waits to be claimed. Any lane.
   GROSR_DEVICE bool waiting() const { return waiting_in(word().load(simt::relaxed)) != 0; }
@@ -234,7 +234,7 @@ class ingress_ref {
   }
 
  private:
-  friend class ingress;
+  friend class submission_ring;
   static constexpr unsigned waiting_bits = 14;
   static constexpr std::uint32_t tick_mask = 0x1ffff;
   static constexpr std::uint64_t held = std::uint64_t{1} << 31;
@@ -281,7 +281,7 @@ class ingress_ref {
         .store(number + mask_ + 1, simt::release);  // R3: pairs with A3
   }
 
-  ingress_control* control_ = nullptr;
+  submission_ring_control* control_ = nullptr;
   const simt::bus_word* packets_ = nullptr;
   simt::bus_word* mirror_ = nullptr;
   std::uint32_t* next_ = nullptr;

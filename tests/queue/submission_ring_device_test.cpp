@@ -10,7 +10,7 @@
 namespace grosr::queue {
 namespace {
 
-GROSR_DEVICE_SUITE(ingress_packets);
+GROSR_DEVICE_SUITE(submission_ring_packets);
 
 void expect_all_once(const std::vector<taken_packet>& log, std::uint32_t producers) {
   std::vector<std::uint32_t> seen(log.size()), next_of_producer(producers), next_of_warp(1024);
@@ -31,7 +31,7 @@ void expect_all_once(const std::vector<taken_packet>& log, std::uint32_t produce
 
 void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, unsigned threads,
                      std::uint32_t each, bool slowly) {
-  ingress ring(d, capacity);
+  submission_ring ring(d, capacity);
   const std::uint32_t total = threads * each;
   simt::buffer<std::uint32_t> count(d, simt::space::device, 1);
   simt::buffer<taken_packet> log(d, simt::space::device, total);
@@ -56,25 +56,25 @@ void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, unsigne
   expect_all_once(all, threads);
 }
 
-TEST_P(ingress_packets, arrive_once_over_many_laps) {
+TEST_P(submission_ring_packets, arrive_once_over_many_laps) {
   const auto each = static_cast<std::uint32_t>(testing::scaled(1000, 50));
   expect_delivery(where(), {4, 128}, 8, 3, each, false);
   expect_delivery(where(), {4, 128}, 64, 3, each, false);
 }
 
-TEST_P(ingress_packets, arrive_once_at_one_warp) {
+TEST_P(submission_ring_packets, arrive_once_at_one_warp) {
   expect_delivery(where(), {1, 32}, 8, 2, static_cast<std::uint32_t>(testing::scaled(500, 50)),
                   false);
 }
 
-TEST_P(ingress_packets, arrive_once_when_they_come_seldom) {
+TEST_P(submission_ring_packets, arrive_once_when_they_come_seldom) {
   expect_delivery(where(), {2, 64}, 16, 2, static_cast<std::uint32_t>(testing::scaled(200, 50)),
                   true);
 }
 
-TEST_P(ingress_packets, wait_at_the_host_when_the_ring_is_full) {
+TEST_P(submission_ring_packets, wait_at_the_host_when_the_ring_is_full) {
   constexpr std::uint32_t capacity = 16;
-  ingress ring(where(), capacity);
+  submission_ring ring(where(), capacity);
   auto count = make<std::uint32_t>(1);
   auto log = make<taken_packet>(2 * capacity);
   std::lock_guard lock(ring.lock());
@@ -97,7 +97,7 @@ TEST_P(ingress_packets, wait_at_the_host_when_the_ring_is_full) {
 
 // One warp, step by step; `out` gets what the step found.
 struct step {
-  ingress_ref ring;
+  submission_ring_ref ring;
   enum : std::uint32_t { poll, poll_one, claim, read } what;
   std::uint32_t number;
   std::uint32_t* out;
@@ -107,7 +107,7 @@ struct step {
     if (what == poll) {
       poll_role role{};
       share_role(simt::lane_id() == 0 && ring.take_role(0, role), role);
-      const ingress_ref::peeked k = ring.peek(role);
+      const submission_ring_ref::peeked k = ring.peek(role);
       found = ring.valid_packets(role, k);
       if (found != 0) ring.accept(role, found, false, true, true, false, k);
       if (simt::lane_id() == 0) ring.give_role(role);
@@ -124,10 +124,10 @@ struct step {
 };
 
 // A packet that was claimed but not yet read keeps the one of the next lap out.
-TEST_P(ingress_packets, are_not_overwritten_before_they_are_read) {
-  ingress ring(where(), 8);
+TEST_P(submission_ring_packets, are_not_overwritten_before_they_are_read) {
+  submission_ring ring(where(), 8);
   auto out = make<std::uint32_t>(1);
-  const ingress_ref ref = ring.ref();
+  const submission_ring_ref ref = ring.ref();
   auto does = [&](decltype(step::what) what, std::uint32_t number = 0) {
     run(1, 32, step{ref, what, number, out.data()});
     return contents(out)[0];
@@ -161,7 +161,7 @@ TEST_P(ingress_packets, are_not_overwritten_before_they_are_read) {
 
 // One lane looks at a ring with one packet, in every state of that packet.
 struct look {
-  ingress_ref ring;
+  submission_ring_ref ring;
   std::uint32_t* out;
   GROSR_DEVICE void operator()() const {
     std::uint32_t n = 0, number = 77;
@@ -177,13 +177,13 @@ struct look {
     say(leads && ring.take_role(0, role));   // 1
     say(leads && ring.take_role(0, other));  // 0: one holds it
     share_role(true, role);
-    const ingress_ref::peeked k = ring.peek(role);
+    const submission_ring_ref::peeked k = ring.peek(role);
     say(role.seen == 0 && ring.valid_packets(role, k) == 1);  // 1
     say(ring.first_is_free(k));                               // 1
     ring.accept(role, 1, false, true, true, false, k);
     say(role.seen == 1);                     // 1
     say(leads && ring.take_role(0, other));  // 0: it was kept
-    const ingress_ref::peeked next = ring.peek(role);
+    const submission_ring_ref::peeked next = ring.peek(role);
     say(ring.valid_packets(role, next) == 0);  // 1
     if (leads) ring.give_role(role);
     say(ring.waiting());                                // 1
@@ -203,14 +203,14 @@ struct look {
 
 // The poller takes a packet for itself, and becomes the poller again.
 struct take_and_return {
-  ingress_ref ring;
+  submission_ring_ref ring;
   std::uint32_t* out;
   GROSR_DEVICE void operator()() const {
     const bool leads = simt::lane_id() == 0;
     poll_role role{};
     if (leads) ring.take_role(0, role);
     share_role(true, role);
-    const ingress_ref::peeked k = ring.peek(role);
+    const submission_ring_ref::peeked k = ring.peek(role);
     ring.accept(role, 1, true, false, true, true, k);
     if (!leads) return;
     std::uint32_t number = 77;
@@ -228,8 +228,8 @@ struct take_and_return {
   }
 };
 
-TEST_P(ingress_packets, are_taken_by_the_poller_who_then_polls_on) {
-  ingress ring(where(), 8);
+TEST_P(submission_ring_packets, are_taken_by_the_poller_who_then_polls_on) {
+  submission_ring ring(where(), 8);
   {
     std::lock_guard lock(ring.lock());
     ring.write(content_of(0, 0));
@@ -239,8 +239,8 @@ TEST_P(ingress_packets, are_taken_by_the_poller_who_then_polls_on) {
   EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{1, 0, 1, 0, 1, 0}));
 }
 
-TEST_P(ingress_packets, are_unseen_then_waiting_then_claimed) {
-  ingress ring(where(), 8);
+TEST_P(submission_ring_packets, are_unseen_then_waiting_then_claimed) {
+  submission_ring ring(where(), 8);
   {
     std::lock_guard lock(ring.lock());
     ring.write(content_of(0, 0));

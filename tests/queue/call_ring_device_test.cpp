@@ -1,6 +1,6 @@
 // Every record that a lane sends reaches the host, whole, and those of one lane in the order of its
 // calls, however lanes take tickets; and taking them says when there is no room.
-#include "grosr/queue/egress.hpp"
+#include "grosr/queue/call_ring.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -13,11 +13,11 @@
 namespace grosr::queue {
 namespace {
 
-GROSR_DEVICE_SUITE(egress_records);
+GROSR_DEVICE_SUITE(call_ring_records);
 
 void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, std::uint32_t each,
                      way how) {
-  egress ring(d, capacity);
+  call_ring ring(d, capacity);
   const std::uint32_t producers = grid.blocks * grid.threads;
   simt::stream s(d);
   simt::launch(s, grid, send_records{ring.ref(), each, how});
@@ -38,7 +38,7 @@ void expect_delivery(device d, simt::shape grid, std::uint32_t capacity, std::ui
   expect_in_order(got, producers, each);
 }
 
-TEST_P(egress_records, arrive_once_and_in_order) {
+TEST_P(call_ring_records, arrive_once_and_in_order) {
   const auto each = static_cast<std::uint32_t>(testing::scaled(20, 3));
   for (way how : all_ways) {
     expect_delivery(where(), {4, 64}, 64, each, how);
@@ -46,14 +46,14 @@ TEST_P(egress_records, arrive_once_and_in_order) {
   }
 }
 
-TEST_P(egress_records, arrive_when_laps_wrap) {
+TEST_P(call_ring_records, arrive_when_laps_wrap) {
   // 8 bits of the lap: 32 places, more than 256 laps.
   const std::uint32_t each = 300;
   for (way how : all_ways) expect_delivery(where(), {1, 32}, 32, each, how);
 }
 
 struct try_group {
-  egress_ref records;
+  call_ring_ref records;
   std::uint32_t count, tag;
   std::uint32_t* in;
   GROSR_DEVICE void operator()() const {
@@ -68,8 +68,8 @@ struct try_group {
   }
 };
 
-TEST_P(egress_records, go_in_as_a_group_or_not_at_all) {
-  egress ring(where(), 32);
+TEST_P(call_ring_records, go_in_as_a_group_or_not_at_all) {
+  call_ring ring(where(), 32);
   auto in = make<std::uint32_t>(1);
   auto sent = [&](std::uint32_t count, std::uint32_t tag) {
     run(1, 32, try_group{ring.ref(), count, tag, in.data()});

@@ -1,13 +1,13 @@
-#include "grosr/queue/ingress_owner.hpp"
+#include "grosr/queue/submission_ring_owner.hpp"
 
 #include <vector>
 
 namespace grosr::queue {
 
-ingress::ingress(device d, std::uint32_t capacity)
+submission_ring::submission_ring(device d, std::uint32_t capacity)
     : capacity_(capacity),
-      control_((check_capacity(capacity, "ingress packets", min_packets, max_packets),
-                simt::buffer<ingress_control>(d, simt::space::device, 1))),
+      control_((check_capacity(capacity, "submission ring", min_packets, max_packets),
+                simt::buffer<submission_ring_control>(d, simt::space::device, 1))),
       packets_(d, simt::space::pinned, std::size_t{capacity} * packet_words),
       mirror_(d, simt::space::device, std::size_t{capacity} * packet_words),
       next_(d, simt::space::device, capacity),
@@ -17,8 +17,8 @@ ingress::ingress(device d, std::uint32_t capacity)
   next_.copy_from(next);
 }
 
-ingress_ref ingress::ref() const {
-  ingress_ref r;
+submission_ring_ref submission_ring::ref() const {
+  submission_ring_ref r;
   r.control_ = control_.data();
   r.packets_ = packets_.data();
   r.mirror_ = mirror_.data();
@@ -28,14 +28,14 @@ ingress_ref ingress::ref() const {
   return r;
 }
 
-bool ingress::has_room() {
+bool submission_ring::has_room() {
   if (written_ - credit_seen_ < capacity_) return true;
   credit_seen_ =
       simt::atomic_ref<std::uint32_t, simt::scope::system>(credit_[0]).load(simt::acquire);
   return written_ - credit_seen_ < capacity_;
 }
 
-std::uint32_t ingress::write(const packet& content) {
+std::uint32_t submission_ring::write(const packet& content) {
   std::uint32_t number = written_++;
   simt::bus_word* at = packets_.data() + std::size_t{number & (capacity_ - 1)} * packet_words;
   std::uint32_t lap = lap_of(number, capacity_);

@@ -1,25 +1,25 @@
-// The host's side of ingress.hpp: who owns a ring, and writes packets.
+// The host's side of submission_ring.hpp: who owns a ring, and writes packets.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
 
-#include "grosr/queue/ingress.hpp"
+#include "grosr/queue/submission_ring.hpp"
 #include "grosr/simt/buffer.hpp"
 
 namespace grosr::queue {
 
-/// Owner of an ingress ring, and its producer side. Not movable: refs point into it.
-class ingress {
+/// Owner of a submission ring, and its producer side. Not movable: refs point into it.
+class submission_ring {
  public:
   static constexpr std::uint32_t min_packets = 8, max_packets = 8192;
 
   /// Throws error(invalid_option) unless `capacity` (packets) is a power of two from min_packets to
   /// max_packets.
-  ingress(device d, std::uint32_t capacity);
+  submission_ring(device d, std::uint32_t capacity);
 
   /// What kernels get; valid while this lives.
-  ingress_ref ref() const;
+  submission_ring_ref ref() const;
 
   /// Held while a packet is prepared and written.
   std::mutex& lock() { return lock_; }
@@ -32,7 +32,8 @@ class ingress {
 
   /// Device memory, and pinned memory, that a ring of this capacity takes.
   static std::size_t device_bytes(std::size_t capacity) {
-    return sizeof(ingress_control) + capacity * (sizeof(packet) + 32 + sizeof(std::uint32_t));
+    return sizeof(submission_ring_control) +
+           capacity * (sizeof(packet) + 32 + sizeof(std::uint32_t));
   }
   static std::size_t pinned_bytes(std::size_t capacity) {
     return capacity * (sizeof(packet) + 32) + sizeof(std::uint32_t);
@@ -43,7 +44,7 @@ class ingress {
   std::uint32_t capacity_;
   std::uint32_t written_ = 0;
   std::uint32_t credit_seen_ = 0;
-  simt::buffer<ingress_control> control_;
+  simt::buffer<submission_ring_control> control_;
   simt::buffer<simt::bus_word> packets_;
   simt::buffer<simt::bus_word> mirror_;
   simt::buffer<std::uint32_t> next_;

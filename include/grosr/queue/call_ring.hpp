@@ -31,15 +31,15 @@ struct record {
   std::uint32_t part[record_words];  ///< the low 24 bits of each
 };
 
-struct egress_control {
+struct call_ring_control {
   alignas(128) std::uint64_t tail;
   alignas(128) std::uint64_t credit_cached;
 };
 
-/// The device's view of an egress ring; passed by value. Any number of lanes use it at once.
-class egress_ref {
+/// The device's view of a call ring; passed by value. Any number of lanes use it at once.
+class call_ring_ref {
  public:
-  egress_ref() = default;
+  call_ring_ref() = default;
 
   /// One lane takes `count` consecutive tickets and returns the first. Each has to be written, when
   /// has_room() says so.
@@ -128,7 +128,7 @@ class egress_ref {
   }
 
  private:
-  friend class egress;
+  friend class call_ring;
 
   GROSR_DEVICE GROSR_NOINLINE bool ask_for_room(std::uint64_t ticket, std::uint64_t known) const {
     // A1: pairs with R1 in give_credit(): the host has read what it gives credit for.
@@ -165,7 +165,7 @@ class egress_ref {
     }
   }
 
-  egress_control* control_ = nullptr;
+  call_ring_control* control_ = nullptr;
   simt::bus_word* words_ = nullptr;
   std::uint64_t* credit_ = nullptr;
   std::uint64_t mask_ = 0;
@@ -176,14 +176,14 @@ class egress_ref {
 /// leave it where it is and end.
 enum class pop_result { more, last, left };
 
-/// Owner of an egress ring, and its consumer side. Not movable.
-class egress {
+/// Owner of a call ring, and its consumer side. Not movable.
+class call_ring {
  public:
   /// Throws error(invalid_option) unless `capacity` (records) is a power of two and at least 32.
-  egress(device d, std::uint32_t capacity);
+  call_ring(device d, std::uint32_t capacity);
 
   /// What kernels get; valid while this lives.
-  egress_ref ref() const;
+  call_ring_ref ref() const;
 
   /// Calls `take(record, ticket)` for the oldest records that are there, until it returns something
   /// else than pop_result::more or there are no more; how many were taken. One thread at a time.
@@ -244,7 +244,7 @@ class egress {
   std::uint32_t capacity_;
   std::uint32_t shift_;
   std::uint64_t consumed_ = 0;
-  simt::buffer<egress_control> control_;
+  simt::buffer<call_ring_control> control_;
   simt::buffer<simt::bus_word> words_;
   simt::buffer<std::uint64_t> credit_;
 };
