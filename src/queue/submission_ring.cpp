@@ -9,7 +9,7 @@ submission_ring::submission_ring(device d, std::uint32_t capacity)
       control_((check_capacity(capacity, "submission ring", min_packets, max_packets),
                 simt::buffer<submission_ring_control>(d, simt::space::device, 1))),
       packets_(d, simt::space::pinned, std::size_t{capacity} * packet_words),
-      mirror_(d, simt::space::device, std::size_t{capacity} * packet_words),
+      staged_(d, simt::space::device, std::size_t{capacity} * packet_words),
       next_(d, simt::space::device, capacity),
       credit_(d, simt::space::pinned, 1) {
   std::vector<std::uint32_t> next(capacity);
@@ -21,7 +21,7 @@ submission_ring_ref submission_ring::ref() const {
   submission_ring_ref r;
   r.control_ = control_.data();
   r.packets_ = packets_.data();
-  r.mirror_ = mirror_.data();
+  r.staged_ = staged_.data();
   r.next_ = next_.data();
   r.credit_ = credit_.data();
   r.mask_ = capacity_ - 1;

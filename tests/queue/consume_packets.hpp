@@ -52,30 +52,30 @@ struct consume_packets {
     got = simt::shuffle(simt::full_mask, got, 0);
     if (got == 0) return false;
     const auto number = static_cast<std::uint32_t>(got);
-    record(number, packets.read_mirror(number));
+    record(number, packets.read_staged(number));
     return true;
   }
 
   GROSR_DEVICE bool poll_one() const {
-    poll_role role{};
+    poll_lock lock{};
     bool there = false;
-    if (simt::lane_id() == 0) there = packets.take_role(0, role) && packets.accept_one(role);
+    if (simt::lane_id() == 0) there = packets.try_lock(0, lock) && packets.accept_one(lock);
     return simt::any(simt::full_mask, there);
   }
 
   GROSR_DEVICE bool poll(bool take) const {
-    poll_role role{};
-    if (!share_role(simt::lane_id() == 0 && packets.take_role(0, role), role)) return false;
-    const std::uint32_t seen = role.seen;
-    const submission_ring_ref::peeked k = packets.peek(role);
-    const unsigned n = packets.valid_packets(role, k);
+    poll_lock lock{};
+    if (!share_lock(simt::lane_id() == 0 && packets.try_lock(0, lock), lock)) return false;
+    const std::uint32_t seen = lock.seen;
+    const submission_ring_ref::polled k = packets.poll(lock);
+    const unsigned n = packets.valid_packets(lock, k);
     if (n == 0) {
-      if (simt::lane_id() == 0) packets.give_role(role);
+      if (simt::lane_id() == 0) packets.unlock(lock);
       simt::sync_warp();
       return false;
     }
     const bool first = take && packets.first_is_free(k);
-    packets.accept(role, n, first, false, true, false, k);
+    packets.accept(lock, n, first, false, true, false, k);
     if (first) record(seen, {k.mine});
     return true;
   }

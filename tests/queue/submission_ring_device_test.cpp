@@ -105,19 +105,19 @@ struct step {
   GROSR_DEVICE void operator()() const {
     std::uint32_t found = 77;
     if (what == poll) {
-      poll_role role{};
-      share_role(simt::lane_id() == 0 && ring.take_role(0, role), role);
-      const submission_ring_ref::peeked k = ring.peek(role);
-      found = ring.valid_packets(role, k);
-      if (found != 0) ring.accept(role, found, false, true, true, false, k);
-      if (simt::lane_id() == 0) ring.give_role(role);
+      poll_lock lock{};
+      share_lock(simt::lane_id() == 0 && ring.try_lock(0, lock), lock);
+      const submission_ring_ref::polled k = ring.poll(lock);
+      found = ring.valid_packets(lock, k);
+      if (found != 0) ring.accept(lock, found, false, true, true, false, k);
+      if (simt::lane_id() == 0) ring.unlock(lock);
     } else if (what == poll_one) {
-      poll_role role{};
-      if (simt::lane_id() == 0) found = ring.take_role(0, role) && ring.accept_one(role) ? 1 : 0;
+      poll_lock lock{};
+      if (simt::lane_id() == 0) found = ring.try_lock(0, lock) && ring.accept_one(lock) ? 1 : 0;
     } else if (what == claim) {
       if (simt::lane_id() == 0 && !ring.claim(found)) found = 77;
     } else {
-      found = ring.read_mirror(number).word(1);
+      found = ring.read_staged(number).word(1);
     }
     if (simt::lane_id() == 0) *out = found;
   }
@@ -170,28 +170,28 @@ struct look {
       ++n;
     };
     const bool leads = simt::lane_id() == 0;
-    poll_role role{}, other{};
-    say(ring.waiting());                     // 0: nobody polled
-    say(ring.unseen());                      // 1
-    say(leads && ring.claim(number));        // 0
-    say(leads && ring.take_role(0, role));   // 1
-    say(leads && ring.take_role(0, other));  // 0: one holds it
-    share_role(true, role);
-    const submission_ring_ref::peeked k = ring.peek(role);
-    say(role.seen == 0 && ring.valid_packets(role, k) == 1);  // 1
+    poll_lock lock{}, other{};
+    say(ring.waiting());                    // 0: nobody polled
+    say(ring.unseen());                     // 1
+    say(leads && ring.claim(number));       // 0
+    say(leads && ring.try_lock(0, lock));   // 1
+    say(leads && ring.try_lock(0, other));  // 0: one holds it
+    share_lock(true, lock);
+    const submission_ring_ref::polled k = ring.poll(lock);
+    say(lock.seen == 0 && ring.valid_packets(lock, k) == 1);  // 1
     say(ring.first_is_free(k));                               // 1
-    ring.accept(role, 1, false, true, true, false, k);
-    say(role.seen == 1);                     // 1
-    say(leads && ring.take_role(0, other));  // 0: it was kept
-    const submission_ring_ref::peeked next = ring.peek(role);
-    say(ring.valid_packets(role, next) == 0);  // 1
-    if (leads) ring.give_role(role);
-    say(ring.waiting());                                // 1
-    say(ring.unseen());                                 // 0
-    say(leads && ring.take_role(2'000'000'000, role));  // 0: polled just now
+    ring.accept(lock, 1, false, true, true, false, k);
+    say(lock.seen == 1);                    // 1
+    say(leads && ring.try_lock(0, other));  // 0: it was kept
+    const submission_ring_ref::polled next = ring.poll(lock);
+    say(ring.valid_packets(lock, next) == 0);  // 1
+    if (leads) ring.unlock(lock);
+    say(ring.waiting());                               // 1
+    say(ring.unseen());                                // 0
+    say(leads && ring.try_lock(2'000'000'000, lock));  // 0: polled just now
     if (leads) {
-      say(ring.take_role(0, role));             // 1
-      say(ring.accept_one(role));               // 0: no other packet is there
+      say(ring.try_lock(0, lock));              // 1
+      say(ring.accept_one(lock));               // 0: no other packet is there
       say(ring.claimed() == 0);                 // 1
       say(ring.claim(number));                  // 1
       say(number == 0 && ring.claimed() == 1);  // 1
@@ -207,24 +207,24 @@ struct take_and_return {
   std::uint32_t* out;
   GROSR_DEVICE void operator()() const {
     const bool leads = simt::lane_id() == 0;
-    poll_role role{};
-    if (leads) ring.take_role(0, role);
-    share_role(true, role);
-    const submission_ring_ref::peeked k = ring.peek(role);
-    ring.accept(role, 1, true, false, true, true, k);
+    poll_lock lock{};
+    if (leads) ring.try_lock(0, lock);
+    share_lock(true, lock);
+    const submission_ring_ref::polled k = ring.poll(lock);
+    ring.accept(lock, 1, true, false, true, true, k);
     if (!leads) return;
     std::uint32_t number = 77;
     out[0] = ring.claimed();
     out[1] = ring.waiting() || ring.claim(number) ? 1 : 0;
-    out[2] = ring.retake_role(role) ? 1 : 0;
-    poll_role other{};
-    out[3] = ring.take_role(0, other) ? 1 : 0;
-    ring.give_role(role);
-    out[4] = ring.take_role(0, other) ? other.seen : 77;
-    const std::uint64_t later = simt::clock_ns() + 3000;  // roles tell polls apart by the clock
+    out[2] = ring.try_relock(lock) ? 1 : 0;
+    poll_lock other{};
+    out[3] = ring.try_lock(0, other) ? 1 : 0;
+    ring.unlock(lock);
+    out[4] = ring.try_lock(0, other) ? other.seen : 77;
+    const std::uint64_t later = simt::clock_ns() + 3000;  // locks tell polls apart by the clock
     while (simt::clock_ns() < later) simt::pause(0, "the clock");
-    ring.give_role(other);
-    out[5] = ring.retake_role(role) ? 1 : 0;  // somebody polled since
+    ring.unlock(other);
+    out[5] = ring.try_relock(lock) ? 1 : 0;  // somebody polled since
   }
 };
 

@@ -2,16 +2,16 @@
 // consumes.
 //
 //   host writes packets ──bus──> a polling warp sees up to 4 at once, takes the first for itself or
-//   not, and copies the others to the mirror; a polling lane copies one ──> any warp claims the
+//   not, and copies the others to the staging area; a polling lane copies one ──> a warp claims the
 //   oldest of those
 //
 //   word     claimed (32) │ held (1) │ last poll, 1024 ns units (17) │ waiting (14)   device memory
 //            packets handed out; whether somebody polls; seen packets that nobody has claimed:
 //            `seen` = claimed + waiting
-//   mirror   copies of seen packets; next[i]: the packet number that slot i takes next
+//   staged   copies of seen packets; next[i]: the packet number that slot i takes next
 //   credit   `seen`, written back to the host every quarter ring                      host memory
 //
-// Polling is a role, not a thread: whoever holds it polls (leader and followers; Schmidt et
+// Polling takes a lock and no thread of its own: the holder polls (leader and followers; Schmidt et
 // al., "Leader/Followers", 2000). Device calls say whether a lane or the whole warp makes them.
 #pragma once
 
@@ -30,16 +30,16 @@ struct submission_ring_control {
   alignas(128) std::uint64_t word;
 };
 
-/// What the poller knows while it holds the role.
-struct poll_role {
-  std::uint32_t seen;  ///< the packet that is due next; where a warp polls, every lane's
-  std::uint32_t tick;  ///< the last poll's, as the control word has it; lane 0's then
+/// What the poller knows while it holds the poll lock.
+struct poll_lock {
+  std::uint32_t seen;       ///< the packet that is due next; where a warp polls, every lane's
+  std::uint32_t last_poll;  ///< the last poll's, as the control word has it; lane 0's then
 };
 
 /// Whole warp: what lane 0 got, in every lane.
-GROSR_DEVICE inline bool share_role(bool got, poll_role& role) {
-  role.seen = simt::shuffle(simt::full_mask, role.seen, 0);
-  role.tick = simt::shuffle(simt::full_mask, role.tick, 0);
+GROSR_DEVICE inline bool share_lock(bool got, poll_lock& lock) {
+  lock.seen = simt::shuffle(simt::full_mask, lock.seen, 0);
+  lock.last_poll = simt::shuffle(simt::full_mask, lock.last_poll, 0);
   return simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0;
 }
 
@@ -63,70 +63,73 @@ class submission_ring_ref {
   GROSR_DEVICE bool waiting() const { return waiting_in(word().load(simt::relaxed)) != 0; }
 
   /// Whether nobody polls, and nobody did for `stale_ns`. Any lane.
-  GROSR_DEVICE bool overdue(std::uint32_t stale_ns) const { return overdue(glance(), stale_ns); }
+  GROSR_DEVICE bool overdue(std::uint32_t stale_ns) const {
+    return overdue(load_state(), stale_ns);
+  }
   /// The same in two parts: other loads can be under way between them.
-  GROSR_DEVICE std::uint64_t glance() const { return word().load(simt::relaxed); }
-  GROSR_DEVICE static bool overdue(std::uint64_t glance, std::uint32_t stale_ns) {
-    return free_since(glance, stale_ns);
+  GROSR_DEVICE std::uint64_t load_state() const { return word().load(simt::relaxed); }
+  GROSR_DEVICE static bool overdue(std::uint64_t state, std::uint32_t stale_ns) {
+    return free_since(state, stale_ns);
   }
 
   /// One lane tries to become the poller: succeeds when nobody is, and the last poll is at least
   /// `stale_ns` old.
-  GROSR_DEVICE bool take_role(std::uint32_t stale_ns, poll_role& role) const {
+  GROSR_DEVICE bool try_lock(std::uint32_t stale_ns, poll_lock& lock) const {
     std::uint64_t w = word().load(simt::relaxed);
     if (!free_since(w, stale_ns)) return false;
-    role = {seen_in(w), tick_in(w)};
-    // A2: pairs with R2 in give_role() and accept_one().
+    lock = {seen_in(w), last_poll_in(w)};
+    // A2: pairs with R2 in unlock() and accept_one().
     return word().compare_exchange(w, w | held, simt::acquire);
   }
 
   /// One lane becomes the poller again, unless somebody else has looked meanwhile or more packets
-  /// came: `role` is what accept() or give_role() left.
-  GROSR_DEVICE bool retake_role(const poll_role& role) const {
-    std::uint64_t w = pack(role.seen, role.tick);
+  /// came: `lock` is what accept() or unlock() left.
+  GROSR_DEVICE bool try_relock(const poll_lock& lock) const {
+    std::uint64_t w = pack(lock.seen, lock.last_poll);
     return word().compare_exchange(w, w | held, simt::acquire);
   }
 
-  /// One lane gives the role back.
-  GROSR_DEVICE void give_role(poll_role& role) const {
-    std::uint32_t now = tick() & tick_mask;
-    word().fetch_add(changed_tick(role.tick, now) - held, simt::release);  // R2: pairs with A1, A2
-    role.tick = now;
+  /// One lane unlocks the ring.
+  GROSR_DEVICE void unlock(poll_lock& lock) const {
+    std::uint32_t now = poll_time() & poll_time_mask;
+    word().fetch_add(changed_last_poll(lock.last_poll, now) - held,
+                     simt::release);  // R2: pairs with A1, A2
+    lock.last_poll = now;
   }
 
   /// What one look across the bus gives a lane.
-  struct peeked {
+  struct polled {
     simt::bus_word mine;  ///< word lane % 8 of packet `seen` + lane / 8
-    std::uint32_t next;   ///< the packet that this packet's place in the mirror waits for
+    std::uint32_t next;   ///< the packet that this packet's place in the staging area waits for
     std::uint64_t word;   ///< the control word, at some moment before
-    std::uint32_t tick;   ///< about when it was
+    std::uint32_t time;   ///< about when it was
   };
 
   /// One lane, the poller: whether the next packet has begun to come. A look across the bus.
-  GROSR_DEVICE bool begins(const poll_role& role) const {
-    const std::size_t i = role.seen & mask_;
-    return simt::bus_load(packets_ + i * packet_words).w[3] == lap_of(role.seen, mask_ + 1);
+  GROSR_DEVICE bool begins(const poll_lock& lock) const {
+    const std::size_t i = lock.seen & mask_;
+    return simt::bus_load(packets_ + i * packet_words).w[3] == lap_of(lock.seen, mask_ + 1);
   }
 
   /// The poller's whole warp loads what stands where the next `window` packets are due, at most
   /// poll_window: fewer are there sooner. All loads are under way together, and others may follow
   /// before valid_packets() waits for them.
-  GROSR_DEVICE peeked peek(const poll_role& role, unsigned window = poll_window) const {
+  GROSR_DEVICE polled poll(const poll_lock& lock, unsigned window = poll_window) const {
     unsigned lane = simt::lane_id();
-    std::uint32_t i = (role.seen + lane / packet_words) & mask_;
-    peeked k{};
+    std::uint32_t i = (lock.seen + lane / packet_words) & mask_;
+    polled k{};
     if (lane < window * packet_words) {
       k.mine = simt::bus_load(packets_ + std::size_t{i} * packet_words + lane % packet_words);
       k.next = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::relaxed);
     }
     k.word = word().load(simt::relaxed);
-    k.tick = tick();
+    k.time = poll_time();
     return k;
   }
 
-  /// How many new packets peek() found: 0 to 4. Whole warp.
-  GROSR_DEVICE unsigned valid_packets(const poll_role& role, const peeked& k) const {
-    std::uint32_t number = role.seen + simt::lane_id() / packet_words;
+  /// How many new packets poll() found: 0 to 4. Whole warp.
+  GROSR_DEVICE unsigned valid_packets(const poll_lock& lock, const polled& k) const {
+    std::uint32_t number = lock.seen + simt::lane_id() / packet_words;
     bool valid = k.mine.w[3] == lap_of(number, mask_ + 1) && k.next == number;
     std::uint32_t votes = simt::ballot(simt::full_mask, valid);
     // A group of 8 lanes is all ones; the lowest group that is not ends the count.
@@ -138,67 +141,69 @@ class submission_ring_ref {
   }
 
   /// Whether no older packet waits: then the poller may take the next packet before others can see
-  /// it. Whole warp; stays true while the role is held.
-  GROSR_DEVICE bool first_is_free(const peeked& k) const {
+  /// it. Whole warp; stays true while the poll lock is held.
+  GROSR_DEVICE bool first_is_free(const polled& k) const {
     return simt::shuffle(simt::full_mask, waiting_in(k.word), 0) == 0;
   }
 
-  /// The poller's warp takes in `count` packets: copies them to the mirror, all but the first when
-  /// `take_first`, and lets claimers have them; gives the role back unless `keep`. `back_soon`: the
-  /// next poll is this warp's if it comes within 4 us or so; else it looks overdue at once.
-  /// `counted`: the warp was active before peek(), so nobody needs to be shown that first.
-  GROSR_DEVICE void accept(poll_role& role, unsigned count, bool take_first, bool keep,
-                           bool back_soon, bool counted, const peeked& k) const {
+  /// The poller's warp takes in `count` packets: copies them to the staging area, all but the first
+  /// when `take_first`, and lets claimers have them; unlocks the ring unless `keep`. `back_soon`:
+  /// the next poll is this warp's if it comes within 4 us or so; else it looks overdue at once.
+  /// `counted`: the warp was active before poll(), so nobody needs to be shown that first.
+  GROSR_DEVICE void accept(poll_lock& lock, unsigned count, bool take_first, bool keep,
+                           bool back_soon, bool counted, const polled& k) const {
     unsigned lane = simt::lane_id(), mine = lane / packet_words;
-    std::uint32_t i = (role.seen + mine) & mask_;
+    std::uint32_t i = (lock.seen + mine) & mask_;
     bool copies = count > (take_first ? 1u : 0u);
     if (copies && mine < count && !(take_first && mine == 0)) {
       simt::fence(simt::acquire);  // A3: pairs with R3: the last reader of the place has finished
-      mirror_[std::size_t{i} * packet_words + lane % packet_words] = k.mine;
+      staged_[std::size_t{i} * packet_words + lane % packet_words] = k.mine;
     }
     if (copies) simt::sync_warp();
-    std::uint32_t seen = role.seen, after = seen + count, quarter = (mask_ + 1) / 4;
-    std::uint32_t now = keep ? role.tick : (k.tick + (back_soon ? 4u : tick_mask / 2)) & tick_mask;
+    std::uint32_t seen = lock.seen, after = seen + count, quarter = (mask_ + 1) / 4;
+    std::uint32_t now =
+        keep ? lock.last_poll : (k.time + (back_soon ? 4u : poll_time_mask / 2)) & poll_time_mask;
     if (lane == 0) {
-      // Its place in the mirror stays unused for a lap. An addition, not a store: the next writer
-      // acquires the release of its last reader (R3) through it.
+      // Its place in the staging area stays unused for a lap. An addition, not a store: the next
+      // writer acquires the release of its last reader (R3) through it.
       if (take_first) simt::atomic_ref<std::uint32_t>(next_[i]).fetch_add(mask_ + 1, simt::relaxed);
-      std::uint64_t change = changed_tick(role.tick, now) - (keep ? 0 : held) +
+      std::uint64_t change = changed_last_poll(lock.last_poll, now) - (keep ? 0 : held) +
                              (take_first ? std::uint64_t{count - 1} + one_claimed : count);
-      // R2, R4: the mirror and the active count, before the packets can be claimed or count as
-      // such.
+      // R2, R4: the staging area and the active count, before the packets can be claimed or count
+      // as such.
       if (copies || !counted) simt::fence(simt::release);
       word().fetch_add(change, simt::relaxed);
       if ((after & ~(quarter - 1)) != (seen & ~(quarter - 1))) give_credit(after);
     }
-    role = {after, now};
+    lock = {after, now};
   }
 
   /// One lane, the poller, whatever its warp does: takes in the next packet, if it is there, and
-  /// gives the role back. Whether it was there.
-  GROSR_DEVICE bool accept_one(poll_role& role) const {
-    std::uint32_t i = role.seen & mask_, lap = lap_of(role.seen, mask_ + 1);
+  /// unlocks the ring. Whether it was there.
+  GROSR_DEVICE bool accept_one(poll_lock& lock) const {
+    std::uint32_t i = lock.seen & mask_, lap = lap_of(lock.seen, mask_ + 1);
     simt::bus_word words[packet_words];
     for (unsigned k = 0; k < packet_words; ++k)
       words[k] = simt::bus_load(packets_ + std::size_t{i} * packet_words + k);
     // A3: pairs with R3.
-    bool there = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::acquire) == role.seen;
+    bool there = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::acquire) == lock.seen;
     for (unsigned k = 0; k < packet_words; ++k) there = there && words[k].w[3] == lap;
     if (there) {
       for (unsigned k = 0; k < packet_words; ++k)
-        mirror_[std::size_t{i} * packet_words + k] = words[k];
-      if ((++role.seen & ((mask_ + 1) / 4 - 1)) == 0) give_credit(role.seen);
+        staged_[std::size_t{i} * packet_words + k] = words[k];
+      if ((++lock.seen & ((mask_ + 1) / 4 - 1)) == 0) give_credit(lock.seen);
     }
-    std::uint32_t now = tick() & tick_mask;
+    std::uint32_t now = poll_time() & poll_time_mask;
     // R2: pairs with A1, A2.
-    word().fetch_add(changed_tick(role.tick, now) - held + (there ? 1 : 0), simt::release);
-    role.tick = now;
+    word().fetch_add(changed_last_poll(lock.last_poll, now) - held + (there ? 1 : 0),
+                     simt::release);
+    lock.last_poll = now;
     return there;
   }
 
   /// One lane claims the oldest seen packet: true and its number, or false when there is none.
   GROSR_DEVICE bool claim(std::uint32_t& number) const {
-    // A1: pairs with R2: the mirror holds every packet below `seen`.
+    // A1: pairs with R2: the staging area holds every packet below `seen`.
     std::uint64_t w = word().load(simt::acquire);
     while (waiting_in(w) != 0)
       if (word().compare_exchange(w, w + one_claimed - 1, simt::acq_rel)) {  // R4
@@ -214,12 +219,12 @@ class submission_ring_ref {
     return claimed_in(word().load(o));  // A4: pairs with R4
   }
 
-  /// The warp reads the packet it claimed, and frees its place in the mirror.
-  GROSR_DEVICE held_packet read_mirror(std::uint32_t number) const {
+  /// The warp reads the packet it claimed, and frees its place in the staging area.
+  GROSR_DEVICE held_packet read_staged(std::uint32_t number) const {
     unsigned lane = simt::lane_id();
     held_packet l{};
     std::uint32_t i = number & mask_;
-    if (lane < packet_words) l.mine = mirror_[std::size_t{i} * packet_words + lane];
+    if (lane < packet_words) l.mine = staged_[std::size_t{i} * packet_words + lane];
     simt::sync_warp();
     if (lane == 0) next_packet(number);
     return l;
@@ -236,7 +241,7 @@ class submission_ring_ref {
  private:
   friend class submission_ring;
   static constexpr unsigned waiting_bits = 14;
-  static constexpr std::uint32_t tick_mask = 0x1ffff;
+  static constexpr std::uint32_t poll_time_mask = 0x1ffff;
   static constexpr std::uint64_t held = std::uint64_t{1} << 31;
   static constexpr std::uint64_t one_claimed = std::uint64_t{1} << 32;
 
@@ -252,24 +257,24 @@ class submission_ring_ref {
   GROSR_DEVICE static std::uint32_t seen_in(std::uint64_t w) {
     return claimed_in(w) + waiting_in(w);
   }
-  GROSR_DEVICE static std::uint32_t tick_in(std::uint64_t w) {
-    return static_cast<std::uint32_t>(w) >> waiting_bits & tick_mask;
+  GROSR_DEVICE static std::uint32_t last_poll_in(std::uint64_t w) {
+    return static_cast<std::uint32_t>(w) >> waiting_bits & poll_time_mask;
   }
   /// The word when nobody polls and nothing waits.
-  GROSR_DEVICE static std::uint64_t pack(std::uint32_t claimed, std::uint32_t tick) {
-    return std::uint64_t{claimed} << 32 | tick << waiting_bits;
+  GROSR_DEVICE static std::uint64_t pack(std::uint32_t claimed, std::uint32_t last_poll) {
+    return std::uint64_t{claimed} << 32 | last_poll << waiting_bits;
   }
-  /// What to add to the word: only the poller changes the tick, so it knows the old one.
-  GROSR_DEVICE static std::uint64_t changed_tick(std::uint32_t from, std::uint32_t to) {
+  /// What to add to the word: only the poller changes the time, so it knows the old one.
+  GROSR_DEVICE static std::uint64_t changed_last_poll(std::uint32_t from, std::uint32_t to) {
     return (std::uint64_t{to} - from) << waiting_bits;
   }
-  GROSR_DEVICE static std::uint32_t tick() {
+  GROSR_DEVICE static std::uint32_t poll_time() {
     return static_cast<std::uint32_t>(simt::clock_ns() >> 10);
   }
   GROSR_DEVICE static bool free_since(std::uint64_t w, std::uint32_t stale_ns) {
-    // A tick in the next few microseconds is no old one.
-    std::uint32_t age = (tick() - tick_in(w)) & tick_mask;
-    return (w & held) == 0 && age >= stale_ns / 1024 && age < tick_mask - 8;
+    // A time in the next few microseconds is no old one.
+    std::uint32_t age = (poll_time() - last_poll_in(w)) & poll_time_mask;
+    return (w & held) == 0 && age >= stale_ns / 1024 && age < poll_time_mask - 8;
   }
 
   GROSR_DEVICE void give_credit(std::uint32_t seen) const {
@@ -283,7 +288,7 @@ class submission_ring_ref {
 
   submission_ring_control* control_ = nullptr;
   const simt::bus_word* packets_ = nullptr;
-  simt::bus_word* mirror_ = nullptr;
+  simt::bus_word* staged_ = nullptr;
   std::uint32_t* next_ = nullptr;
   std::uint32_t* credit_ = nullptr;
   std::uint32_t mask_ = 0;

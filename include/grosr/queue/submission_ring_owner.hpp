@@ -46,7 +46,7 @@ class submission_ring {
   std::uint32_t credit_seen_ = 0;
   simt::buffer<submission_ring_control> control_;
   simt::buffer<simt::bus_word> packets_;
-  simt::buffer<simt::bus_word> mirror_;
+  simt::buffer<simt::bus_word> staged_;
   simt::buffer<std::uint32_t> next_;
   simt::buffer<std::uint32_t> credit_;
 };

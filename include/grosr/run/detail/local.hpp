@@ -74,7 +74,7 @@ struct warp_local {
   std::uint32_t waiting_for_task;  ///< of these, for a task
   std::uint32_t stalled;           ///< 1: it counts as one that waits, for the block cannot meet
   std::uint32_t port;              ///< the port that this worker polls, or polled last
-  queue::poll_role role;           ///< in it
+  queue::poll_lock lock;           ///< in it
   std::uint64_t scanned;  ///< when (cycle_count) it last looked for what hints may have missed
   std::uint64_t alone;    ///< the board as long as no other worker became active after this one
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a packet or a slot, being run; or
@@ -297,7 +297,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_overflow(const view& v) {
   return v.tasks.free_overflow.try_pop_n(&batch, 1) == 1 ? batch : no_batch;
 }
 
-/// One lane: gives up the keeper's role, if this worker has it and room is there again, or it has
+/// One lane: gives up the keeper's office, if this worker has it and room is there again, or it has
 /// nothing left to do.
 GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool idle) {
   simt::atomic_ref<std::uint32_t> keeper(*v.common.keeper);

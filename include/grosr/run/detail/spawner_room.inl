@@ -81,7 +81,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::reject(const T& task) {
 
 // ---- who waits ----
 
-/// One lane: waits for room from now on. It gives up the keeper's role: another worker may get on
+/// One lane: waits for room from now on. It gives up the keeper's office: another worker may get on
 /// with the margins.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::begin_wait(shared* block, lacks what) {

@@ -342,8 +342,8 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* b
   for (std::uint32_t l = 0; l < priority_levels; ++l) {
     if (!has_level(levels, l)) continue;
     const queue::submission_ring_ref& port = v.submission.ports[l * v.sizes.ports_per_level + one];
-    queue::poll_role role{};
-    if (!port.take_role(Policy::poll_stale_ns, role) || !port.accept_one(role)) continue;
+    queue::poll_lock lock{};
+    if (!port.try_lock(Policy::poll_stale_ns, lock) || !port.accept_one(lock)) continue;
     // H1, as in worker::accept().
     v.hints().fetch_or(hint::of(l, false), simt::acq_rel);
     return true;

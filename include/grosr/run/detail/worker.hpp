@@ -35,8 +35,9 @@ namespace grosr::run {
 ///     kept refs, open batches, published refs, counts that are not settled.
 ///   * No lane spawns: open batches are whole, and lane 0 may change the warp's deques without a
 ///     lock. The block's deques are always changed under their lock.
-///   * A port's role is held between lead() and what ended it, and in watched::role; while a task
-///     runs no role is held.
+///   * A port's poll lock is held between lead() and what ended it, and in watched::lock; while a
+///   task
+///     runs no poll lock is held.
 ///   * At most one warp of a block is its scout. One that has taken a packet stays it until
 ///     open_packet().
 ///   * pending_* count tasks of one slot, and are settled before the worker waits or meets.
@@ -102,19 +103,19 @@ class worker {
   enum class packets {
     none,    ///< no packet has come
     shared,  ///< packets, which everybody can take now
-    mine,    ///< packets, of which the first is in hand; the role was given back
+    mine,    ///< packets, of which the first is in hand; the ring was unlocked
   };
   /// How lead() ended.
   enum class led {
-    packet,       ///< it has a packet, and no role any more
-    interrupted,  ///< there is something else to do, and it has no role any more
-    lingered,     ///< it has the role still, and must give up its count on the board
+    packet,       ///< it has a packet, and no poll lock any more
+    interrupted,  ///< there is something else to do, and it has no poll lock any more
+    lingered,     ///< it still has the poll lock, and must give up its count on the board
   };
   /// What watch() saw.
   enum class watched : std::uint32_t {
     nothing,  ///< it goes on watching
     work,     ///< there may be some
-    role,     ///< it has the role of polling w_.port
+    lock,     ///< it has the poll lock of w_.port
   };
 
   /// What became of a ref's first tasks.
@@ -213,13 +214,13 @@ class worker {
 
   // ---- packets from the host: worker_poll.inl ----
   GROSR_DEVICE led lead();
-  GROSR_DEVICE packets accept(unsigned port, queue::poll_role& role,
-                              const queue::submission_ring_ref::peeked& k, bool take, bool keep);
+  GROSR_DEVICE packets accept(unsigned port, queue::poll_lock& lock,
+                              const queue::submission_ring_ref::polled& k, bool take, bool keep);
   GROSR_DEVICE bool poll_overdue(std::uint32_t which);
-  GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_role& role);
+  GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_lock& lock);
   GROSR_DEVICE std::uint32_t overdue(std::uint32_t which) const;
-  GROSR_DEVICE std::uint32_t take_begun(std::uint32_t which, queue::poll_role& mine);
-  GROSR_DEVICE void share_begun(std::uint32_t some, const queue::poll_role& mine);
+  GROSR_DEVICE std::uint32_t take_begun(std::uint32_t which, queue::poll_lock& mine);
+  GROSR_DEVICE void share_begun(std::uint32_t some, const queue::poll_lock& mine);
   GROSR_DEVICE void begin_scan_wait();
   GROSR_DEVICE bool scan_due();
   GROSR_DEVICE std::uint32_t scan_hints() const;
@@ -342,8 +343,8 @@ class worker {
   // Tasks of a slot that have run and are not in its counter yet.
   std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
 
-  // Whether this worker may take the role of its last port again, as nobody else polled there,
-  // perhaps. No state of its own: retake_role() finds out whether it was true.
+  // Whether this worker may take the poll lock of its last port again, as nobody else polled there,
+  // perhaps. No state of its own: try_relock() finds out whether it was true.
   bool back_ = false;
   // The leader's. What this worker has taken in the block's memory and has to give back
   // (end_of_scouting): b_.scout, b_.polls. It can have either without the other.

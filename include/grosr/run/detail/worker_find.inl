@@ -110,7 +110,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   }
   got = simt::shuffle(simt::full_mask, got, 0);
   if (got == 0) return false;
-  packet_ = v_.submission.ports[p].read_mirror(static_cast<std::uint32_t>(got));
+  packet_ = v_.submission.ports[p].read_staged(static_cast<std::uint32_t>(got));
   hand_ = hand::packet;
   return true;
 }

@@ -32,7 +32,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   }
   bool holds = false;
   if (back_) {
-    bool again = leads() && v_.submission.ports[w_.port].retake_role(w_.role);
+    bool again = leads() && v_.submission.ports[w_.port].try_relock(w_.lock);
     holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
     back_ = false;
   }
@@ -74,7 +74,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_of_stall() {
 }
 
 /// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there
-/// may be work or it has the role of polling w_.port; the others sleep until it wakes them.
+/// may be work or it has the poll lock of w_.port; the others sleep until it wakes them.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
   using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
@@ -102,8 +102,8 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
           verdict = watched::work;
-        else if (v_.submission.ports[w_.port].take_role(Policy::poll_stale_ns, w_.role))
-          verdict = watched::role;
+        else if (v_.submission.ports[w_.port].try_lock(Policy::poll_stale_ns, w_.lock))
+          verdict = watched::lock;
         else if (long_ago || (roams() && turn > 0))
           verdict = watched::work;
         else if ((now & hint::hungry) == 0)

@@ -6,8 +6,8 @@ namespace grosr::run {
 
 // ---- leading ----
 
-/// Whole warp, polling w_.port in w_.role, hands and deques empty: polls until it has a packet,
-/// something interrupts (both: the role is given back), or its count on the board should drop.
+/// Whole warp, polling w_.port in w_.lock, hands and deques empty: polls until it has a packet,
+/// something interrupts (both: the ring is unlocked), or its count on the board should drop.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
   if (leads()) {
@@ -16,7 +16,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.polls).store(1, simt::relaxed);
   }
   simt::sync_warp();
-  queue::poll_role role = w_.role;
+  queue::poll_lock lock = w_.lock;
   led verdict;
   std::uint32_t late_before = 0;
   for (unsigned turn = 0;; ++turn) {
@@ -24,10 +24,10 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     // task another one is likely.
     const unsigned port = w_.port;
     auto k =
-        v_.submission.ports[port].peek(role, is_active() && turn != 0 ? 1 : queue::poll_window);
+        v_.submission.ports[port].poll(lock, is_active() && turn != 0 ? 1 : queue::poll_window);
     const unsigned lane = simt::lane_id();
     const bool other = lane < ports() && lane != port;
-    const std::uint64_t glance = other ? v_.submission.ports[lane].glance() : 0;
+    const std::uint64_t state = other ? v_.submission.ports[lane].load_state() : 0;
     std::uint64_t now = 0, board = 0;
     if (leads()) {
       now = look();
@@ -35,8 +35,8 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     }
     const std::uint32_t late =
         simt::ballot(simt::full_mask,
-                     other && queue::submission_ring_ref::overdue(glance, Policy::poll_stale_ns));
-    packets there = accept(port, role, k, true, true);
+                     other && queue::submission_ring_ref::overdue(state, Policy::poll_stale_ns));
+    packets there = accept(port, lock, k, true, true);
     verdict = led::packet;
     if (there == packets::mine) break;
     if (there == packets::shared) continue;  // packets come in groups: go on handing them out
@@ -46,8 +46,8 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (port == 0) obey_control();
       if (now & (interrupts | hint::work))
         stop = (now & meeting_called) != 0 ? give_up | meet : give_up;
-      // Not when the kernel leaves already: it was looked for after taking the role, which
-      // whoever said so has given back since.
+      // Not when the kernel leaves already: it was looked for after taking the poll lock, which
+      // whoever said so has unlocked since.
       if (stop == go_on && idles_too_long(port, board)) stop = may_park;
       if (is_active() && (board != w_.alone || turn >= Policy::linger_polls)) stop |= drop_count;
       if (scan_due()) {
@@ -61,7 +61,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     // The warps that would poll other ports may all be busy: they were at the last turn.
     const std::uint32_t left = late & late_before;
     late_before = late;
-    if (stop == go_on && left != 0 && move_to_overdue(left, role)) continue;
+    if (stop == go_on && left != 0 && move_to_overdue(left, lock)) continue;
     verdict = led::lingered;
     if (stop & drop_count) break;
     if (stop & may_park) {
@@ -69,36 +69,36 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (leads()) quiet_now();
     }
     if (stop & give_up) {
-      if (leads()) v_.submission.ports[port].give_role(role);
+      if (leads()) v_.submission.ports[port].unlock(lock);
       back_ = !roams() && (stop & meet) == 0;
       verdict = led::interrupted;
       break;
     }
     simt::pause_if_host(turn, "packets from the host");
   }
-  if (leads()) w_.role = role;
+  if (leads()) w_.lock = lock;
   simt::sync_warp();
   return verdict;
 }
 
-/// Whole warp, polling, with what peek() gave: takes in the packets that are there. `keep`: the
-/// role is kept while all of them are shared. `take`: a packet that is first in its ring is for
-/// this warp: it is in `packet_` then, and the role is given back.
+/// Whole warp, polling, with what poll() gave: takes in the packets that are there. `keep`: the
+/// poll lock is kept while all of them are shared. `take`: a packet that is first in its ring is
+/// for this warp: it is in `packet_` then, and the ring is unlocked.
 template <class Policy, class... Tasks>
-GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_role& role,
-                                                   const queue::submission_ring_ref::peeked& k,
+GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_lock& lock,
+                                                   const queue::submission_ring_ref::polled& k,
                                                    bool take, bool keep) -> packets {
   const queue::submission_ring_ref& p = v_.submission.ports[port];
-  unsigned n = p.valid_packets(role, k);
+  unsigned n = p.valid_packets(lock, k);
   if (n == 0) return packets::none;
   bool first = take && p.first_is_free(k), counted = is_active();
   if (first) activate();
   // A single short task is done before anybody else could be there. Whether it takes longer is
   // not known before, but others look some 4 us after a poll would be overdue.
   bool single = first && n == 1 && packet_header::of({k.mine}, 1).carries_task();
-  if (port == 0 && leads() && role.seen % 64 + n >= 64)
+  if (port == 0 && leads() && lock.seen % 64 + n >= 64)
     obey_control();  // also in a stream of packets
-  p.accept(role, n, first, keep && !first, single, counted, k);
+  p.accept(lock, n, first, keep && !first, single, counted, k);
   if (first) back_ = single;
   if ((n > 1 || !first) && leads()) {
     // H1: after the port's word; pairs with the clearing in elsewhere(), which then looks at
@@ -122,28 +122,28 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::poll_overdue(std::uint32_t which) {
   which = overdue(which);
   if (which == 0) return false;
-  queue::poll_role mine{};
+  queue::poll_lock mine{};
   const std::uint32_t some = take_begun(which, mine);
   share_begun(some, mine);
   return some != 0;
 }
 
-/// Whole warp, polling w_.port in `role`: polls another port from now on where packets have begun
+/// Whole warp, polling w_.port in `lock`: polls another port from now on where packets have begun
 /// to come to one of those in `which`, while nobody polled it for a while. False: to none.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
-                                                            queue::poll_role& role) {
-  queue::poll_role mine{};
+                                                            queue::poll_lock& lock) {
+  queue::poll_lock mine{};
   const std::uint32_t some = take_begun(which, mine);
   if (some == 0) return false;
   const unsigned first = simt::highest_bit(some);  // the most urgent
   share_begun(some & ~(1u << first), mine);
   if (leads()) {
-    v_.submission.ports[w_.port].give_role(role);
+    v_.submission.ports[w_.port].unlock(lock);
     w_.port = first;
   }
-  role = {simt::shuffle(simt::full_mask, mine.seen, first),
-          simt::shuffle(simt::full_mask, mine.tick, first)};
+  lock = {simt::shuffle(simt::full_mask, mine.seen, first),
+          simt::shuffle(simt::full_mask, mine.last_poll, first)};
   simt::sync_warp();
   return true;
 }
@@ -156,37 +156,37 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::overdue(std::uint32_t which
   return simt::ballot(simt::full_mask, due);
 }
 
-/// Whole warp: takes the roles of ports in `which`, a port a lane, and keeps them, each lane its
-/// own, where packets have begun to come: of those ports.
+/// Whole warp: takes the poll locks of ports in `which`, a port a lane, and keeps them, each lane
+/// its own, where packets have begun to come: of those ports.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t which,
-                                                                queue::poll_role& mine) {
+                                                                queue::poll_lock& mine) {
   // The looks across the bus are under way together.
   const unsigned lane = simt::lane_id();
   const bool got =
-      (which >> lane & 1) != 0 && v_.submission.ports[lane].take_role(Policy::poll_stale_ns, mine);
+      (which >> lane & 1) != 0 && v_.submission.ports[lane].try_lock(Policy::poll_stale_ns, mine);
   const bool there = got && v_.submission.ports[lane].begins(mine);
   if (got && !there) {
     if (lane == 0) obey_control();
-    v_.submission.ports[lane].give_role(mine);
+    v_.submission.ports[lane].unlock(mine);
   }
   simt::sync_warp();
   return simt::ballot(simt::full_mask, there);
 }
 
-/// Whole warp: lets everybody see the packets of such ports, and gives the roles back.
+/// Whole warp: lets everybody see the packets of such ports, and unlocks them.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
-                                                        const queue::poll_role& mine) {
+                                                        const queue::poll_lock& mine) {
   GROSR_NO_UNROLL
   for (std::uint32_t rest = some; rest != 0; rest &= rest - 1) {
     const unsigned port = simt::lowest_bit(rest);
-    queue::poll_role role{simt::shuffle(simt::full_mask, mine.seen, port),
-                          simt::shuffle(simt::full_mask, mine.tick, port)};
-    auto k = v_.submission.ports[port].peek(role);
-    if (accept(port, role, k, false, false) == packets::none && leads()) {
+    queue::poll_lock lock{simt::shuffle(simt::full_mask, mine.seen, port),
+                          simt::shuffle(simt::full_mask, mine.last_poll, port)};
+    auto k = v_.submission.ports[port].poll(lock);
+    if (accept(port, lock, k, false, false) == packets::none && leads()) {
       if (port == 0) obey_control();
-      v_.submission.ports[port].give_role(role);
+      v_.submission.ports[port].unlock(lock);
     }
     simt::sync_warp();
   }
