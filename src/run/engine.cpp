@@ -160,17 +160,17 @@ void engine::allocate(const memory_plan& p) {
   view_.common = {&words->board,    &words->signals,  &words->quiet_since, &words->keeper,
                   &words->departed, &words->way_made, &words->cancelled,   nullptr};
 
-  for (std::uint32_t i = 0; i < p.ports; ++i)
-    ports_.push_back(std::make_unique<queue::submission_ring>(device_, options_.lines));
-  written_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.ports);
+  for (std::uint32_t i = 0; i < p.rings; ++i)
+    rings_.push_back(std::make_unique<queue::submission_ring>(device_, options_.ring_capacity));
+  written_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.rings);
   generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.slots);
   slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(p.slots);
-  take(space::device, port_refs_, view_.submission.ports, p.ports);
+  take(space::device, ring_refs_, view_.submission.rings, p.rings);
   take(space::device, slot_infos_, view_.submission.slots, p.slots);
   slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * p.sizes.slab_bytes};
   view_.submission.slabs = slabs_.data();
   take(space::pinned, slot_words_, view_.submission.slot_words, p.slots);
-  take(space::pinned, quiescent_, view_.submission.quiescent, p.ports);
+  take(space::pinned, quiescent_, view_.submission.quiescent, p.rings);
   take(space::pinned, state_, view_.submission.state, state_words);
   view_.submission.control = state_.data() + control_at;
 
@@ -207,11 +207,11 @@ void engine::allocate(const memory_plan& p) {
   }
 }
 
-// Writes what the first kernel finds: the ports, who has which free batch and frame.
+// Writes what the first kernel finds: the rings, who has which free batch and frame.
 void engine::fill_memory(const memory_plan& p) {
   std::vector<queue::submission_ring_ref> refs;
-  for (auto& port : ports_) refs.push_back(port->ref());
-  port_refs_.copy_from(refs);
+  for (auto& ring : rings_) refs.push_back(ring->ref());
+  ring_refs_.copy_from(refs);
   // Every worker begins with a stock; the rest is in the ring.
   const std::uint32_t stock = p.sizes.stock_target, batches = p.sizes.pool_batches;
   std::vector<worker_save> saves(p.sizes.workers);

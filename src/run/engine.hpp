@@ -105,17 +105,17 @@ class engine final : public host_engine {
   std::shared_ptr<void> faults_;      // on the host: a fault names its task
   std::shared_ptr<const void> heap_;  // the memory of the heap that tasks use
 
-  std::vector<std::unique_ptr<queue::submission_ring>> ports_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // packets, by port
+  std::vector<std::unique_ptr<queue::submission_ring>> rings_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // packets, by ring
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
   slot_range slot_ranges_[slot_kinds] = {};
-  std::atomic<std::uint32_t> next_slot_[slot_kinds] = {}, next_port_{0};
+  std::atomic<std::uint32_t> next_slot_[slot_kinds] = {}, next_ring_{0};
   std::atomic<std::uint64_t> submitted_{0};
   std::atomic<std::int64_t> held_until_{0};  // steady clock; 0: submitters are not held back
 
   simt::buffer<common_memory> words_;  // one; device
-  simt::buffer<queue::submission_ring_ref> port_refs_;
+  simt::buffer<queue::submission_ring_ref> ring_refs_;
   simt::buffer<slot_info> slot_infos_;
   simt::buffer<unsigned char> slabs_, pool_, overflow_;
   simt::buffer<std::uint32_t> slot_words_, quiescent_, state_, running_host_, bitmaps_;

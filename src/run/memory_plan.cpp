@@ -38,15 +38,15 @@ std::uint32_t cells_for(std::size_t n) {
 }
 
 void check(const runtime_options& o) {
-  queue::check_capacity(o.lines, "runtime: lines", queue::submission_ring::min_packets,
-                        queue::submission_ring::max_packets);
+  queue::check_capacity(o.ring_capacity, "runtime: ring_capacity",
+                        queue::submission_ring::min_packets, queue::submission_ring::max_packets);
   if (o.slots < 4 || o.slots > (1u << 24))
     refuse("slots = " + std::to_string(o.slots) + "; must be from 4 to 16777216");
   if (o.slabs < 2 || o.slabs > (1u << 16))
     refuse("slabs = " + std::to_string(o.slabs) + "; must be from 2 to 65536");
   queue::check_capacity(o.deque_capacity, "runtime: deque_capacity");
-  if (o.ports_per_level > 8)
-    refuse("ports_per_level = " + std::to_string(o.ports_per_level) + "; at most 8");
+  if (o.rings_per_level > 8)
+    refuse("rings_per_level = " + std::to_string(o.rings_per_level) + "; at most 8");
   if (o.futures < 1 || o.futures > (1u << 20))
     refuse("futures = " + std::to_string(o.futures) + "; must be from 1 to 1048576");
   if (o.inline_depth > 64)
@@ -69,7 +69,7 @@ void resolve(runtime_options& o, const device_facts& device) {
   // On a GPU room for one block on every SM stays free for ordinary kernels.
   if (o.blocks_per_sm == 0)
     o.blocks_per_sm = device.is_cuda && device.blocks_per_sm > 1 ? device.blocks_per_sm - 1 : 1;
-  if (o.ports_per_level == 0) o.ports_per_level = device.is_cuda ? 4 : 1;
+  if (o.rings_per_level == 0) o.rings_per_level = device.is_cuda ? 4 : 1;
   if (device.blocks_per_sm < o.blocks_per_sm)
     refuse(std::to_string(o.blocks_per_sm) + " blocks an SM were asked for, but only " +
            std::to_string(device.blocks_per_sm) +
@@ -94,7 +94,7 @@ void plan_fixed(memory_plan& p, std::span<const task_type> types) {
   p.joins = s.frame_stride != 0;
   s.blocks = o.sms * o.blocks_per_sm;
   s.workers = s.blocks * warps_per_block;
-  s.ports_per_level = o.ports_per_level;
+  s.rings_per_level = o.rings_per_level;
   s.warp_bitmap_words = (s.workers + 31) / 32;
   s.block_bitmap_words = (s.blocks + 31) / 32;
   s.deque_capacity = o.deque_capacity;
@@ -107,7 +107,7 @@ void plan_fixed(memory_plan& p, std::span<const task_type> types) {
   p.trace_capacity = o.trace.empty() ? 0 : trace_events;
   p.trace_bytes = std::size_t{s.workers} *
                   (p.trace_capacity * sizeof(trace_event) + (p.trace_capacity != 0 ? 4 : 0));
-  p.ports = priority_levels * o.ports_per_level;
+  p.rings = priority_levels * o.rings_per_level;
   p.slots = o.slabs + 2 * o.slots;
   p.slot_ranges[static_cast<int>(slot_kind::slab)] = {0, o.slabs, std::min(o.slabs, near_slabs)};
   p.slot_ranges[static_cast<int>(slot_kind::packet)] = {o.slabs, o.slots,
@@ -158,13 +158,13 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
   constexpr space device = space::device, pinned = space::pinned;
   using batch_ring = queue::ring<std::uint32_t>;
   using ref_ring = queue::ring<std::uint64_t>;
-  const std::size_t workers = s.workers, slots = p.slots, ports = p.ports;
+  const std::size_t workers = s.workers, slots = p.slots, rings = p.rings;
   p.parts = {
       {"words of the scheduler", device, sizeof(common_memory)},
       {"spawns without room", device, sizeof(room_state) + sizeof(queue::call_ring_control)},
-      {"ports", device,
-       ports *
-           (queue::submission_ring::device_bytes(o.lines) + sizeof(queue::submission_ring_ref))},
+      {"rings", device,
+       rings * (queue::submission_ring::device_bytes(o.ring_capacity) +
+                sizeof(queue::submission_ring_ref))},
       {"slots", device, slots * sizeof(slot_info)},
       {"pool", device, batches * s.batch_bytes},
       {"free pool batches", device, batch_ring::bytes(p.free_batch_cells)},
@@ -175,14 +175,14 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
       {"frames", device, p.frames * s.frame_stride},
       {"free frames", device, p.joins ? batch_ring::bytes(p.free_frame_cells) : 0},
       {"workers", device, workers * (sizeof(worker_stats) + sizeof(worker_save) + 4)},
-      {"lines", pinned, ports * queue::submission_ring::pinned_bytes(o.lines)},
+      {"packets", pinned, rings * queue::submission_ring::pinned_bytes(o.ring_capacity)},
       {"state and control", pinned, state_words * 4},
       {"slabs", pinned, std::size_t{o.slabs} * s.slab_bytes},
       {"slot words", pinned, slots * 4},
       {"overflow batches", pinned, p.overflow_bytes},
       {"tasks on their way to ordinary memory", pinned, swap_space::pinned_bytes(swap_records)},
       {"roots", pinned, p.joins ? o.futures * sizeof(root) : 0},
-      {"reports", pinned, ports * 4 + workers * 4 + errors_kept * sizeof(error_record)},
+      {"reports", pinned, rings * 4 + workers * 4 + errors_kept * sizeof(error_record)},
   };
   p.device_bytes = p.pinned_bytes = 0;
   for (const memory_part& part : p.parts)

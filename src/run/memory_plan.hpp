@@ -53,7 +53,7 @@ struct memory_plan {
   std::uint32_t trace_capacity;  ///< events a worker; 0: no trace
   bool joins;                    ///< a task type brings a result: there are frames, and roots
 
-  std::uint32_t ports, slots;  ///< of all levels, and kinds
+  std::uint32_t rings, slots;  ///< of all levels, and kinds
   slot_range slot_ranges[slot_kinds];
   std::uint32_t overflow_batches;
   std::size_t overflow_bytes;

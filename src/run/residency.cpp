@@ -145,7 +145,7 @@ std::string engine::in_flight() const {
                                       : text + (text.empty() || more.empty() ? "" : ", ") + more;
 }
 
-// After ask_for_abort(): which types run, by number of workers. The poller of port 0 tells it; if
+// After ask_for_abort(): which types run, by number of workers. The poller of ring 0 tells it; if
 // there is none, because every worker is at its task, the host copies it.
 std::string engine::running_at_abort() const {
   std::map<std::string, unsigned> workers;
@@ -231,10 +231,10 @@ bool engine::tasks_may_run() const {
 
 void engine::check_progress() {
   if (options_.watchdog.count() == 0) return;
-  std::vector<std::uint32_t> told(view_.sizes.workers + ports_.size() + 1);
+  std::vector<std::uint32_t> told(view_.sizes.workers + rings_.size() + 1);
   for (unsigned w = 0; w < view_.sizes.workers; ++w)
     told[w] = host_word(running_host_[w]).load(simt::relaxed);
-  for (unsigned p = 0; p < ports_.size(); ++p)
+  for (unsigned p = 0; p < rings_.size(); ++p)
     told[view_.sizes.workers + p] = host_word(quiescent_[p]).load(simt::relaxed);
   told.back() = static_cast<std::uint32_t>(swap_->moved());
   if (told != last_told_) {

@@ -102,21 +102,21 @@ std::optional<std::uint32_t> engine::claim_slot(slot_kind k, std::uint32_t& gene
   return slot;
 }
 
-// A thread's single packets go through one port while it has room: the worker that polls it is
+// A thread's single packets go through one ring while it has room: the worker that polls it is
 // warm. `spread`: one of many packets, which many workers should find.
 bool engine::write_packet(unsigned level, const queue::packet& content, bool spread, deadline until,
                           bool attempt) {
   static std::atomic<unsigned> threads{0};
   static thread_local const unsigned home = threads.fetch_add(1, std::memory_order_relaxed);
-  unsigned n = options_.ports_per_level;
-  unsigned first = spread ? next_port_.fetch_add(1, std::memory_order_relaxed) : home;
+  unsigned n = options_.rings_per_level;
+  unsigned first = spread ? next_ring_.fetch_add(1, std::memory_order_relaxed) : home;
   auto write = [&] {
     for (unsigned tries = 0; tries < n; ++tries) {
       unsigned at = level * n + (first + tries) % n;
-      queue::submission_ring& port = *ports_[at];
-      std::lock_guard lock(port.lock());
-      if (!port.has_room()) continue;
-      port.write(content);
+      queue::submission_ring& ring = *rings_[at];
+      std::lock_guard lock(ring.lock());
+      if (!ring.has_room()) continue;
+      ring.write(content);
       written_[at].fetch_add(1, std::memory_order_release);
       return true;
     }
@@ -323,11 +323,11 @@ void engine::throw_if_rejected() {
 }
 
 bool engine::wait_for_rest(deadline until) {
-  unsigned ports = priority_levels * options_.ports_per_level;
-  std::vector<std::uint32_t> target(ports);
-  for (unsigned p = 0; p < ports; ++p) target[p] = written_[p].load(std::memory_order_acquire);
+  unsigned rings = priority_levels * options_.rings_per_level;
+  std::vector<std::uint32_t> target(rings);
+  for (unsigned p = 0; p < rings; ++p) target[p] = written_[p].load(std::memory_order_acquire);
   auto all_done = [&] {
-    for (unsigned p = 0; p < ports; ++p)
+    for (unsigned p = 0; p < rings; ++p)
       if (static_cast<std::int32_t>(host_word(quiescent_[p]).load(simt::acquire) - target[p]) < 0)
         return false;
     return true;
@@ -352,8 +352,8 @@ bool engine::held_back(unsigned level) const {
 }
 
 bool engine::outstanding() const {
-  unsigned ports = priority_levels * options_.ports_per_level;
-  for (unsigned p = 0; p < ports; ++p)
+  unsigned rings = priority_levels * options_.rings_per_level;
+  for (unsigned p = 0; p < rings; ++p)
     if (host_word(quiescent_[p]).load(simt::acquire) != written_[p].load(std::memory_order_acquire))
       return true;
   return false;

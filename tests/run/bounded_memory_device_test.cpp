@@ -12,7 +12,7 @@ template <class Runtime = test_runtime>
 runtime_options least_options(device d) {
   runtime_options o;
   o.slots = 16;
-  o.lines = 8;
+  o.ring_capacity = 8;
   o.deque_capacity = 16;
   o.memory_limit = least_memory<Runtime>(d, o);
   return o;

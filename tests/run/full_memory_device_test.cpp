@@ -84,7 +84,7 @@ runtime_options little(device d) {
   o.blocks_per_sm = 1;
   o.slots = 64;
   o.slabs = 8;
-  o.lines = 64;
+  o.ring_capacity = 64;
   o.deque_capacity = 16;
   o.overflow_limit = 16 << 10;
   o.memory_limit = least_memory<Runtime>(d, o);

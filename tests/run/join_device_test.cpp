@@ -189,7 +189,7 @@ TEST_P(join, deeper_than_memory_is_an_error_and_no_more) {
   runtime_options o = small();
   o.sms = 1;
   o.slots = 16;
-  o.lines = 8;
+  o.ring_capacity = 8;
   o.deque_capacity = 16;
   using runtime_type = runtime<down, up>;
   o.memory_limit = least_memory<runtime_type>(where(), o);
@@ -411,7 +411,7 @@ TEST_P(join, what_is_cancelled_does_not_begin) {
 TEST_P(join, in_the_least_memory) {
   runtime_options o = small();
   o.slots = 16;
-  o.lines = 8;
+  o.ring_capacity = 8;
   o.deque_capacity = 16;
   o.memory_limit = least_memory<fib_runtime>(where(), o);
   ASSERT_NE(o.memory_limit, 0u);

@@ -51,7 +51,7 @@ TEST_P(many_threads, submit_at_once) {
 TEST_P(many_threads, submit_at_once_through_few_slots_and_packets) {
   runtime_options o = small_options();
   o.slots = 16;
-  o.lines = 8;
+  o.ring_capacity = 8;
   auto rt = start(o);
   const auto each = static_cast<std::uint32_t>(scaled(3000, 300));
   auto& cells = keep<std::uint32_t>(4 * each);

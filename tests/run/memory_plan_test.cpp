@@ -53,8 +53,8 @@ void for_many(const std::function<void(const memory_plan&)>& f) {
             o.memory_limit = memory;
             o.overflow_limit = overflow;
             if (few) {
-              o.sms = o.blocks_per_sm = o.ports_per_level = 1;
-              o.lines = 8;
+              o.sms = o.blocks_per_sm = o.rings_per_level = 1;
+              o.ring_capacity = 8;
               o.slots = 4;
               o.slabs = 2;
               o.deque_capacity = 2;
@@ -105,7 +105,7 @@ TEST(memory_plan, adds_up) {
     EXPECT_EQ(pinned, p.pinned_bytes);
     EXPECT_EQ(p.slots, p.options.slabs + 2 * p.options.slots);
     EXPECT_EQ(p.sizes.blocks, p.options.sms * p.options.blocks_per_sm);
-    EXPECT_EQ(p.ports, priority_levels * p.options.ports_per_level);
+    EXPECT_EQ(p.rings, priority_levels * p.options.rings_per_level);
   });
 }
 
@@ -180,19 +180,19 @@ TEST(memory_plan, resolves_what_is_left_to_it) {
   const memory_plan gpu = plan(), cpu = plan({}, one, host);
   EXPECT_EQ(gpu.options.sms, 132u);
   EXPECT_EQ(gpu.options.blocks_per_sm, 5u);
-  EXPECT_EQ(gpu.options.ports_per_level, 4u);
+  EXPECT_EQ(gpu.options.rings_per_level, 4u);
   EXPECT_EQ(cpu.options.sms, 2u);
   EXPECT_EQ(cpu.options.blocks_per_sm, 1u);
-  EXPECT_EQ(cpu.options.ports_per_level, 1u);
+  EXPECT_EQ(cpu.options.rings_per_level, 1u);
   EXPECT_EQ(plan({}, one, {true, 4, 1}).options.blocks_per_sm, 1u);
   runtime_options o;
   o.sms = 1000;
   EXPECT_EQ(plan(o).options.sms, 132u);
   o.sms = 7;
   o.blocks_per_sm = 6;
-  o.ports_per_level = 2;
+  o.rings_per_level = 2;
   EXPECT_EQ(plan(o).sizes.blocks, 42u);
-  EXPECT_EQ(plan(o).ports, 2 * priority_levels);
+  EXPECT_EQ(plan(o).rings, 2 * priority_levels);
   o.watchdog = std::chrono::hours(24 * 366);
   EXPECT_EQ(plan(o).options.watchdog, 0ms);  // never
   o.idle_timeout = std::chrono::microseconds::max();
@@ -230,9 +230,10 @@ TEST(memory_plan, refuses_in_words) {
       {[](auto& o) { o.slots = ~0u; }, "runtime: slots = 4294967295; must be from 4 to 16777216"},
       {[](auto& o) { o.slabs = 1; }, "runtime: slabs = 1; must be from 2 to 65536"},
       {[](auto& o) { o.slabs = 65537; }, "runtime: slabs = 65537; must be from 2 to 65536"},
-      {[](auto& o) { o.lines = 4; },
-       "runtime: lines: a capacity of 4 was asked for; it must be a power of two from 8 to 8192"},
-      {[](auto& o) { o.ports_per_level = 9; }, "runtime: ports_per_level = 9; at most 8"},
+      {[](auto& o) { o.ring_capacity = 4; },
+       "runtime: ring_capacity: a capacity of 4 was asked for; it must be a power of two from 8 to "
+       "8192"},
+      {[](auto& o) { o.rings_per_level = 9; }, "runtime: rings_per_level = 9; at most 8"},
       {[](auto& o) { o.futures = 0; }, "runtime: futures = 0; must be from 1 to 1048576"},
       {[](auto& o) { o.inline_depth = 65; }, "runtime: inline_depth = 65; at most 64"},
       {[](auto& o) { o.idle_timeout = -1us; },
@@ -257,11 +258,11 @@ TEST(memory_plan, refuses_in_words) {
 
 TEST(memory_plan, does_not_wrap_where_numbers_are_huge) {
   runtime_options o;
-  o.lines = 8192;
+  o.ring_capacity = 8192;
   o.slots = 1u << 24;
   o.slabs = 1u << 16;
   o.deque_capacity = 1u << 30;
-  o.ports_per_level = 8;
+  o.rings_per_level = 8;
   o.futures = 1u << 20;
   o.overflow_limit = huge;
   // 13,200 deques of 8 GiB.

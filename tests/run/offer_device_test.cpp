@@ -127,8 +127,8 @@ struct keeps_a_block {
   }
 };
 
-// All other blocks are busy, so that nobody else looks at ports.
-TEST_P(offer, one_idle_block_finds_packets_of_every_port) {
+// All other blocks are busy, so that nobody else looks at rings.
+TEST_P(offer, one_idle_block_finds_packets_of_every_ring) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;

@@ -31,13 +31,21 @@ struct refused {
 
 const std::vector<refused>& refusals() {
   static const std::vector<refused> all = {
-      {"lines_0", [](auto& o) { o.lines = 0; }, {"lines", "capacity of 0", "power of two"}},
-      {"lines_3", [](auto& o) { o.lines = 3; }, {"lines", "capacity of 3", "power of two"}},
-      {"lines_4", [](auto& o) { o.lines = 4; }, {"lines", "capacity of 4", "from 8 to 8192"}},
-      {"lines_1000", [](auto& o) { o.lines = 1000; }, {"lines", "capacity of 1000"}},
-      {"lines_2_31",
-       [](auto& o) { o.lines = 1u << 31; },
-       {"lines", "2147483648", "power of two from 8 to 8192"}},
+      {"ring_capacity_0",
+       [](auto& o) { o.ring_capacity = 0; },
+       {"ring_capacity", "capacity of 0", "power of two"}},
+      {"ring_capacity_3",
+       [](auto& o) { o.ring_capacity = 3; },
+       {"ring_capacity", "capacity of 3", "power of two"}},
+      {"ring_capacity_4",
+       [](auto& o) { o.ring_capacity = 4; },
+       {"ring_capacity", "capacity of 4", "from 8 to 8192"}},
+      {"ring_capacity_1000",
+       [](auto& o) { o.ring_capacity = 1000; },
+       {"ring_capacity", "capacity of 1000"}},
+      {"ring_capacity_2_31",
+       [](auto& o) { o.ring_capacity = 1u << 31; },
+       {"ring_capacity", "2147483648", "power of two from 8 to 8192"}},
       {"slots_0", [](auto& o) { o.slots = 0; }, {"slots = 0", "from 4 to 16777216"}},
       {"slots_3", [](auto& o) { o.slots = 3; }, {"slots = 3", "from 4 to 16777216"}},
       {"slots_2_25", [](auto& o) { o.slots = 1u << 25; }, {"slots = 33554432", "16777216"}},
@@ -49,7 +57,7 @@ const std::vector<refused>& refusals() {
       {"deque_2_31",
        [](auto& o) { o.deque_capacity = 1u << 31; },
        {"deque_capacity", "2147483648"}},
-      {"ports", [](auto& o) { o.ports_per_level = 9; }, {"ports_per_level = 9", "at most 8"}},
+      {"rings", [](auto& o) { o.rings_per_level = 9; }, {"rings_per_level = 9", "at most 8"}},
       {"inline_depth", [](auto& o) { o.inline_depth = 65; }, {"inline_depth = 65", "at most 64"}},
       {"memory_0",
        [](auto& o) { o.memory_limit = 0; },
@@ -103,10 +111,10 @@ void expect_work(const runtime_options& o) {
 TEST(options_at_the_edge, work) {
   expect_work({});
   runtime_options o;
-  o.lines = 8;
+  o.ring_capacity = 8;
   o.slots = 4;
   o.deque_capacity = 2;
-  o.ports_per_level = 8;
+  o.rings_per_level = 8;
   o.inline_depth = 0;
   o.sms = 1;
   o.blocks_per_sm = 1;
@@ -114,7 +122,7 @@ TEST(options_at_the_edge, work) {
   o.watchdog = 0ms;
   expect_work(o);
   o.inline_depth = 64;
-  o.ports_per_level = 1;
+  o.rings_per_level = 1;
   o.idle_timeout = std::chrono::microseconds::max();
   o.watchdog = std::chrono::hours(24 * 365);
   expect_work(o);

@@ -73,7 +73,7 @@ runtime_options options_of(std::uint32_t round) {
   runtime_options o;
   o.sms = 1 + round % 2;
   o.slots = round % 3 == 0 ? 4 : 64;
-  o.lines = 8;
+  o.ring_capacity = 8;
   o.deque_capacity = round % 4 == 0 ? 2 : 16;
   o.idle_timeout = std::chrono::microseconds(round % 5 == 0 ? 200 : 20'000);
   o.memory_limit = round % 7 == 0 ? least_memory<node_runtime>(device(), o) : std::size_t{16} << 20;

@@ -12,7 +12,7 @@ runtime_options smallest() {
   runtime_options o = small_options();
   o.deque_capacity = 2;
   o.slots = 4;
-  o.lines = 8;
+  o.ring_capacity = 8;
   return o;
 }
 

@@ -151,14 +151,14 @@ TEST_P(submit, runs_every_priority) {
   for (std::uint32_t i = 0; i < n; ++i) ASSERT_EQ(all[i], i < 40 ? 8u : 4u) << "task " << i;
 }
 
-// Fewer blocks than ports: each goes round several. More: some share one.
-TEST_P(submit, runs_every_priority_with_any_number_of_blocks_and_ports) {
-  for (auto [sms, blocks_per_sm, ports] :
+// Fewer blocks than rings: each goes round several. More: some share one.
+TEST_P(submit, runs_every_priority_with_any_number_of_blocks_and_rings) {
+  for (auto [sms, blocks_per_sm, rings] :
        {std::array{1u, 1u, 8u}, std::array{0u, 1u, 2u}, std::array{0u, 0u, 1u}}) {
     runtime_options o = small_options();
     o.sms = sms;
     o.blocks_per_sm = blocks_per_sm;
-    o.ports_per_level = ports;
+    o.rings_per_level = rings;
     o.idle_timeout = std::chrono::milliseconds(2);
     auto rt = start(o);
     auto& cells = keep<std::uint32_t>(4);
@@ -188,7 +188,7 @@ TEST_P(submit, one_by_one_runs_each_once) {
 TEST_P(submit, that_tries_runs_what_it_took) {
   runtime_options o = small_options();
   o.slots = 4;
-  o.lines = 8;
+  o.ring_capacity = 8;
   auto rt = start(o);
   const auto n = static_cast<std::uint32_t>(scaled(5000, 500));
   auto& cells = keep<std::uint32_t>(n);
@@ -221,8 +221,8 @@ TEST_P(submit, that_tries_does_not_wait_when_slots_are_full) {
 // The same for packets: nobody reads them, and the slots are many.
 TEST_P(submit, that_tries_does_not_wait_when_packets_are_full) {
   runtime_options o = small_options();
-  o.lines = 8;
-  o.ports_per_level = 1;
+  o.ring_capacity = 8;
+  o.rings_per_level = 1;
   auto rt = start(o);
   auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
   auto& passed = keep<std::uint32_t>(1);

@@ -182,13 +182,13 @@ struct common_words {
 
 /// How the host and the workers talk. The host writes slabs and `control`, and workers read them;
 /// workers write slot words, `quiescent` and `state`, and the host reads them. Slots are the
-/// workers' own. Ports of level l are [l * ports_per_level, (l + 1) * ports_per_level).
+/// workers' own. Rings of level l are [l * rings_per_level, (l + 1) * rings_per_level).
 struct submission_words {
-  queue::submission_ring_ref* ports;
+  queue::submission_ring_ref* rings;
   slot_info* slots;
   const unsigned char* slabs;  // pinned
   std::uint32_t* slot_words;   // pinned: slot_word; the host gives back a slot that it did not use
-  std::uint32_t* quiescent;    // pinned, one a port
+  std::uint32_t* quiescent;    // pinned, one a ring
   std::uint32_t* state;        // pinned: state_word; the host says that a kernel it parked has left
   const std::uint32_t* control;  // pinned: control_word, swap_full
 };
@@ -238,7 +238,7 @@ struct trace_memory {
 
 /// How many there are of everything, and how large (memory_plan.hpp). Nobody writes them.
 struct view_sizes {
-  std::uint32_t ports_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
+  std::uint32_t rings_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
   std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches,
       inline_depth, frame_stride, frame_margin, frame_keep;
 };

@@ -73,7 +73,7 @@ struct warp_local {
   std::uint32_t waiting;       ///< lanes that wait for room
   std::uint32_t waiting_for_task;  ///< of these, for a task
   std::uint32_t stalled;           ///< 1: it counts as one that waits, for the block cannot meet
-  std::uint32_t port;              ///< the port that this worker polls, or polled last
+  std::uint32_t ring;              ///< the ring that this worker polls, or polled last
   queue::poll_lock lock;           ///< in it
   std::uint64_t scanned;  ///< when (cycle_count) it last looked for what hints may have missed
   std::uint64_t alone;    ///< the board as long as no other worker became active after this one
@@ -90,8 +90,8 @@ struct block_local {
   warp_local<Types> warps[warps_per_block];
   deque_local deques;          ///< of the block as a worker
   std::uint32_t scout;         ///< 1 + the idle warp that looks out for the others; 0: none
-  std::uint32_t polls;         ///< a warp polls a port, or has just had a packet from it
-  std::uint32_t port;          ///< for the next scout: that the last packet came from; or in turn
+  std::uint32_t polls;         ///< a warp polls a ring, or has just had a packet from it
+  std::uint32_t ring;          ///< for the next scout: that the last packet came from; or in turn
   std::uint32_t wake;          ///< changes when idle warps should look for work
   std::uint32_t meeting;       ///< 0: none; else asked for
   std::uint32_t arrived;       ///< warps at the meeting

@@ -81,12 +81,12 @@ struct default_policy {
 
   /// After so many turns, or runs_a_turn times as many runs in rows:
   static constexpr unsigned look_turns = 4;       ///< it looks at hints, if runs are short
-  static constexpr unsigned one_port_turns = 16;  ///< it polls a port if that is overdue
-  static constexpr unsigned all_turns = 64;       ///< all overdue ports; it tells its counts
+  static constexpr unsigned one_ring_turns = 16;  ///< it polls a ring if that is overdue
+  static constexpr unsigned all_turns = 64;       ///< all overdue rings; it tells its counts
   static constexpr unsigned runs_a_turn = 8;
   /// After a run that took longer it looks at hints.
   static constexpr std::uint64_t look_cycles = 4096;  // about 2 us
-  /// A port that nobody polled for so long is overdue.
+  /// A ring that nobody polled for so long is overdue.
   static constexpr std::uint32_t poll_stale_ns = 4096;
   /// While it waits: what hints may have missed.
   static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
@@ -98,7 +98,7 @@ struct default_policy {
 
   /// Polls until a worker that has done all gives up its count on the board.
   static constexpr unsigned linger_polls = 8;  // about 8 us
-  /// Polls of a port where a block goes round several.
+  /// Polls of a ring where a block goes round several.
   static constexpr unsigned roaming_polls = 4;
   /// Whether the scout of a block does not nap, and follows every hint.
   GROSR_DEVICE static constexpr bool is_keen(std::uint32_t block) { return block < 96; }

@@ -105,7 +105,7 @@ class spawner {
   /// Any lane: whether workers wait for work.
   GROSR_DEVICE bool others_wait() const;
   /// Any lane: whether this worker should make way for work above `level`. May take a packet in
-  /// from a port that nobody polled for a while.
+  /// from a ring that nobody polled for a while.
   GROSR_DEVICE bool higher_waits(std::uint32_t level);
   /// One lane, nobody spawning in its warp: publishes all that this worker has.
   GROSR_DEVICE void offer();

@@ -226,10 +226,10 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::others_have_work() const {
       if (could && v_.deque(level, i).size() != 0) return true;
     }
     GROSR_NO_UNROLL
-    for (std::uint32_t p = 0; p < v_.sizes.ports_per_level; ++p) {
-      const queue::submission_ring_ref& port =
-          v_.submission.ports[level * v_.sizes.ports_per_level + p];
-      if (port.waiting() || port.unseen()) return true;
+    for (std::uint32_t p = 0; p < v_.sizes.rings_per_level; ++p) {
+      const queue::submission_ring_ref& ring =
+          v_.submission.rings[level * v_.sizes.rings_per_level + p];
+      if (ring.waiting() || ring.unseen()) return true;
     }
   }
   return false;

@@ -329,7 +329,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::higher_waits(std::uint32_t level) {
   return poll_above(&b_, levels) && takes_turn(&b_, above);
 }
 
-/// Any lane: takes in a packet of one of these levels from a port that nobody polled for a while.
+/// Any lane: takes in a packet of one of these levels from a ring that nobody polled for a while.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* block,
                                                                        std::uint32_t levels) {
@@ -337,13 +337,13 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* b
   const view& v = self.v_;
   // Another one each time, for all that ask may be few.
   std::uint32_t one =
-      (self.id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v.sizes.ports_per_level;
+      (self.id_ + static_cast<std::uint32_t>(simt::cycle_count() >> 13)) % v.sizes.rings_per_level;
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l) {
     if (!has_level(levels, l)) continue;
-    const queue::submission_ring_ref& port = v.submission.ports[l * v.sizes.ports_per_level + one];
+    const queue::submission_ring_ref& ring = v.submission.rings[l * v.sizes.rings_per_level + one];
     queue::poll_lock lock{};
-    if (!port.try_lock(Policy::poll_stale_ns, lock) || !port.accept_one(lock)) continue;
+    if (!ring.try_lock(Policy::poll_stale_ns, lock) || !ring.accept_one(lock)) continue;
     // H1, as in worker::accept().
     v.hints().fetch_or(hint::of(l, false), simt::acq_rel);
     return true;

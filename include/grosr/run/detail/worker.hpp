@@ -8,7 +8,7 @@
 //   worker_residency.inl arriving, leaving, parking, aborting: all that asks whether to stay
 //   worker_loop.inl      a turn: look, find, run, hand on; and the accounts
 //   worker_find.inl      what to run next: its own, seen packets, what others hold
-//   worker_poll.inl      taking packets in; leading a port
+//   worker_poll.inl      taking packets in; leading a ring
 //   worker_run.inl       running what a ref names
 //   worker_complete.inl  a packet's task; saying that packets and tickets are done
 //   worker_block.inl     meetings of a block's warps; block tasks
@@ -35,7 +35,7 @@ namespace grosr::run {
 ///     kept refs, open batches, published refs, counts that are not settled.
 ///   * No lane spawns: open batches are whole, and lane 0 may change the warp's deques without a
 ///     lock. The block's deques are always changed under their lock.
-///   * A port's poll lock is held between lead() and what ended it, and in watched::lock; while a
+///   * A ring's poll lock is held between lead() and what ended it, and in watched::lock; while a
 ///   task
 ///     runs no poll lock is held.
 ///   * At most one warp of a block is its scout. One that has taken a packet stays it until
@@ -99,7 +99,7 @@ class worker {
     meets,         ///< it was a packet's block task, which waits for a meeting
   };
 
-  /// What accept() found at a port.
+  /// What accept() found at a ring.
   enum class packets {
     none,    ///< no packet has come
     shared,  ///< packets, which everybody can take now
@@ -115,7 +115,7 @@ class worker {
   enum class watched : std::uint32_t {
     nothing,  ///< it goes on watching
     work,     ///< there may be some
-    lock,     ///< it has the poll lock of w_.port
+    lock,     ///< it has the poll lock of w_.ring
   };
 
   /// What became of a ref's first tasks.
@@ -214,7 +214,7 @@ class worker {
 
   // ---- packets from the host: worker_poll.inl ----
   GROSR_DEVICE led lead();
-  GROSR_DEVICE packets accept(unsigned port, queue::poll_lock& lock,
+  GROSR_DEVICE packets accept(unsigned ring, queue::poll_lock& lock,
                               const queue::submission_ring_ref::polled& k, bool take, bool keep);
   GROSR_DEVICE bool poll_overdue(std::uint32_t which);
   GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_lock& lock);
@@ -301,7 +301,7 @@ class worker {
   // ---- staying and leaving: worker_residency.inl ----
   GROSR_DEVICE void obey_control();
   GROSR_DEVICE GROSR_NOINLINE static void name_running(const view& v);
-  GROSR_DEVICE bool idles_too_long(unsigned port, std::uint64_t board) const;
+  GROSR_DEVICE bool idles_too_long(unsigned ring, std::uint64_t board) const;
   GROSR_DEVICE bool park();
   GROSR_DEVICE bool has_arrived() const;
   GROSR_DEVICE bool work_waits() const;
@@ -315,10 +315,10 @@ class worker {
   // ---- small things ----
   GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }
   GROSR_DEVICE bool has_packet() const { return hand_ != hand::empty; }
-  GROSR_DEVICE unsigned ports() const { return priority_levels * v_.sizes.ports_per_level; }
-  GROSR_DEVICE std::uint32_t all_ports() const { return ~0u >> (32 - ports()); }
-  /// With fewer blocks than ports, each block's poller goes round several.
-  GROSR_DEVICE bool roams() const { return v_.sizes.blocks < ports(); }
+  GROSR_DEVICE unsigned rings() const { return priority_levels * v_.sizes.rings_per_level; }
+  GROSR_DEVICE std::uint32_t all_rings() const { return ~0u >> (32 - rings()); }
+  /// With fewer blocks than rings, each block's poller goes round several.
+  GROSR_DEVICE bool roams() const { return v_.sizes.blocks < rings(); }
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> board_word() const {
     return simt::atomic_ref<std::uint64_t>(*v_.common.board);
   }
@@ -343,7 +343,7 @@ class worker {
   // Tasks of a slot that have run and are not in its counter yet.
   std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
 
-  // Whether this worker may take the poll lock of its last port again, as nobody else polled there,
+  // Whether this worker may take the poll lock of its last ring again, as nobody else polled there,
   // perhaps. No state of its own: try_relock() finds out whether it was true.
   bool back_ = false;
   // The leader's. What this worker has taken in the block's memory and has to give back

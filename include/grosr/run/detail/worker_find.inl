@@ -65,8 +65,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsign
   simt::sync_warp();
   if constexpr (!As::block) {
     const unsigned lane = simt::lane_id();
-    if (lane < v_.sizes.ports_per_level &&
-        v_.submission.ports[level * v_.sizes.ports_per_level + lane].waiting())
+    if (lane < v_.sizes.rings_per_level &&
+        v_.submission.rings[level * v_.sizes.rings_per_level + lane].waiting())
       set_bit(v_.common.signals->hints, bit(level));
     simt::sync_warp();
   }
@@ -95,22 +95,22 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::ui
 /// Claims a packet of a level that a poll has seen: it is in `packet_` then.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
-  unsigned lane = simt::lane_id(), n = v_.sizes.ports_per_level;
-  bool there = lane < n && v_.submission.ports[level * n + lane].waiting();
+  unsigned lane = simt::lane_id(), n = v_.sizes.rings_per_level;
+  bool there = lane < n && v_.submission.rings[level * n + lane].waiting();
   std::uint32_t some = simt::ballot(simt::full_mask, there);
   if (some == 0) return false;
   activate();
-  // Workers start at different ports.
+  // Workers start at different rings.
   std::uint32_t later = some & ~((1u << id_ % n) - 1u);
   unsigned p = level * n + simt::lowest_bit(later ? later : some);
   std::uint64_t got = 0;
   if (leads()) {
     std::uint32_t number;
-    if (v_.submission.ports[p].claim(number)) got = std::uint64_t{1} << 32 | number;
+    if (v_.submission.rings[p].claim(number)) got = std::uint64_t{1} << 32 | number;
   }
   got = simt::shuffle(simt::full_mask, got, 0);
   if (got == 0) return false;
-  packet_ = v_.submission.ports[p].read_staged(static_cast<std::uint32_t>(got));
+  packet_ = v_.submission.rings[p].read_staged(static_cast<std::uint32_t>(got));
   hand_ = hand::packet;
   return true;
 }

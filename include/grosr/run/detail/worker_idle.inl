@@ -32,7 +32,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   }
   bool holds = false;
   if (back_) {
-    bool again = leads() && v_.submission.ports[w_.port].try_relock(w_.lock);
+    bool again = leads() && v_.submission.rings[w_.ring].try_relock(w_.lock);
     holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
     back_ = false;
   }
@@ -74,7 +74,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_of_stall() {
 }
 
 /// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there
-/// may be work or it has the poll lock of w_.port; the others sleep until it wakes them.
+/// may be work or it has the poll lock of w_.ring; the others sleep until it wakes them.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
   using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
@@ -91,9 +91,9 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
                  shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
         // Where the last packet came from, the next one is likely.
         if (scout_) {
-          w_.port = shared_word(b_.port).load(simt::relaxed);
+          w_.ring = shared_word(b_.ring).load(simt::relaxed);
           if (roams())
-            shared_word(b_.port).store((w_.port + v_.sizes.blocks) % ports(), simt::relaxed);
+            shared_word(b_.ring).store((w_.ring + v_.sizes.blocks) % rings(), simt::relaxed);
         }
       }
       if (scout_) {
@@ -102,7 +102,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
           verdict = watched::work;
-        else if (v_.submission.ports[w_.port].try_lock(Policy::poll_stale_ns, w_.lock))
+        else if (v_.submission.rings[w_.ring].try_lock(Policy::poll_stale_ns, w_.lock))
           verdict = watched::lock;
         else if (long_ago || (roams() && turn > 0))
           verdict = watched::work;
@@ -114,7 +114,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
           if (verdict == watched::nothing && finds_overdue()) verdict = watched::work;
           if (found) v_.hints().fetch_or(found, simt::relaxed);
           if (verdict == watched::work && !roams())  // next time
-            shared_word(b_.port).store(w_.port = (w_.port + 1) % ports(), simt::relaxed);
+            shared_word(b_.ring).store(w_.ring = (w_.ring + 1) % rings(), simt::relaxed);
         }
       } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
                  shared_word(b_.meeting).load(simt::relaxed) != 0) {
@@ -187,10 +187,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
   w_.alone = board_count::holders(before) == 0 ? before + board_count::activation : 0;
 }
 
-/// Lane p: packets claimed of port p so far.
+/// Lane p: packets claimed of ring p so far.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::packets_claimed(simt::order o) const {
-  return simt::lane_id() < ports() ? v_.submission.ports[simt::lane_id()].claimed(o) : 0;
+  return simt::lane_id() < rings() ? v_.submission.rings[simt::lane_id()].claimed(o) : 0;
 }
 
 /// Whole warp, active, with nothing in hand or deques, the block's included. `claimed` is what
@@ -244,7 +244,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::tell(std::uint32_t claimed) const {
-  if (simt::lane_id() < ports())
+  if (simt::lane_id() < rings())
     simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.submission.quiescent[simt::lane_id()])
         .store(claimed, simt::relaxed);
   simt::sync_warp();

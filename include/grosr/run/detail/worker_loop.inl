@@ -21,11 +21,11 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
       // A look at what can interrupt. After short runs every fourth turn is soon enough.
       bool ran_long = pace_ != pace::idle && run_cycles_ > Policy::long_run_cycles;
       if (ran_long || every(Policy::all_turns))
-        poll_overdue(all_ports());
-      else if (every(Policy::one_port_turns))
-        poll_overdue(1u << (id_ + turn / Policy::one_port_turns +
-                            runs / (Policy::one_port_turns * Policy::runs_a_turn)) %
-                               ports());
+        poll_overdue(all_rings());
+      else if (every(Policy::one_ring_turns))
+        poll_overdue(1u << (id_ + turn / Policy::one_ring_turns +
+                            runs / (Policy::one_ring_turns * Policy::runs_a_turn)) %
+                               rings());
       if (pace_ == pace::idle || run_cycles_ > Policy::look_cycles || every(Policy::look_turns)) {
         std::uint64_t now = 0;
         if (leads()) now = meeting_is_called() ? meeting_called : look();

@@ -1,12 +1,12 @@
-// A worker takes packets from the host into the device. docs/internals/scheduler.md, "A port"
-// and "Waiting".
+// A worker takes packets from the host into the device. docs/internals/scheduler.md, "A submission
+// ring" and "Waiting".
 #pragma once
 
 namespace grosr::run {
 
 // ---- leading ----
 
-/// Whole warp, polling w_.port in w_.lock, hands and deques empty: polls until it has a packet,
+/// Whole warp, polling w_.ring in w_.lock, hands and deques empty: polls until it has a packet,
 /// something interrupts (both: the ring is unlocked), or its count on the board should drop.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
@@ -22,33 +22,33 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
   for (unsigned turn = 0;; ++turn) {
     // All loads of a round are under way together: the bus is the slowest of them. After a single
     // task another one is likely.
-    const unsigned port = w_.port;
+    const unsigned ring = w_.ring;
     auto k =
-        v_.submission.ports[port].poll(lock, is_active() && turn != 0 ? 1 : queue::poll_window);
+        v_.submission.rings[ring].poll(lock, is_active() && turn != 0 ? 1 : queue::poll_window);
     const unsigned lane = simt::lane_id();
-    const bool other = lane < ports() && lane != port;
-    const std::uint64_t state = other ? v_.submission.ports[lane].load_state() : 0;
+    const bool other = lane < rings() && lane != ring;
+    const std::uint64_t state = other ? v_.submission.rings[lane].load_state() : 0;
     std::uint64_t now = 0, board = 0;
     if (leads()) {
       now = look();
-      if (is_active() || port == 0) board = board_word().load(simt::relaxed);
+      if (is_active() || ring == 0) board = board_word().load(simt::relaxed);
     }
     const std::uint32_t late =
         simt::ballot(simt::full_mask,
                      other && queue::submission_ring_ref::overdue(state, Policy::poll_stale_ns));
-    packets there = accept(port, lock, k, true, true);
+    packets there = accept(ring, lock, k, true, true);
     verdict = led::packet;
     if (there == packets::mine) break;
     if (there == packets::shared) continue;  // packets come in groups: go on handing them out
     enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4, meet = 8 };
     std::uint32_t stop = go_on;
     if (leads()) {
-      if (port == 0) obey_control();
+      if (ring == 0) obey_control();
       if (now & (interrupts | hint::work))
         stop = (now & meeting_called) != 0 ? give_up | meet : give_up;
       // Not when the kernel leaves already: it was looked for after taking the poll lock, which
       // whoever said so has unlocked since.
-      if (stop == go_on && idles_too_long(port, board)) stop = may_park;
+      if (stop == go_on && idles_too_long(ring, board)) stop = may_park;
       if (is_active() && (board != w_.alone || turn >= Policy::linger_polls)) stop |= drop_count;
       if (scan_due()) {
         const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hint::hungry;
@@ -58,7 +58,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     }
     if (roams() && turn + 1 >= Policy::roaming_polls) stop |= give_up;
     stop = simt::shuffle(simt::full_mask, stop, 0);
-    // The warps that would poll other ports may all be busy: they were at the last turn.
+    // The warps that would poll other rings may all be busy: they were at the last turn.
     const std::uint32_t left = late & late_before;
     late_before = late;
     if (stop == go_on && left != 0 && move_to_overdue(left, lock)) continue;
@@ -69,7 +69,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (leads()) quiet_now();
     }
     if (stop & give_up) {
-      if (leads()) v_.submission.ports[port].unlock(lock);
+      if (leads()) v_.submission.rings[ring].unlock(lock);
       back_ = !roams() && (stop & meet) == 0;
       verdict = led::interrupted;
       break;
@@ -85,10 +85,10 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
 /// poll lock is kept while all of them are shared. `take`: a packet that is first in its ring is
 /// for this warp: it is in `packet_` then, and the ring is unlocked.
 template <class Policy, class... Tasks>
-GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_lock& lock,
+GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned ring, queue::poll_lock& lock,
                                                    const queue::submission_ring_ref::polled& k,
                                                    bool take, bool keep) -> packets {
-  const queue::submission_ring_ref& p = v_.submission.ports[port];
+  const queue::submission_ring_ref& p = v_.submission.rings[ring];
   unsigned n = p.valid_packets(lock, k);
   if (n == 0) return packets::none;
   bool first = take && p.first_is_free(k), counted = is_active();
@@ -96,26 +96,26 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned port, queue::poll_lo
   // A single short task is done before anybody else could be there. Whether it takes longer is
   // not known before, but others look some 4 us after a poll would be overdue.
   bool single = first && n == 1 && packet_header::of({k.mine}, 1).carries_task();
-  if (port == 0 && leads() && lock.seen % 64 + n >= 64)
+  if (ring == 0 && leads() && lock.seen % 64 + n >= 64)
     obey_control();  // also in a stream of packets
   p.accept(lock, n, first, keep && !first, single, counted, k);
   if (first) back_ = single;
   if ((n > 1 || !first) && leads()) {
-    // H1: after the port's word; pairs with the clearing in elsewhere(), which then looks at
-    // ports.
-    v_.hints().fetch_or(hint::of(port / v_.sizes.ports_per_level, false), simt::acq_rel);
+    // H1: after the ring's word; pairs with the clearing in elsewhere(), which then looks at
+    // rings.
+    v_.hints().fetch_or(hint::of(ring / v_.sizes.rings_per_level, false), simt::acq_rel);
   }
   if (!first) return packets::shared;
   if (leads() && !roams())
-    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.port).store(port, simt::relaxed);
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.ring).store(ring, simt::relaxed);
   hand_ = n > 1 ? hand::packet_of_many : hand::packet;
   packet_ = {k.mine};
   return packets::mine;
 }
 
-// ---- ports that nobody polled for a while ----
+// ---- rings that nobody polled for a while ----
 
-/// Whole warp: polls those of the ports in `which` that nobody polled for a while. It only lets
+/// Whole warp: polls those of the rings in `which` that nobody polled for a while. It only lets
 /// everybody see the packets: hints tell when they are more urgent than what workers have. Whether
 /// there were any.
 template <class Policy, class... Tasks>
@@ -128,7 +128,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::poll_overdue(std::uint32_t which) {
   return some != 0;
 }
 
-/// Whole warp, polling w_.port in `lock`: polls another port from now on where packets have begun
+/// Whole warp, polling w_.ring in `lock`: polls another ring from now on where packets have begun
 /// to come to one of those in `which`, while nobody polled it for a while. False: to none.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
@@ -139,8 +139,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
   const unsigned first = simt::highest_bit(some);  // the most urgent
   share_begun(some & ~(1u << first), mine);
   if (leads()) {
-    v_.submission.ports[w_.port].unlock(lock);
-    w_.port = first;
+    v_.submission.rings[w_.ring].unlock(lock);
+    w_.ring = first;
   }
   lock = {simt::shuffle(simt::full_mask, mine.seen, first),
           simt::shuffle(simt::full_mask, mine.last_poll, first)};
@@ -148,45 +148,45 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
   return true;
 }
 
-/// Whole warp: those of the ports in `which` that nobody polled for a while.
+/// Whole warp: those of the rings in `which` that nobody polled for a while.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::overdue(std::uint32_t which) const {
   unsigned lane = simt::lane_id();
-  bool due = (which >> lane & 1) != 0 && v_.submission.ports[lane].overdue(Policy::poll_stale_ns);
+  bool due = (which >> lane & 1) != 0 && v_.submission.rings[lane].overdue(Policy::poll_stale_ns);
   return simt::ballot(simt::full_mask, due);
 }
 
-/// Whole warp: takes the poll locks of ports in `which`, a port a lane, and keeps them, each lane
-/// its own, where packets have begun to come: of those ports.
+/// Whole warp: takes the poll locks of rings in `which`, a ring a lane, and keeps them, each lane
+/// its own, where packets have begun to come: of those rings.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t which,
                                                                 queue::poll_lock& mine) {
   // The looks across the bus are under way together.
   const unsigned lane = simt::lane_id();
   const bool got =
-      (which >> lane & 1) != 0 && v_.submission.ports[lane].try_lock(Policy::poll_stale_ns, mine);
-  const bool there = got && v_.submission.ports[lane].begins(mine);
+      (which >> lane & 1) != 0 && v_.submission.rings[lane].try_lock(Policy::poll_stale_ns, mine);
+  const bool there = got && v_.submission.rings[lane].begins(mine);
   if (got && !there) {
     if (lane == 0) obey_control();
-    v_.submission.ports[lane].unlock(mine);
+    v_.submission.rings[lane].unlock(mine);
   }
   simt::sync_warp();
   return simt::ballot(simt::full_mask, there);
 }
 
-/// Whole warp: lets everybody see the packets of such ports, and unlocks them.
+/// Whole warp: lets everybody see the packets of such rings, and unlocks them.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
                                                         const queue::poll_lock& mine) {
   GROSR_NO_UNROLL
   for (std::uint32_t rest = some; rest != 0; rest &= rest - 1) {
-    const unsigned port = simt::lowest_bit(rest);
-    queue::poll_lock lock{simt::shuffle(simt::full_mask, mine.seen, port),
-                          simt::shuffle(simt::full_mask, mine.last_poll, port)};
-    auto k = v_.submission.ports[port].poll(lock);
-    if (accept(port, lock, k, false, false) == packets::none && leads()) {
-      if (port == 0) obey_control();
-      v_.submission.ports[port].unlock(lock);
+    const unsigned ring = simt::lowest_bit(rest);
+    queue::poll_lock lock{simt::shuffle(simt::full_mask, mine.seen, ring),
+                          simt::shuffle(simt::full_mask, mine.last_poll, ring)};
+    auto k = v_.submission.rings[ring].poll(lock);
+    if (accept(ring, lock, k, false, false) == packets::none && leads()) {
+      if (ring == 0) obey_control();
+      v_.submission.rings[ring].unlock(lock);
     }
     simt::sync_warp();
   }
@@ -195,7 +195,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
 // ---- what hints may have missed ----
 
 /// One lane, before a wait: what hints may have missed is looked for in scan_every_cycles.
-/// A poller that goes round the ports waits in many pieces.
+/// A poller that goes round the rings waits in many pieces.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::begin_scan_wait() {
   if (!roams()) w_.scanned = simt::cycle_count();
@@ -221,7 +221,7 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::scan_hints() const {
     std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.sizes.block_bitmap_words];
     if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint::of(l, false);
     if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint::of(l, true);
-    if (v_.submission.ports[l * v_.sizes.ports_per_level + id_ % v_.sizes.ports_per_level]
+    if (v_.submission.rings[l * v_.sizes.rings_per_level + id_ % v_.sizes.rings_per_level]
             .waiting())
       hints |= hint::of(l, false);
   }

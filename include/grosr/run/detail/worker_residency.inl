@@ -2,7 +2,7 @@
 // docs/internals/scheduler.md, "Park and resume". The host's side is src/run/residency.cpp.
 //
 // The kernel leaves in three steps, and all of them are here:
-//   1. The poller of port 0 decides: the host asks for it (obey_control), or nothing has run for too
+//   1. The poller of ring 0 decides: the host asks for it (obey_control), or nothing has run for too
 //      long (idles_too_long, park). It says so to submitters (say_leaving), and sets `leave`.
 //   2. Each worker sees `leave` when it looks, and calls a meeting of its block. The meeting finds
 //      nothing that must be run first, and the block leaves the loop.
@@ -28,7 +28,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     w_.scanned = simt::cycle_count();
     w_.told_type = w_.told_serial = w_.makes_way = 0;
     w_.pushed = v_.reports.saves[id_].active;  // it may have
-    w_.port = simt::block_id() % ports();
+    w_.ring = simt::block_id() % rings();
     w_.spare_count = w_.ready_count = 0;
     for (auto& o : w_.open) {
       o.batch = no_batch;
@@ -47,7 +47,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
   if (simt::thread_id() == 0) {
     b_.deques = {};
     b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
-    b_.port = simt::block_id() % ports();
+    b_.ring = simt::block_id() % rings();
     b_.early = b_.waiting = 0;
     b_.turns = 0;
     b_.next_meeting = 0;
@@ -82,7 +82,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::adopt(deque_local& d, std::uint32_t 
 
 // ---- staying or leaving ----
 
-/// One lane, port 0 held: does what the host asks for.
+/// One lane, ring 0 held: does what the host asks for.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::obey_control() {
   std::uint32_t c = simt::atomic_ref<std::uint32_t, simt::scope::system>(
@@ -113,16 +113,16 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::name_running(const vi
       .store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
 }
 
-/// One lane, polling `port`, with the board as it has just loaded it: whether the runtime has
-/// nothing to do for so long that the kernel may leave. Only who polls port 0 says so.
+/// One lane, polling `ring`, with the board as it has just loaded it: whether the runtime has
+/// nothing to do for so long that the kernel may leave. Only who polls ring 0 says so.
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool worker<Policy, Tasks...>::idles_too_long(unsigned port,
+GROSR_DEVICE bool worker<Policy, Tasks...>::idles_too_long(unsigned ring,
                                                            std::uint64_t board) const {
-  return port == 0 && v_.idle_us != 0 && board_count::holders(board) == 0 &&
+  return ring == 0 && v_.idle_us != 0 && board_count::holders(board) == 0 &&
          Policy::parks_after(quiet_for(), v_.idle_us);
 }
 
-/// Whole warp, port 0 held (so only one parks): leaves the GPU unless there is work after all.
+/// Whole warp, ring 0 held (so only one parks): leaves the GPU unless there is work after all.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
   // Looked for twice: to submitters, `leaving` is gone, so it is not said while work is seen.
@@ -155,7 +155,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   unsigned lane = simt::lane_id();
   // Packets first, the board last: a worker that takes a packet is active before it does.
   bool busy =
-      lane < ports() && (v_.submission.ports[lane].unseen() || v_.submission.ports[lane].waiting());
+      lane < rings() && (v_.submission.rings[lane].unseen() || v_.submission.rings[lane].waiting());
   busy = simt::any(simt::full_mask, busy);
   if (!busy && leads()) busy = board_count::holders(board_word().load(simt::acquire)) != 0;
   return simt::any(simt::full_mask, busy);
