@@ -71,7 +71,7 @@ struct count_held {
     for (unsigned size = 0; size < chunk_sizes; ++size) held[1 + size] = taken(v.chunks[size]);
   }
   // Takes the rest, word by word: no call can be made afterwards.
-  GROSR_DEVICE static std::uint32_t taken(const queue::places_ref& places) {
+  GROSR_DEVICE static std::uint32_t taken(const queue::slot_bitmap_ref& places) {
     std::uint32_t all = places.words() * 32;
     for (std::uint32_t word = 0; word < places.words(); ++word) {
       std::uint32_t rest = 0;

@@ -22,13 +22,13 @@ GROSR_DEVICE inline std::uint32_t home_word(const view& v, std::uint32_t words) 
 }
 
 /// Each lane of `mask` gets a place, or no_place when there is none for it. They call together.
-GROSR_DEVICE inline std::uint32_t claim_each(const view& v, const queue::places_ref& places,
+GROSR_DEVICE inline std::uint32_t claim_each(const view& v, const queue::slot_bitmap_ref& places,
                                              std::uint32_t mask) {
   const unsigned lane = simt::lane_id();
   const std::uint32_t home = home_word(v, places.words());
   for (std::uint32_t rest = mask;;) {
     const unsigned leader = simt::lowest_bit(rest), wanted = simt::popcount(rest);
-    queue::places_ref::claimed c;
+    queue::slot_bitmap_ref::claimed c;
     if (lane == leader) c = places.claim(home, wanted);
     c.word = simt::shuffle(rest, c.word, leader);
     c.bits = simt::shuffle(rest, c.bits, leader);
@@ -53,7 +53,7 @@ GROSR_DEVICE GROSR_NOINLINE inline void await_room(const view& v, const queue::c
 /// Tickets and slots for the calls of some lanes, as their leader got them.
 struct reserved {
   std::uint64_t first = 0, known = 0;
-  queue::places_ref::claimed slots;
+  queue::slot_bitmap_ref::claimed slots;
   bool taken = true;  ///< tickets
 };
 

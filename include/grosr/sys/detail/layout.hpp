@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "grosr/queue/call_ring.hpp"
-#include "grosr/queue/places.hpp"
+#include "grosr/queue/slot_bitmap.hpp"
 #include "grosr/simt/bell.hpp"
 #include "grosr/sys/numbers.hpp"
 
@@ -92,8 +92,8 @@ struct detached_call {
 /// Everything a kernel needs to call; lies in device memory.
 struct alignas(128) view {
   const queue::call_ring_ref* shards;  ///< device memory
-  queue::places_ref slots;
-  queue::places_ref chunks[chunk_sizes];
+  queue::slot_bitmap_ref slots;
+  queue::slot_bitmap_ref chunks[chunk_sizes];
   unsigned char* arena[chunk_sizes];  ///< pinned
   const simt::bus_word* replies;      ///< pinned
   std::uint32_t* detached;            ///< device memory: a word beside each word of slots

@@ -1,5 +1,5 @@
-// No place has two holders at a time; all places can be claimed; freed ones come again.
-#include "grosr/queue/places.hpp"
+// No slot has two holders at a time; all slots can be claimed; freed ones come again.
+#include "grosr/queue/slot_bitmap.hpp"
 
 #include <vector>
 
@@ -11,11 +11,11 @@
 namespace grosr::queue {
 namespace {
 
-GROSR_DEVICE_SUITE(places);
+GROSR_DEVICE_SUITE(slots);
 
 // Lanes claim, write their number into what they hold, look whether it stays, and free.
 struct hold {
-  places_ref places;
+  slot_bitmap_ref slots;
   std::uint32_t* held;
   std::uint32_t* trouble;
   std::uint32_t turns;
@@ -23,10 +23,10 @@ struct hold {
     const std::uint32_t self = simt::block_id() * simt::block_size() + simt::thread_id();
     for (std::uint32_t turn = 0; turn < turns; ++turn) {
       const unsigned wanted = 1 + testing::scramble(self + turn * 977) % 5;
-      places_ref::claimed c;
+      slot_bitmap_ref::claimed c;
       simt::wait_until(
           [&] {
-            c = places.claim(self / 32 % places.words(), wanted);
+            c = slots.claim(self / 32 % slots.words(), wanted);
             return c.bits != 0;
           },
           simt::forever, nullptr, "a place");
@@ -36,11 +36,11 @@ struct hold {
       simt::pause(0, "a while");
       for (unsigned i = 0; i < simt::popcount(c.bits); ++i)
         if (at(c.nth(i)).exchange(0, simt::relaxed) != self + 1) note(2);
-      places.free(c.word, c.bits);
+      slots.free(c.word, c.bits);
     }
   }
-  GROSR_DEVICE simt::atomic_ref<std::uint32_t> at(std::uint32_t place) const {
-    return simt::atomic_ref<std::uint32_t>(held[place]);
+  GROSR_DEVICE simt::atomic_ref<std::uint32_t> at(std::uint32_t slot) const {
+    return simt::atomic_ref<std::uint32_t>(held[slot]);
   }
   GROSR_DEVICE void note(unsigned what) const {
     simt::atomic_ref<std::uint32_t>(trouble[what]).fetch_add(1, simt::relaxed);
@@ -59,13 +59,13 @@ void expect_one_holder(device d, simt::shape grid, std::uint32_t words, std::uin
   EXPECT_EQ(wrong, std::vector<std::uint32_t>(3, 0));
 }
 
-TEST_P(places, have_one_holder_at_a_time) {
+TEST_P(slots, have_one_holder_at_a_time) {
   const auto turns = static_cast<std::uint32_t>(testing::scaled(50, 5));
   expect_one_holder(where(), {4, 64}, 8, turns);
-  expect_one_holder(where(), {4, 64}, 1, turns);  // fewer places than lanes
+  expect_one_holder(where(), {4, 64}, 1, turns);  // fewer slots than lanes
 }
 
-TEST(places_schedules, have_one_holder_under_all_schedules) {
+TEST(slot_bitmap_schedules, have_one_holder_under_all_schedules) {
   testing::for_seeds(
       200,
       [] {
@@ -75,18 +75,18 @@ TEST(places_schedules, have_one_holder_under_all_schedules) {
 }
 
 struct fill {
-  places_ref places;
+  slot_bitmap_ref slots;
   std::uint32_t* got;
   GROSR_DEVICE void operator()() const {
     if (simt::lane_id() != 0) return;
-    for (std::uint32_t i = 0; i < 4; ++i) got[i] = places.claim(1, 32).first();
-    got[4] = places.claim(1, 1).bits;
-    places.free(70);
-    got[5] = places.claim(1, 32).first();
+    for (std::uint32_t i = 0; i < 4; ++i) got[i] = slots.claim(1, 32).first();
+    got[4] = slots.claim(1, 1).bits;
+    slots.free(70);
+    got[5] = slots.claim(1, 32).first();
   }
 };
 
-TEST_P(places, are_all_found) {
+TEST_P(slots, are_all_found) {
   auto bits = make<std::uint32_t>(4);
   auto got = make<std::uint32_t>(6);
   run(1, 32, fill{{bits.data(), 4}, got.data()});

@@ -1,9 +1,9 @@
-// Numbered places that lanes claim and free: a bit each, in words of 32, in device memory.
+// Numbered slots that lanes claim and free: a bit each, in words of 32, in device memory.
 //
-//   word w    bit i is set while place 32 w + i is somebody's
+//   word w    bit i is set while slot 32 w + i is somebody's
 //
 // A claimer begins at its home word, which nobody else begins at while there are as many words as
-// claimers; then one atomic finds places for all lanes of a warp. When that word is full it goes on
+// claimers; then one atomic finds slots for all lanes of a warp. When that word is full it goes on
 // with the next ones.
 #pragma once
 
@@ -15,22 +15,22 @@
 
 namespace grosr::queue {
 
-/// The device's view of a set of places; passed by value. All calls are thread-safe.
-class places_ref {
+/// The device's view of a set of slots; passed by value. All calls are thread-safe.
+class slot_bitmap_ref {
  public:
-  places_ref() = default;
-  places_ref(std::uint32_t* words, std::uint32_t count) : words_(words), count_(count) {}
+  slot_bitmap_ref() = default;
+  slot_bitmap_ref(std::uint32_t* words, std::uint32_t count) : words_(words), count_(count) {}
 
   GROSR_DEVICE std::uint32_t words() const { return count_; }
 
-  /// What claim() found: places 32 * word + i for the bits i that are set; none: all are taken.
+  /// What claim() found: slots 32 * word + i for the bits i that are set; none: all are taken.
   struct claimed {
     std::uint32_t word = 0, bits = 0;
     GROSR_DEVICE std::uint32_t first() const { return word * 32 + simt::lowest_bit(bits); }
     GROSR_DEVICE std::uint32_t nth(unsigned n) const { return word * 32 + simt::nth_bit(bits, n); }
   };
 
-  /// One lane claims 1 to `wanted` places (1 to 32) of one word, its home's if possible. Looks at
+  /// One lane claims 1 to `wanted` slots (1 to 32) of one word, its home's if possible. Looks at
   /// each word once.
   GROSR_DEVICE claimed claim(std::uint32_t home, unsigned wanted) const {
     claimed c{home, 0};
@@ -49,7 +49,7 @@ class places_ref {
     return c;
   }
 
-  /// One lane claims this place, or nothing. Other places of the word may be taken.
+  /// One lane claims this slot, or nothing. Other slots of the word may be taken.
   GROSR_DEVICE claimed claim_one(std::uint32_t word, std::uint32_t i) const {
     const std::uint32_t bit = 1u << i;
     const std::uint32_t before =
@@ -57,13 +57,13 @@ class places_ref {
     return {word, bit & ~before};
   }
 
-  /// One lane frees places of one word. On a GPU what it loaded before has come, and nothing else
+  /// One lane frees slots of one word. On a GPU what it loaded before has come, and nothing else
   /// is ordered; who stored to what the next holder loads, fences before.
   GROSR_DEVICE void free(std::uint32_t word, std::uint32_t bits) const {
     // R1: pairs with A1.
     simt::atomic_ref<std::uint32_t>(words_[word]).fetch_and(~bits, simt::after_result());
   }
-  GROSR_DEVICE void free(std::uint32_t place) const { free(place / 32, 1u << place % 32); }
+  GROSR_DEVICE void free(std::uint32_t slot) const { free(slot / 32, 1u << slot % 32); }
 
  private:
   std::uint32_t* words_ = nullptr;
