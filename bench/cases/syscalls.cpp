@@ -49,7 +49,7 @@ void latency_rows(session& s) {
         .check(r.value("max_us") < 1e8, "a call failed");
     s.out.add(r);
   }
-  const double bare = limits::bell_ping(s.where, s.sized(200u, 30u)).us.median();
+  const double bare = limits::doorbell_ping(s.where, s.sized(200u, 30u)).us.median();
   const sys::server server(s.where, with_threads(1));
   row r("one warp, no-op, server asleep");
   r.latency(time_calls(s.where, server, s.sized(300u, 50u), s.sized(2000.0, 5000.0)))

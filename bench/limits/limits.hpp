@@ -30,7 +30,7 @@ std::optional<figure> graph_node(const device& d, unsigned nodes);  ///< us each
 // bus_device.cpp
 times ping_pong(const device& d, unsigned n);  ///< CPU -> device -> CPU through pinned memory
 times pong_ping(const device& d, unsigned n);  ///< device -> CPU -> device, on the device's clock
-times bell_ping(const device& d, unsigned n);  ///< device -> sleeping CPU thread -> device
+times doorbell_ping(const device& d, unsigned n);  ///< device -> sleeping CPU thread -> device
 figure copy_to_device(const device& d, std::size_t bytes);  ///< GB/s, the copy engine
 figure copy_to_host(const device& d, std::size_t bytes);    ///< GB/s
 figure lanes_load(const device& d, std::size_t bytes);      ///< GB/s, lanes reading pinned memory

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "grosr/simt/bell.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "grosr/simt/doorbell.hpp"
 #include "grosr/simt/launch.hpp"
 
 namespace grosr::simt {
@@ -25,10 +25,10 @@ class stream_backend {
   virtual void launch_host(host::launch_shape shape, std::function<void()> kernel);
 };
 
-/// What is behind a bell on a GPU.
-class bell_backend {
+/// What is behind a doorbell on a GPU.
+class doorbell_backend {
  public:
-  virtual ~bell_backend() = default;
+  virtual ~doorbell_backend() = default;
   /// Has a stream say that the round is armed, wait until it is rung, and set `woken`. Returns at
   /// once.
   virtual void arm(std::uint32_t round) = 0;
@@ -50,8 +50,8 @@ void* allocate(device d, space s, std::size_t bytes);
 void release(device d, space s, void* p) noexcept;
 void copy(device d, void* to, const void* from, std::size_t bytes);
 std::unique_ptr<stream_backend> make_stream(device d);
-std::unique_ptr<bell_backend> make_bell(device d, std::uint32_t* armed, std::uint32_t* word,
-                                        std::function<void()> on_ring);
+std::unique_ptr<doorbell_backend> make_doorbell(device d, std::uint32_t* armed, std::uint32_t* word,
+                                                std::function<void()> on_ring);
 void wait_for_kernels(device d) noexcept;
 }  // namespace cuda_backend
 

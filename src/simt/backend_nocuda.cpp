@@ -22,8 +22,8 @@ void* allocate(device, space, std::size_t) { absent(); }
 void release(device, space, void*) noexcept {}
 void copy(device, void*, const void*, std::size_t) { absent(); }
 std::unique_ptr<stream_backend> make_stream(device) { absent(); }
-std::unique_ptr<bell_backend> make_bell(device, std::uint32_t*, std::uint32_t*,
-                                        std::function<void()>) {
+std::unique_ptr<doorbell_backend> make_doorbell(device, std::uint32_t*, std::uint32_t*,
+                                                std::function<void()>) {
   absent();
 }
 void wait_for_kernels(device) noexcept {}

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "simt/bells_cuda.hpp"
 #include "simt/context_cuda.hpp"
+#include "simt/doorbells_cuda.hpp"
 
 namespace grosr::simt::cuda_backend {
 namespace {
@@ -103,7 +103,7 @@ void* allocate(device d, space s, std::size_t bytes) {
 void release(device d, space s, void* p) noexcept {
   try {
     const on_device here(d.index());
-    const hold_bells no_bells;
+    const hold_doorbells no_doorbells;
     if (s == space::device) {
       cudaFree(p);
     } else {

@@ -1,8 +1,8 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include "simt/bells_cuda.hpp"
 #include "simt/context_cuda.hpp"
+#include "simt/doorbells_cuda.hpp"
 
 namespace grosr::simt::cuda_backend {
 namespace {
@@ -49,7 +49,7 @@ std::unique_ptr<stream_backend> make_stream(device d) { return std::make_unique<
 void wait_for_kernels(device d) noexcept {
   try {
     const on_device here(d.index());
-    const hold_bells no_bells;
+    const hold_doorbells no_doorbells;
     cudaDeviceSynchronize();
   } catch (...) {  // the device is lost, and runs nothing
   }

@@ -85,7 +85,7 @@ service::service(device d, const options& o)
       workers_(options_.blocking_threads),
       handler_workers_(options_.handler_threads),
       ring_(options_.io_uring),
-      bell_(d, [this] { serve_on_bell(); }) {
+      doorbell_(d, [this] { serve_on_doorbell(); }) {
   if (!options_.policy.folders.empty())
     folders_ = std::make_unique<folders>(options_.policy.folders);
   make_memory();
@@ -94,10 +94,10 @@ service::service(device d, const options& o)
     threads_.push_back(std::make_unique<service_thread>());
     threads_.back()->number = i;
   }
-  bell_worker_ = std::make_unique<service_thread>();
-  bell_worker_->number = options_.threads;
+  doorbell_worker_ = std::make_unique<service_thread>();
+  doorbell_worker_->number = options_.threads;
   for (auto& t : threads_) t->seen.resize(shards_.size());
-  bell_worker_->seen.resize(shards_.size());
+  doorbell_worker_->seen.resize(shards_.size());
   awake_ = options_.threads;
   // Fewer processors than threads that spin would not do, however near.
   if (options_.pin) near_ = simt::processors_near(device_);
@@ -163,7 +163,7 @@ void service::make_memory() {
   v.replies = replies_.data();
   v.detached_calls = detached_.data();
   v.shared = shared_.data();
-  v.bell = bell_.ref();
+  v.doorbell = doorbell_.ref();
   v.patience_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.patience).count());
   v.shard_count = options_.shards;
   v.shard_shift = static_cast<std::uint32_t>(std::countr_zero(options_.shards));
@@ -193,7 +193,7 @@ void service::share(const void* at, std::size_t bytes) {
 sys::statistics service::statistics() const {
   sys::statistics s;
   for (const auto& t : threads_) t->counts.sum(s);
-  bell_worker_->counts.sum(s);
+  doorbell_worker_->counts.sum(s);
   waiting_counts_.sum(s);
   s.unwritten = printed_.lost();
   s.unaudited = audit_.lost();

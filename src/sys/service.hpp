@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "grosr/simt/bell.hpp"
+#include "grosr/simt/doorbell.hpp"
 #include "grosr/sys/detail/layout.hpp"
 #include "grosr/sys/handler.hpp"
 #include "grosr/sys/options.hpp"
@@ -107,7 +107,7 @@ class service {
   unsigned help(service_thread& t, bool all);
   unsigned take_batch(service_thread& t, shard& s, std::uint32_t number);
   bool lets_in(call_number number);
-  void serve_on_bell();
+  void serve_on_doorbell();
   void end_threads();
   bool something_waits() const;
   void rest(service_thread& t);
@@ -256,12 +256,12 @@ class service {
   alignas(128) char after_resting_{};
   std::vector<unsigned> near_;  ///< processors that threads run on; none: any
   std::vector<std::unique_ptr<service_thread>> threads_;
-  std::unique_ptr<service_thread> bell_worker_;  ///< has no thread: serve_on_bell()
+  std::unique_ptr<service_thread> doorbell_worker_;  ///< has no thread: serve_on_doorbell()
   reactor reactor_;
   workers workers_;
   workers handler_workers_;  ///< of their own: what handlers do may end what others wait for
   disk_ring ring_;
-  simt::bell bell_;
+  simt::doorbell doorbell_;
   std::optional<at_exit> at_exit_;  ///< of the program
 };
 

@@ -219,9 +219,9 @@ bool service::something_waits() const {
 
 /// A device has rung, and the thread that sleeps takes a while to wake: the first calls are made
 /// here. Once only, since that thread is woken afterwards.
-void service::serve_on_bell() {
+void service::serve_on_doorbell() {
   const no_write_signals here;  // the thread is not the server's own
-  serve(*bell_worker_);
+  serve(*doorbell_worker_);
 }
 
 /// All but one sleep until somebody has too much to do; the last one until the device rings.
@@ -254,9 +254,9 @@ void service::rest(service_thread& t) {
   const auto busy = [this] { return ending_.load() || something_waits(); };
   count(t.counts.sleeps);
   rests_[t.number] = true;
-  resting_.fetch_add(1);  // serve_on_bell() and who wakes before it look at its shards
+  resting_.fetch_add(1);  // serve_on_doorbell() and who wakes before it look at its shards
   // A call that was missed, as a ring came just when this fell asleep, is found at the next look.
-  while (bell_.arm(busy) && !busy() && !bell_.sleep()) {
+  while (doorbell_.arm(busy) && !busy() && !doorbell_.sleep()) {
   }
   resting_.fetch_sub(1);
   rests_[t.number] = false;
@@ -285,7 +285,7 @@ bool service::drain(std::chrono::nanoseconds limit) {
     const auto none = [&](const auto& t) {
       return t->under_way[epoch].load(std::memory_order_acquire) == 0;
     };
-    return std::all_of(threads_.begin(), threads_.end(), none) && none(bell_worker_);
+    return std::all_of(threads_.begin(), threads_.end(), none) && none(doorbell_worker_);
   };
   std::unique_lock one_at_a_time(drain_lock_, std::defer_lock);
   if (!until([&] { return one_at_a_time.try_lock(); })) return false;
@@ -334,7 +334,7 @@ service::~service() {
 
 void service::end_threads() {
   ending_ = true;
-  bell_.wake();
+  doorbell_.wake();
   {
     std::lock_guard lock(rest_lock_);
     rest_.notify_all();

@@ -335,7 +335,7 @@ void service::end_waiting(waiting_call& w, long result, std::uint64_t ns) {
 }
 
 std::atomic<std::int64_t>& service::under_way(const request& q) {
-  return (q.thread < threads_.size() ? *threads_[q.thread] : *bell_worker_).under_way[q.epoch];
+  return (q.thread < threads_.size() ? *threads_[q.thread] : *doorbell_worker_).under_way[q.epoch];
 }
 
 long service::close(int fd) {

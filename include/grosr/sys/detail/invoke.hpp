@@ -125,7 +125,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
         next = tries;
       else if (Caller::attempts || (turn != 0 && simt::clock_ns() > deadline))
         next = gives_up;
-      v.bell.ring();
+      v.doorbell.ring();
     }
     const std::uint32_t agreed = simt::shuffle(mask, static_cast<std::uint32_t>(next), leader);
     if (agreed == gives_up) break;
@@ -213,7 +213,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
     bool give_up = false;
     if (lane == leader && !reclaim_any(v)) {
       give_up = Caller::attempts || simt::clock_ns() > deadline;
-      v.bell.ring();
+      v.doorbell.ring();
     }
     if (simt::shuffle(mask, give_up ? 1u : 0u, leader)) break;
     t = {};
@@ -444,7 +444,7 @@ template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
   auto t = detail::begin(c, o);
   if constexpr (Caller::started) {
-    if (t.begun()) c.where().bell.ring();  // who waits rings while waiting
+    if (t.begun()) c.where().doorbell.ring();  // who waits rings while waiting
     return t;
   } else {
     return detail::finish(c, t);

@@ -43,7 +43,7 @@ GROSR_DEVICE inline std::uint32_t claim_each(const view& v, const queue::slot_bi
 GROSR_DEVICE GROSR_NOINLINE inline void await_room(const view& v, const queue::call_ring_ref& ring,
                                                    std::uint32_t mask, std::uint64_t last) {
   if (simt::lane_id() == simt::lowest_bit(mask) && !ring.has_room(last)) {
-    v.bell.ring();
+    v.doorbell.ring();
     simt::wait_until([&] { return ring.has_room(last); }, simt::forever, nullptr,
                      "room for a system call");
   }
@@ -179,7 +179,7 @@ GROSR_DEVICE inline long await_reply(const view& v, const pending& p) {
   const simt::bus_word* at = v.replies + p.slot;
   simt::space_looks(first_ns);
   simt::bus_word older = simt::bus_load(at);  // A2: pairs with R2 in reply()
-  v.bell.ring();
+  v.doorbell.ring();
   simt::space_looks(apart_ns);
   for (unsigned turn = 0; turn < eager; ++turn) {
     const simt::bus_word newer = simt::bus_load(at);
@@ -190,7 +190,7 @@ GROSR_DEVICE inline long await_reply(const view& v, const pending& p) {
   if (is_reply(p, older)) return result_in(older);
   long result = 0;
   for (unsigned turn = 0; !has_reply(v, p, result); ++turn) {
-    if (turn % 16 == 0) v.bell.ring();
+    if (turn % 16 == 0) v.doorbell.ring();
     simt::pause(turn + 3, "the reply to a system call");
   }
   return result;

@@ -7,7 +7,7 @@
 
 #include "grosr/queue/call_ring.hpp"
 #include "grosr/queue/slot_bitmap.hpp"
-#include "grosr/simt/bell.hpp"
+#include "grosr/simt/doorbell.hpp"
 #include "grosr/sys/numbers.hpp"
 
 namespace grosr::sys {
@@ -99,7 +99,7 @@ struct alignas(128) view {
   std::uint32_t* detached;            ///< device memory: a word beside each word of slots
   detached_call* detached_calls;      ///< device memory, by slot
   const shared_ranges* shared;        ///< device memory
-  simt::bell_ref bell;
+  simt::doorbell_ref doorbell;
   std::uint64_t patience_ns;
   std::uint32_t shard_count, shard_shift;  ///< a power of two, and its logarithm
   std::uint32_t warps_per_sm;

@@ -111,7 +111,7 @@ GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piec
     }
     auto t = begin(c, piece(std::size_t{0}, now));
     if constexpr (Caller::started) {
-      if (t.begun()) c.where().bell.ring();
+      if (t.begun()) c.where().doorbell.ring();
       return t;
     } else {
       for (std::size_t moved = 0;;) {

@@ -1,8 +1,8 @@
-// A bell wakes who sleeps, however many ring it at a time.
+// A doorbell wakes who sleeps, however many ring it at a time.
 #include <atomic>
 #include <thread>
 
-#include "grosr/simt/bell.hpp"
+#include "grosr/simt/doorbell.hpp"
 #include "grosr/simt/wait.hpp"
 #include "support/devices.hpp"
 #include "support/seeds.hpp"
@@ -10,24 +10,24 @@
 namespace grosr::simt {
 namespace {
 
-class bells : public testing::device_test {};
-INSTANTIATE_TEST_SUITE_P(on, bells, ::testing::Values("host:0"), testing::device_test_name);
+class doorbells : public testing::device_test {};
+INSTANTIATE_TEST_SUITE_P(on, doorbells, ::testing::Values("host:0"), testing::device_test_name);
 
 struct ring_often {
-  bell_ref bell;
+  doorbell_ref doorbell;
   GROSR_DEVICE void operator()() const {
     for (unsigned i = 0; i < 20; ++i) {
-      bell.ring();
+      doorbell.ring();
       pause(i % 2, "nothing");
     }
   }
 };
 
-TEST_P(bells, wake_after_many_have_rung_at_a_time) {
+TEST_P(doorbells, wake_after_many_have_rung_at_a_time) {
   testing::for_seeds(
       10,
       [&] {
-        bell b(where());
+        doorbell b(where());
         std::atomic<bool> ends{false};
         std::atomic<unsigned> rung{0};
         std::thread sleeper([&] {

@@ -1,6 +1,6 @@
-// A bell on a GPU: a stream of its own waits for the word that the device stores. A thread of its
-// own makes the CUDA calls: they may wait for a lock of the driver that somebody holds who waits
-// for a kernel, which waits for the thread that is to sleep.
+// A doorbell on a GPU: a stream of its own waits for the word that the device stores. A thread of
+// its own makes the CUDA calls: they may wait for a lock of the driver that somebody holds who
+// waits for a kernel, which waits for the thread that is to sleep.
 #include <cuda.h>
 #include <cuda_runtime.h>
 
@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "simt/bells_cuda.hpp"
 #include "simt/context_cuda.hpp"
+#include "simt/doorbells_cuda.hpp"
 
 namespace grosr::simt::cuda_backend {
 namespace {
@@ -44,22 +44,22 @@ struct memory_operations {
   }
 };
 
-class cuda_bell;
+class cuda_doorbell;
 
-// All bells of the process, and how many calls under way must not wait for them.
-struct bells {
+// All doorbells of the process, and how many calls under way must not wait for them.
+struct doorbells {
   std::mutex lock;
-  std::vector<cuda_bell*> all;
+  std::vector<cuda_doorbell*> all;
   std::atomic<int> held{0};
-  static bells& of_process() {
-    static auto* b = new bells;  // outlives every bell
+  static doorbells& of_process() {
+    static auto* b = new doorbells;  // outlives every doorbell
     return *b;
   }
 };
 
-class cuda_bell final : public bell_backend {
+class cuda_doorbell final : public doorbell_backend {
  public:
-  cuda_bell(device d, std::uint32_t* armed, std::uint32_t* word, std::function<void()> on_ring)
+  cuda_doorbell(device d, std::uint32_t* armed, std::uint32_t* word, std::function<void()> on_ring)
       : device_(d),
         armed_(armed),
         word_(word),
@@ -74,14 +74,14 @@ class cuda_bell final : public bell_backend {
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), asked());
     check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), asked());
     thread_ = std::thread([this] { run(); });
-    std::lock_guard lock(bells::of_process().lock);
-    bells::of_process().all.push_back(this);
+    std::lock_guard lock(doorbells::of_process().lock);
+    doorbells::of_process().all.push_back(this);
   }
 
-  ~cuda_bell() override {
+  ~cuda_doorbell() override {
     {
-      std::lock_guard lock(bells::of_process().lock);
-      std::erase(bells::of_process().all, this);
+      std::lock_guard lock(doorbells::of_process().lock);
+      std::erase(doorbells::of_process().all, this);
     }
     {
       std::lock_guard lock(lock_);
@@ -121,7 +121,7 @@ class cuda_bell final : public bell_backend {
       if (ending_) return;
       const std::uint32_t round = wanted_;
       lock.unlock();
-      while (bells::of_process().held.load() != 0)
+      while (doorbells::of_process().held.load() != 0)
         std::this_thread::sleep_for(std::chrono::microseconds(50));
       round_ = round;  // first: who waits for the stream may keep this thread from coming further
       try {
@@ -129,7 +129,7 @@ class cuda_bell final : public bell_backend {
       } catch (...) {  // the device is lost; who sleeps does so for a limited time
       }
       // Somebody may have begun a call that must not wait, and not have seen this round.
-      if (bells::of_process().held.load() != 0) release();
+      if (doorbells::of_process().held.load() != 0) release();
       lock.lock();
     }
   }
@@ -140,11 +140,11 @@ class cuda_bell final : public bell_backend {
     write(seen_.data(), round);
     check_driver(operations().wait(stream_, address(word_), round, CU_STREAM_WAIT_VALUE_GEQ));
     write(armed_, 0);
-    check(cudaLaunchHostFunc(stream_, &cuda_bell::end_of_round, this), asked());
+    check(cudaLaunchHostFunc(stream_, &cuda_doorbell::end_of_round, this), asked());
   }
 
   static void end_of_round(void* self) {
-    auto* b = static_cast<cuda_bell*>(self);
+    auto* b = static_cast<cuda_doorbell*>(self);
     const std::uint32_t round =
         atomic_ref<std::uint32_t, scope::system>(*b->seen_.data()).load(acquire);
     if (b->on_ring_ && b->released_.load(std::memory_order_relaxed) != round) b->on_ring_();
@@ -159,7 +159,7 @@ class cuda_bell final : public bell_backend {
   void check_driver(CUresult r) const {
     if (r != CUDA_SUCCESS) check(cudaErrorUnknown, asked());
   }
-  std::string asked() const { return "arm a bell on " + device_.name(); }
+  std::string asked() const { return "arm a doorbell on " + device_.name(); }
   static const memory_operations& operations() {
     static const memory_operations all;
     return all;
@@ -180,18 +180,18 @@ class cuda_bell final : public bell_backend {
 
 }  // namespace
 
-std::unique_ptr<bell_backend> make_bell(device d, std::uint32_t* armed, std::uint32_t* word,
-                                        std::function<void()> on_ring) {
-  return std::make_unique<cuda_bell>(d, armed, word, std::move(on_ring));
+std::unique_ptr<doorbell_backend> make_doorbell(device d, std::uint32_t* armed, std::uint32_t* word,
+                                                std::function<void()> on_ring) {
+  return std::make_unique<cuda_doorbell>(d, armed, word, std::move(on_ring));
 }
 
-hold_bells::hold_bells() {
-  bells& b = bells::of_process();
+hold_doorbells::hold_doorbells() {
+  doorbells& b = doorbells::of_process();
   b.held.fetch_add(1);
   std::lock_guard lock(b.lock);
-  for (cuda_bell* one : b.all) one->release();
+  for (cuda_doorbell* one : b.all) one->release();
 }
 
-hold_bells::~hold_bells() { bells::of_process().held.fetch_sub(1); }
+hold_doorbells::~hold_doorbells() { doorbells::of_process().held.fetch_sub(1); }
 
 }  // namespace grosr::simt::cuda_backend

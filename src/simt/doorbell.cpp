@@ -1,4 +1,4 @@
-#include "grosr/simt/bell.hpp"
+#include "grosr/simt/doorbell.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -23,14 +23,15 @@ void host::sleep_while(std::uint32_t* word, std::uint32_t is, std::chrono::nanos
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, is, &t, nullptr, 0);
 }
 
-// On the host backend the sleeper waits on the bell itself; on a GPU on a word that the stream's
-// host function writes.
-struct bell::state {
+// On the host backend the sleeper waits on the doorbell itself; on a GPU on a word that the
+// stream's host function writes.
+struct doorbell::state {
   state(device d, std::function<void()> on_ring)
       : armed(d, space::device, 1),
         word(d, space::pinned, 1),
-        gpu(d.is_cuda() ? cuda_backend::make_bell(d, armed.data(), word.data(), std::move(on_ring))
-                        : nullptr) {}
+        gpu(d.is_cuda()
+                ? cuda_backend::make_doorbell(d, armed.data(), word.data(), std::move(on_ring))
+                : nullptr) {}
 
   std::uint32_t& woken() { return gpu ? gpu->woken : word[0]; }
   bool over() {
@@ -39,18 +40,19 @@ struct bell::state {
   }
 
   buffer<std::uint32_t> armed, word;
-  std::unique_ptr<bell_backend> gpu;
+  std::unique_ptr<doorbell_backend> gpu;
   std::atomic<std::uint32_t> round{0};  // 0: none yet
 };
 
-bell::bell(device d, std::function<void()> on_ring) : state_(new state(d, std::move(on_ring))) {}
-bell::~bell() = default;
+doorbell::doorbell(device d, std::function<void()> on_ring)
+    : state_(new state(d, std::move(on_ring))) {}
+doorbell::~doorbell() = default;
 
-void bell::nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
+void doorbell::nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
 
-bell_ref bell::ref() const { return {state_->armed.data(), state_->word.data()}; }
+doorbell_ref doorbell::ref() const { return {state_->armed.data(), state_->word.data()}; }
 
-void bell::begin_round() {
+void doorbell::begin_round() {
   state& s = *state_;
   std::uint32_t round = s.round.load(std::memory_order_relaxed);
   if (round != 0 && !s.over()) return;
@@ -61,11 +63,11 @@ void bell::begin_round() {
   fence(seq_cst);  // the other half of the fence in ring()
 }
 
-bool bell::is_armed() const {
+bool doorbell::is_armed() const {
   return !state_->gpu || state_->gpu->is_armed(state_->round.load(std::memory_order_relaxed));
 }
 
-bool bell::sleep() {
+bool doorbell::sleep() {
   state& s = *state_;
   const std::uint32_t before =
       std::atomic_ref<std::uint32_t>(s.woken()).load(std::memory_order_acquire);
@@ -83,7 +85,7 @@ bool bell::sleep() {
   return false;
 }
 
-void bell::wake() {
+void doorbell::wake() {
   state& s = *state_;
   if (s.round.load(std::memory_order_relaxed) == 0) return;
   if (s.gpu)

@@ -1,7 +1,7 @@
 #include <atomic>
 #include <thread>
 
-#include "grosr/simt/bell.hpp"
+#include "grosr/simt/doorbell.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/launch.hpp"
 #include "grosr/simt/wait.hpp"
@@ -11,7 +11,7 @@ namespace grosr::tool::limits {
 namespace {
 
 struct ring_and_wait {
-  simt::bell_ref bell;
+  simt::doorbell_ref doorbell;
   std::uint32_t* answer;
   std::uint32_t n;
   std::uint64_t* stamps;
@@ -24,7 +24,7 @@ struct ring_and_wait {
       const std::uint64_t began = simt::clock_ns();
       simt::wait_until(
           [&] {
-            bell.ring();
+            doorbell.ring();
             return word.load(simt::relaxed) != before;
           },
           began + 1'000'000'000, nullptr, "who was woken");
@@ -35,21 +35,22 @@ struct ring_and_wait {
 
 }  // namespace
 
-times bell_ping(const device& d, unsigned n) {
+times doorbell_ping(const device& d, unsigned n) {
   simt::buffer<std::uint32_t> answer(d, simt::space::pinned, 1);
   simt::buffer<std::uint64_t> stamps(d, simt::space::device, n);
   const auto answer_it = [&] {
     std::atomic_ref<std::uint32_t>(answer[0]).fetch_add(1, std::memory_order_relaxed);
   };
-  simt::bell bell(d, answer_it);
+  simt::doorbell doorbell(d, answer_it);
   std::atomic<bool> over{false};
   std::thread sleeper([&] {
     while (!over.load())
-      if (bell.arm([&] { return over.load(); }) && bell.sleep() && !d.is_cuda()) answer_it();
+      if (doorbell.arm([&] { return over.load(); }) && doorbell.sleep() && !d.is_cuda())
+        answer_it();
   });
-  simt::run(d, {1, 32}, ring_and_wait{bell.ref(), answer.data(), n, stamps.data()});
+  simt::run(d, {1, 32}, ring_and_wait{doorbell.ref(), answer.data(), n, stamps.data()});
   over = true;
-  bell.wake();
+  doorbell.wake();
   sleeper.join();
   std::vector<std::uint64_t> ns(n);
   stamps.copy_to(ns);

@@ -1,9 +1,9 @@
-// A bell: a device wakes a host thread that sleeps.
+// A doorbell: a device wakes a host thread that sleeps.
 //
-//   armed    0, or the number of the round for which a thread sleeps     device memory
-//   bell     the newest round that was rung                              host memory (pinned)
+//   armed      0, or the number of the round for which a thread sleeps   device memory
+//   doorbell   the newest round that was rung                            host memory (pinned)
 //
-// On a GPU the thread is woken by a stream that waits for `bell` (a wait-value, then a host
+// On a GPU the thread is woken by a stream that waits for `doorbell` (a wait-value, then a host
 // function): nobody polls. On the host backend by a futex.
 //
 // Calls that wait until a GPU has nothing to do (cudaFree, cudaDeviceSynchronize, the first launch
@@ -25,11 +25,12 @@ namespace host {
 void wake_sleepers(std::uint32_t* word);
 }
 
-/// The device's side of a bell; passed by value.
-class bell_ref {
+/// The device's side of a doorbell; passed by value.
+class doorbell_ref {
  public:
-  bell_ref() = default;
-  bell_ref(std::uint32_t* armed, std::uint32_t* bell) : armed_(armed), bell_(bell) {}
+  doorbell_ref() = default;
+  doorbell_ref(std::uint32_t* armed, std::uint32_t* doorbell)
+      : armed_(armed), doorbell_(doorbell) {}
 
   /// One lane: wakes the thread if it sleeps. A lane that rings once after giving it something may
   /// be missed when it falls asleep just then, and the thread wakes on its own, later; a lane that
@@ -49,28 +50,28 @@ class bell_ref {
     // One lane rings a round: another, held up here, would disarm the next one.
     if (!atomic_ref<std::uint32_t>(*armed_).compare_exchange(round, 0, relaxed)) return;
 #endif
-    atomic_ref<std::uint32_t, scope::system>(*bell_).store(round, release);
+    atomic_ref<std::uint32_t, scope::system>(*doorbell_).store(round, release);
 #if !GROSR_ON_GPU
-    host::wake_sleepers(bell_);
+    host::wake_sleepers(doorbell_);
 #endif
   }
 
   std::uint32_t* armed_ = nullptr;
-  std::uint32_t* bell_ = nullptr;
+  std::uint32_t* doorbell_ = nullptr;
 };
 
-/// Owner of a bell, and the sleeper's side: one thread at a time.
-class bell {
+/// Owner of a doorbell, and the sleeper's side: one thread at a time.
+class doorbell {
  public:
   static constexpr std::chrono::milliseconds longest_round{150};
 
   /// `rung` is called when a device has rung, before the sleeper wakes and on another thread: some
   /// work can be done a wake-up earlier there. It must not use CUDA. Throws error(device_lost).
-  explicit bell(device d, std::function<void()> rung = {});
-  ~bell();
-  bell(const bell&) = delete;
+  explicit doorbell(device d, std::function<void()> rung = {});
+  ~doorbell();
+  doorbell(const doorbell&) = delete;
 
-  bell_ref ref() const;
+  doorbell_ref ref() const;
 
   /// Begins a round. When it returns true, every ring() that begins from now on wakes; look once
   /// more for work then, and sleep(). Takes some 100 us on a GPU, during which it calls `busy()`
