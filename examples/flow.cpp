@@ -77,7 +77,7 @@ int main() {
   std::printf("%u numbers took more than 200 steps; the longest way has %u\n", count.load(),
               longest.load());
   for (const grosr::channel_stats& c : graph.stats())
-    std::printf("  %-8s %9llu elements, lots %3.0f%% full\n", c.name.c_str(),
+    std::printf("  %-8s %9llu elements, batches %3.0f%% full\n", c.name.c_str(),
                 static_cast<unsigned long long>(c.pushed + c.from_host),
                 100.0 * static_cast<double>(c.pushed) / static_cast<double>(c.pushed + c.padded));
   return count == expected && longest == expected_longest ? 0 : 1;

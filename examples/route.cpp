@@ -15,9 +15,9 @@ struct total {
 struct add_up {  // serves one sensor
   using element = reading;
   static constexpr grosr::width width = grosr::width::block;
-  static constexpr std::uint32_t lot = 1024;  // at a time, at most
+  static constexpr std::uint32_t batch = 1024;  // at a time, at most
   total* of;
-  GROSR_DEVICE void operator()(const grosr::lot<reading>& some, auto& context) const {
+  GROSR_DEVICE void operator()(const grosr::batch<reading>& some, auto& context) const {
     std::uint64_t sum = 0;
     for (std::uint32_t i = context.rank(); i < some.size(); i += context.size())
       sum += some[i].value;

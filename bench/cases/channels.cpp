@@ -16,11 +16,11 @@ void exchanges(session& s) {
   const unsigned blocks = s.sized(s.where.properties().sms * 8, 4u);
   double by_lanes = 0;
   for (const reserve_by by : {reserve_by::lane, reserve_by::warp})
-    for (const layout l : {layout::rows, layout::columns}) {
-      if (by == reserve_by::lane && l == layout::columns) continue;
+    for (const element_layout l : {element_layout::rows, element_layout::columns}) {
+      if (by == reserve_by::lane && l == element_layout::columns) continue;
       const std::uint32_t steps = s.sized(by == reserve_by::warp ? 256u : 16u, 8u);
       const std::string name = std::string("one channel, elements of 32 bytes in ") +
-                               (l == layout::rows ? "rows" : "columns") + ", reserved by " +
+                               (l == element_layout::rows ? "rows" : "columns") + ", reserved by " +
                                (by == reserve_by::warp ? "warps" : "lanes");
       channels::exchange_result last;
       bool right = true;
@@ -51,13 +51,13 @@ channels::program_options with(session& s, std::uint32_t capacity,
   return o;
 }
 
-/// How full lots were, what found no room, and how much memory all took.
+/// How full batches were, what found no room, and how much memory all took.
 row& finish(session& s, row& r, const channels::program& p, const channels::program_options& o) {
   double pushed = 0, places = 0, refused = 0;
   std::size_t bytes = 0;
   for (const channel_stats& c : p.channels()) {
     pushed += static_cast<double>(c.pushed);
-    places += static_cast<double>(c.lots * c.lot);
+    places += static_cast<double>(c.batches * c.batch);
     refused += static_cast<double>(c.refused);
     bytes += c.bytes;
   }

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "cases/reserve_by.hpp"
-#include "grosr/queue/channel.hpp"
+#include "grosr/queue/batch_buffer.hpp"
 
 namespace grosr::channels {
 
@@ -15,9 +15,9 @@ struct exchange_result {
   bool right = false;  ///< each element was served once and whole
 };
 
-/// Every warp pushes `steps` times an element of 32 bytes a lane, and serves the lots that it made
-/// full. Throws grosr::error.
+/// Every warp pushes `steps` times an element of 32 bytes a lane, and serves the batches that it
+/// made full. Throws grosr::error.
 exchange_result exchange(const device& d, unsigned blocks, std::uint32_t steps,
-                         std::uint32_t capacity, layout l, reserve_by by);
+                         std::uint32_t capacity, element_layout l, reserve_by by);
 
 }  // namespace grosr::channels

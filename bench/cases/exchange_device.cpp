@@ -10,9 +10,9 @@ namespace {
 
 constexpr unsigned block_size = 128;
 
-template <layout L>
+template <element_layout L>
 struct parcel {
-  static constexpr grosr::layout layout = L;
+  static constexpr grosr::element_layout layout = L;
   std::uint32_t word[8];
 };
 
@@ -20,9 +20,9 @@ struct tally {
   std::uint64_t served, sum, torn;
 };
 
-template <layout L>
+template <element_layout L>
 struct exchange_kernel {
-  queue::channel_ref<parcel<L>> channel;
+  queue::batch_buffer_ref<parcel<L>> channel;
   tally* all;
   std::uint32_t steps;
   reserve_by by;
@@ -65,14 +65,15 @@ struct exchange_kernel {
   }
 };
 
-template <layout L>
+template <element_layout L>
 exchange_result exchange_in(const device& d, unsigned blocks, std::uint32_t steps,
                             std::uint32_t capacity, reserve_by by) {
-  const queue::channel_memory memory(d, {.capacity = capacity, .lot = 32},
-                                     queue::element_bytes<parcel<L>>);
+  const queue::batch_buffer memory(d, {.capacity = capacity, .batch = 32},
+                                   queue::element_bytes<parcel<L>>);
   simt::buffer<tally> all(d, simt::space::device, 1);
   all.copy_from(std::vector<tally>(1));
-  const exchange_kernel<L> k{queue::channel_ref<parcel<L>>(memory.state()), all.data(), steps, by};
+  const exchange_kernel<L> k{queue::batch_buffer_ref<parcel<L>>(memory.state()), all.data(), steps,
+                             by};
   const auto began = std::chrono::steady_clock::now();
   simt::run(d, {blocks, block_size}, k);
   exchange_result r;
@@ -80,7 +81,7 @@ exchange_result exchange_in(const device& d, unsigned blocks, std::uint32_t step
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();
   std::vector<tally> got(1);
   all.copy_to(got);
-  const queue::channel_state end = memory.look();
+  const queue::batch_buffer_state end = memory.look();
   const std::uint64_t pushed = std::uint64_t{blocks} * block_size * steps;
   r.served = got[0].served;
   r.left = end.ready - end.head;
@@ -92,9 +93,10 @@ exchange_result exchange_in(const device& d, unsigned blocks, std::uint32_t step
 }  // namespace
 
 exchange_result exchange(const device& d, unsigned blocks, std::uint32_t steps,
-                         std::uint32_t capacity, layout l, reserve_by by) {
-  return l == layout::rows ? exchange_in<layout::rows>(d, blocks, steps, capacity, by)
-                           : exchange_in<layout::columns>(d, blocks, steps, capacity, by);
+                         std::uint32_t capacity, element_layout l, reserve_by by) {
+  return l == element_layout::rows
+             ? exchange_in<element_layout::rows>(d, blocks, steps, capacity, by)
+             : exchange_in<element_layout::columns>(d, blocks, steps, capacity, by);
 }
 
 }  // namespace grosr::channels

@@ -18,20 +18,20 @@ graph_plan::graph_plan(device d)
     : device_(d), states_(d, simt::space::device, most_channels), shared_(new shared) {}
 graph_plan::~graph_plan() = default;
 
-const graph_plan::entry& graph_plan::at(const queue::channel_state* c) const {
+const graph_plan::entry& graph_plan::at(const queue::batch_buffer_state* c) const {
   const auto i = static_cast<std::size_t>(c - states_.data());
   if (c == nullptr || i >= channels_.size())
     throw error(errc::misuse, "graph: this channel is not one of its own: make it with channel()");
   return channels_[i];
 }
 
-std::uint32_t graph_plan::number_of(const queue::channel_state* c) const {
+std::uint32_t graph_plan::number_of(const queue::batch_buffer_state* c) const {
   (void)at(c);
   return static_cast<std::uint32_t>(c - states_.data());
 }
 
-std::vector<queue::channel_state> graph_plan::snapshot() const {
-  std::vector<queue::channel_state> all(channels_.size());
+std::vector<queue::batch_buffer_state> graph_plan::snapshot() const {
+  std::vector<queue::batch_buffer_state> all(channels_.size());
   if (!all.empty()) states_.copy_to(all);
   return all;
 }
@@ -47,14 +47,14 @@ void graph_plan::check_open(const char* what) const {
                                   " after it began to run; build it first, then push or execute");
 }
 
-queue::channel_state* graph_plan::add_channel(const channel_options& o,
-                                              std::uint32_t element_bytes) {
+queue::batch_buffer_state* graph_plan::add_channel(const channel_options& o,
+                                                   std::uint32_t element_bytes) {
   check_open("a channel was added");
   if (channels_.size() == most_channels)
     throw error(errc::invalid_option,
                 "graph: more than " + std::to_string(most_channels) + " channels were asked for");
-  queue::channel_state* state = states_.data() + channels_.size();
-  queue::channel_memory memory(device_, o, element_bytes, state);
+  queue::batch_buffer_state* state = states_.data() + channels_.size();
+  queue::batch_buffer memory(device_, o, element_bytes, state);
   entry& e = channels_.emplace_back();
   e.options = o;
   e.element_bytes = element_bytes;
@@ -62,14 +62,14 @@ queue::channel_state* graph_plan::add_channel(const channel_options& o,
   return state;
 }
 
-void graph_plan::connect(const queue::channel_state* input, const function& f) {
+void graph_plan::connect(const queue::batch_buffer_state* input, const function& f) {
   check_open("a function was connected");
   const std::uint32_t number = number_of(input);
   entry& e = channels_[number];
-  if (e.options.lot > f.most_lot)
-    throw error(errc::invalid_option, "graph: '" + name_of(number) + "' has lots of " +
-                                          std::to_string(e.options.lot) + ", and " + f.name +
-                                          " takes at most " + std::to_string(f.most_lot) +
+  if (e.options.batch > f.max_batch)
+    throw error(errc::invalid_option, "graph: '" + name_of(number) + "' has batches of " +
+                                          std::to_string(e.options.batch) + ", and " + f.name +
+                                          " takes at most " + std::to_string(f.max_batch) +
                                           " elements at a time; give it smaller ones");
   if (e.connected)
     throw error(errc::invalid_option, "graph: '" + name_of(number) + "' has a function already, " +
@@ -79,8 +79,9 @@ void graph_plan::connect(const queue::channel_state* input, const function& f) {
   e.server = simt::buffer<unsigned char>(device_, simt::space::device, f.bytes);
   const auto* from = static_cast<const unsigned char*>(f.state);
   e.server.copy_from({from, f.bytes});
-  e.memory.serve(e.server.data(), f.kind,
-                 e.options.lot == 0 ? std::min(f.usual_lot, e.options.capacity) : e.options.lot);
+  e.memory.serve(
+      e.server.data(), f.kind,
+      e.options.batch == 0 ? std::min(f.default_batch, e.options.capacity) : e.options.batch);
   e.kind = f.kind;
   e.function = f.name;
   e.on_host = f.on_host;
@@ -99,20 +100,20 @@ void graph_plan::connect(const queue::channel_state* input, const function& f) {
   }
 }
 
-void graph_plan::check_router(const std::vector<const queue::channel_state*>& targets) const {
+void graph_plan::check_router(const std::vector<const queue::batch_buffer_state*>& targets) const {
   check_open("a router was added");
   if (targets.empty() || targets.size() > most_channels)
     throw error(errc::invalid_option, "graph: a router to " + std::to_string(targets.size()) +
                                           " channels was asked for; it has from 1 to " +
                                           std::to_string(most_channels));
-  for (const queue::channel_state* t : targets) (void)at(t);
+  for (const queue::batch_buffer_state* t : targets) (void)at(t);
 }
 
-const void* graph_plan::add_router(const std::vector<const queue::channel_state*>& targets,
-                                   const queue::channel_state* via) {
+const void* graph_plan::add_router(const std::vector<const queue::batch_buffer_state*>& targets,
+                                   const queue::batch_buffer_state* via) {
   router r;
   r.via = via;
-  for (const queue::channel_state* t : targets) r.numbers.push_back(number_of(t));
+  for (const queue::batch_buffer_state* t : targets) r.numbers.push_back(number_of(t));
   const std::size_t bytes = targets.size() * sizeof(void*);
   r.targets = simt::buffer<unsigned char>(device_, simt::space::device, bytes);
   r.targets.copy_from({reinterpret_cast<const unsigned char*>(targets.data()), bytes});
@@ -141,7 +142,7 @@ void graph_plan::start(void (*begin)(void*), void* graph) {
 
 bool graph_plan::started() const { return shared_->started; }
 
-std::uint32_t graph_plan::count_from_host(const queue::channel_state* c, std::size_t n) {
+std::uint32_t graph_plan::count_from_host(const queue::batch_buffer_state* c, std::size_t n) {
   entry& e = const_cast<entry&>(at(c));
   std::atomic_ref(e.from_host).fetch_add(n);
   return e.kind;
@@ -149,9 +150,9 @@ std::uint32_t graph_plan::count_from_host(const queue::channel_state* c, std::si
 
 void graph_plan::throw_if_lost() {
   std::lock_guard lock(shared_->told_lock);
-  const std::vector<queue::channel_state> all = snapshot();
+  const std::vector<queue::batch_buffer_state> all = snapshot();
   std::uint64_t lost = 0;
-  for (const queue::channel_state& s : all) lost += s.lost;
+  for (const queue::batch_buffer_state& s : all) lost += s.lost;
   const std::uint64_t foreign = all[0].foreign - shared_->foreign_told;
   lost -= shared_->lost_told;
   shared_->lost_told += lost;
@@ -173,22 +174,22 @@ void graph_plan::throw_if_lost() {
 
 std::vector<channel_stats> graph_plan::stats() const {
   std::vector<channel_stats> all;
-  const std::vector<queue::channel_state> states = snapshot();
+  const std::vector<queue::batch_buffer_state> states = snapshot();
   for (std::uint32_t i = 0; i < channels_.size(); ++i) {
     const entry& e = channels_[i];
-    const queue::channel_state& s = states[i];
+    const queue::batch_buffer_state& s = states[i];
     channel_stats c;
     c.name = name_of(i);
     c.function = e.function;
     c.from_host = std::atomic_ref(const_cast<std::uint64_t&>(e.from_host)).load();
     c.pushed = s.ready - std::min(s.ready, s.padded);  // read while it changes
     c.refused = s.refused;
-    c.lots = s.head / s.lot;
+    c.batches = s.head / s.batch;
     c.padded = s.padded;
     c.waiting = s.ready > s.head ? s.ready - s.head : 0;
     c.capacity = s.capacity;
-    c.lot = s.lot;
-    c.bytes = queue::channel_memory::bytes(s.capacity, e.element_bytes) + sizeof s;
+    c.batch = s.batch;
+    c.bytes = queue::batch_buffer::bytes(s.capacity, e.element_bytes) + sizeof s;
     all.push_back(std::move(c));
   }
   return all;

@@ -126,7 +126,7 @@ TEST_P(graphs, fan_out_to_every_width) {
   all_kinds g(where(), small_graph());
   const auto in = g.channel<std::uint32_t>({.name = "in"});
   const auto a = g.channel<std::uint32_t>({.capacity = 64, .name = "lanes"});
-  const auto b = g.channel<std::uint32_t>({.capacity = 64, .lot = 4, .name = "warps"});
+  const auto b = g.channel<std::uint32_t>({.capacity = 64, .batch = 4, .name = "warps"});
   const auto c = g.channel<std::uint32_t>({.capacity = 64, .name = "blocks"});
   g.connect(in, sorter{{a, b, c}});
   g.connect(a, adder<width::lane>{sums.data()});
@@ -148,7 +148,7 @@ TEST_P(graphs, fan_out_to_every_width) {
   for (int i = 1; i < 4; ++i) {
     EXPECT_EQ(s[i].pushed + s[i].refused, 2 * values.size() / 3) << s[i].name;
     EXPECT_EQ(s[i].waiting, 0u);
-    EXPECT_EQ(s[i].lots * s[i].lot, s[i].pushed + s[i].padded);
+    EXPECT_EQ(s[i].batches * s[i].batch, s[i].pushed + s[i].padded);
   }
   const std::string dot = g.to_dot();
   for (const char* piece :
@@ -375,7 +375,7 @@ TEST(graphs_seeded, in_1000_schedules) {
     graph_options o = small_graph();
     o.runtime.sms = 1 + n % 2;
     all_kinds g(device(), o);
-    const auto calls = g.channel<std::uint32_t>({.capacity = 64, .lot = 1u << n % 6});
+    const auto calls = g.channel<std::uint32_t>({.capacity = 64, .batch = 1u << n % 6});
     const auto sorted = g.channel<std::uint32_t>(), sums = g.channel<std::uint32_t>();
     g.connect(calls, fib_node{calls, result.data(), n % 3 == 0 ? 1u : 0u});
     g.connect(sorted, sorter{{sums, sums, sums}});
@@ -392,7 +392,7 @@ TEST(graphs_seeded, in_1000_schedules) {
   });
 }
 
-/// Elements that nobody would complete to a lot are served while their producer is busy.
+/// Elements that nobody would complete to a batch are served while their producer is busy.
 TEST_P(graphs, few_elements_do_not_wait_for_a_busy_producer) {
   auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
   gate[0] = 0;

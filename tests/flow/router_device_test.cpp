@@ -1,5 +1,5 @@
-// Routers and functions that take lots: every element reaches its target once, however it is
-// collected, and a lot holds what was pushed, and nothing else.
+// Routers and functions that take batches: every element reaches its target once, however it is
+// collected, and a batch holds what was pushed, and nothing else.
 #include "grosr/flow/graph.hpp"
 
 #include <numeric>
@@ -21,7 +21,7 @@ graph_options small_graph() {
 }
 
 struct item {
-  static constexpr grosr::layout layout = grosr::layout::columns;
+  static constexpr grosr::element_layout layout = grosr::element_layout::columns;
   std::uint64_t value;
   std::uint32_t key;
 };
@@ -52,16 +52,16 @@ struct gather {
   }
 };
 
-/// Takes lots: [0] adds up elements, [1] counts them, [2] lots, [3] the largest. Fails, in one
-/// thread, where the value is `bad`.
+/// Takes batches: [0] adds up elements, [1] counts them, [2] batches, [3] the largest. Fails, in
+/// one thread, where the value is `bad`.
 template <grosr::width W, std::uint32_t Lot>
-struct batch {
+struct takes_batches {
   using element = item;
   static constexpr grosr::width width = W;
-  static constexpr std::uint32_t lot = Lot;
+  static constexpr std::uint32_t batch = Lot;
   std::uint64_t* result;
   std::uint64_t bad;
-  GROSR_DEVICE int operator()(const grosr::lot<item>& some, auto& context) const {
+  GROSR_DEVICE int operator()(const grosr::batch<item>& some, auto& context) const {
     int status = 0;
     // Each thread takes elements whose places others have looked up.
     for (std::uint32_t i = context.size() - 1 - context.rank(); i < some.size();
@@ -80,8 +80,8 @@ struct batch {
     return status;
   }
 };
-using of_warps = batch<width::warp, 256>;
-using of_blocks = batch<width::block, 1024>;
+using of_warps = takes_batches<width::warp, 256>;
+using of_blocks = takes_batches<width::block, 1024>;
 
 /// Pushes what there is room for, and counts the rest.
 struct attempt {
@@ -176,10 +176,11 @@ TEST_P(routers, wrong_ones_are_named) {
                        {.aggregation = aggregation::indirect});
             })).find("add route<T>"),
             std::string::npos);
-  EXPECT_NE(said(error_of([&] { g.channel<item>({.capacity = 64, .lot = 128}); })).find("1 to 64"),
-            std::string::npos);
-  const auto large = g.channel<item>({.lot = 64, .name = "large"});
-  EXPECT_NE(said(error_of([&] { g.connect(large, gather{}); })).find("'large' has lots of 64"),
+  EXPECT_NE(
+      said(error_of([&] { g.channel<item>({.capacity = 64, .batch = 128}); })).find("1 to 64"),
+      std::string::npos);
+  const auto large = g.channel<item>({.batch = 64, .name = "large"});
+  EXPECT_NE(said(error_of([&] { g.connect(large, gather{}); })).find("'large' has batches of 64"),
             std::string::npos);
   g.connect(large, of_warps{});
   g.connect(out, gather{});
@@ -191,11 +192,11 @@ TEST_P(routers, wrong_ones_are_named) {
 }
 
 template <class Node>
-void check_lots(const device& d, simt::buffer<std::uint64_t>& result, std::uint32_t lot,
-                std::size_t n) {
+void check_batches(const device& d, simt::buffer<std::uint64_t>& result, std::uint32_t batch,
+                   std::size_t n) {
   result.copy_from(std::vector<std::uint64_t>(4));
   routing g(d, small_graph());
-  const auto out = g.channel<item>({.capacity = 2048, .lot = lot, .name = "lots"});
+  const auto out = g.channel<item>({.capacity = 2048, .batch = batch, .name = "batches"});
   g.connect(out, Node{result.data(), 0});
   const auto in = g.channel<std::uint32_t>();
   g.connect(in, scatter{g.router(std::vector<channel<item>>{out}), 0});
@@ -207,19 +208,19 @@ void check_lots(const device& d, simt::buffer<std::uint64_t>& result, std::uint3
   EXPECT_EQ(got[0], std::uint64_t{n} * (n + 1) / 2);
   EXPECT_EQ(got[1], n);
   const auto stats = g.stats()[0];
-  EXPECT_EQ(stats.lot, lot != 0 ? lot : Node::lot);
-  EXPECT_EQ(got[2], stats.lots + stats.refused);
-  EXPECT_LE(got[3], stats.lot);
-  EXPECT_EQ(stats.lots * stats.lot, stats.pushed + stats.padded);
+  EXPECT_EQ(stats.batch, batch != 0 ? batch : Node::batch);
+  EXPECT_EQ(got[2], stats.batches + stats.refused);
+  EXPECT_LE(got[3], stats.batch);
+  EXPECT_EQ(stats.batches * stats.batch, stats.pushed + stats.padded);
 }
 
-TEST_P(routers, functions_take_lots) {
+TEST_P(routers, functions_take_batches) {
   auto& result = keep<std::uint64_t>(4);
-  for (const std::uint32_t lot : {1u, 32u, 64u, 0u})
+  for (const std::uint32_t batch : {1u, 32u, 64u, 0u})
     for (const std::size_t n : {std::size_t{1}, std::size_t{33}, scaled(3000, 400)}) {
-      if (n > 100 * std::size_t{lot} && lot != 0) continue;  // a block for each element
-      check_lots<of_warps>(where(), result, lot, n);
-      check_lots<of_blocks>(where(), result, lot, n);
+      if (n > 100 * std::size_t{batch} && batch != 0) continue;  // a block for each element
+      check_batches<of_warps>(where(), result, batch, n);
+      check_batches<of_blocks>(where(), result, batch, n);
     }
 }
 
@@ -247,7 +248,7 @@ TEST_P(routers, what_is_refused_is_not_there) {
   auto& result = keep<std::uint64_t>(8);
   result.copy_from(std::vector<std::uint64_t>(8));
   routing g(where(), small_graph());
-  const auto to = g.channel<item>({.capacity = 64, .lot = 64});
+  const auto to = g.channel<item>({.capacity = 64, .batch = 64});
   g.connect(to, of_blocks{result.data(), 0});
   const auto in = g.channel<std::uint32_t>();
   g.connect(in, attempt{to, result.data() + 4});
@@ -271,7 +272,7 @@ TEST(routers_seeded, in_100_schedules) {
     routing g(device(), o);
     std::vector<channel<item>> to;
     for (std::uint32_t k = 0; k < 3; ++k) {
-      to.push_back(g.channel<item>({.capacity = 64, .lot = n % 4 != 0 ? 0 : 2u << n % 5}));
+      to.push_back(g.channel<item>({.capacity = 64, .batch = n % 4 != 0 ? 0 : 2u << n % 5}));
       g.connect(to[k], gather{sums.data() + k, sums.data() + 3, k});
     }
     const auto in = g.channel<std::uint32_t>();

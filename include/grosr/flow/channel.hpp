@@ -1,14 +1,14 @@
 // A channel of a graph, as the functions see it that push into it. docs/internals/channels.md.
 #pragma once
 
-#include "grosr/queue/channel.hpp"
+#include "grosr/queue/batch_buffer.hpp"
 #include "grosr/run/context.hpp"
 
 namespace grosr {
 
 namespace flow {
 template <class Spawner>
-struct channels;
+struct channel_service;
 }
 
 /// Places in a channel that are one lane's until it says that they are ready: each has to be made
@@ -17,7 +17,8 @@ template <class T>
 class reservation {
  public:
   reservation() = default;
-  GROSR_DEVICE reservation(queue::channel_ref<T> channel, std::uint64_t first, std::uint32_t count)
+  GROSR_DEVICE reservation(queue::batch_buffer_ref<T> channel, std::uint64_t first,
+                           std::uint32_t count)
       : channel_(channel), first_(first), count_(count) {}
 
   /// False: there was no room.
@@ -38,13 +39,13 @@ class reservation {
     if (count_ == 0) return;
     const std::uint32_t mask =
         simt::active_mask_by(reinterpret_cast<std::uint64_t>(channel_.address()), false);
-    flow::channels<typename Context::spawner_type>::ready(context, channel_.address(),
-                                                          channel_.enq(mask, first_, count_));
+    flow::channel_service<typename Context::spawner_type>::ready(
+        context, channel_.address(), channel_.enq(mask, first_, count_));
     *this = {};
   }
 
  private:
-  queue::channel_ref<T> channel_;
+  queue::batch_buffer_ref<T> channel_;
   std::uint64_t first_ = queue::no_ticket;
   std::uint32_t count_ = 0;
 };
@@ -56,7 +57,7 @@ class channel {
  public:
   using element = T;
   channel() = default;
-  explicit channel(queue::channel_state* s) : channel_(s) {}
+  explicit channel(queue::batch_buffer_state* s) : channel_(s) {}
 
   /// Hands an element over, for each lane that calls. When the channel is full it becomes a task of
   /// its own: it takes task memory as context.spawn() does. If nobody can make room there
@@ -84,12 +85,12 @@ class channel {
     return {channel_, first, first == queue::no_ticket ? 0 : n};
   }
 
-  GROSR_DEVICE queue::channel_ref<T> ref() const { return channel_; }
-  queue::channel_state* state() const { return channel_.address(); }
+  GROSR_DEVICE queue::batch_buffer_ref<T> ref() const { return channel_; }
+  queue::batch_buffer_state* state() const { return channel_.address(); }
 
  private:
   template <class Context>
-  using at = flow::channels<typename Context::spawner_type>;
+  using at = flow::channel_service<typename Context::spawner_type>;
 
   template <class Context>
   GROSR_DEVICE bool owned(Context& context, std::uint32_t n) const {
@@ -114,7 +115,7 @@ class channel {
     return simt::active_mask_by(reinterpret_cast<std::uint64_t>(channel_.address()), false, where);
   }
 
-  queue::channel_ref<T> channel_;
+  queue::batch_buffer_ref<T> channel_;
 };
 
 }  // namespace grosr

@@ -105,8 +105,8 @@ class graph {
   }
 
   /// Has `function` serve a channel. A channel has one function; a function may serve several, with
-  /// constants of its own for each. Throws error(invalid_option) for a second function and for lots
-  /// larger than it takes; error(misuse) as channel() and for a channel of another graph.
+  /// constants of its own for each. Throws error(invalid_option) for a second function and for
+  /// batches larger than it takes; error(misuse) as channel() and for a channel of another graph.
   template <class Node>
   requires requires { typename Node::element; }
   void connect(grosr::channel<typename Node::element> input, const Node& function) {
@@ -114,8 +114,8 @@ class graph {
                   "grosr: this function is not among the graph's: add it to graph<...>");
     flow::node_state<Node> state{function, input.ref()};
     plan_.connect(input.state(),
-                  {&state, sizeof state, sizeof function, kind_of<Node>(), flow::most_lot<Node>(),
-                   flow::usual_lot<Node>(), run::task_name<Node>::text()});
+                  {&state, sizeof state, sizeof function, kind_of<Node>(), flow::max_batch<Node>(),
+                   flow::default_batch<Node>(), run::task_name<Node>::text()});
   }
 
   /// A router to these channels, in this order, 64 at most. An indirect one has a channel of its
@@ -130,7 +130,7 @@ class graph {
       throw error(errc::invalid_option,
                   "graph: an indirect router was asked for: add route<T>, which serves it, to "
                   "graph<...>");
-    std::vector<const queue::channel_state*> states;
+    std::vector<const queue::batch_buffer_state*> states;
     for (const grosr::channel<T>& t : targets) states.push_back(t.state());
     plan_.check_router(states);  // before it has a channel
     const auto count = static_cast<std::uint32_t>(states.size());
@@ -260,14 +260,15 @@ class graph {
     static_assert(sizeof(flow::serve_one<Node>) <= run::max_task_bytes,
                   "grosr: an element of a graph has at most 56 bytes, 48 if it is aligned to 16: "
                   "put larger data behind a pointer");
-    constexpr std::uint32_t lot = flow::lot_of<Node>(),
+    constexpr std::uint32_t batch = flow::batch_of<Node>(),
                             threads = run::width_of<Node>() == width::block ? run::block_threads
                                                                             : simt::warp_size;
-    static_assert(lot == 0 || run::width_of<Node>() != width::lane,
-                  "grosr: a function that takes lots is of a warp or a block: a width says so");
-    static_assert((lot & (lot - 1)) == 0 && lot <= threads * flow::scratch::places,
-                  "grosr: a function takes lots of a power of two, up to 256 elements for a warp "
-                  "and 1024 for a block");
+    static_assert(batch == 0 || run::width_of<Node>() != width::lane,
+                  "grosr: a function that takes batches is of a warp or a block: a width says so");
+    static_assert(
+        (batch & (batch - 1)) == 0 && batch <= threads * flow::scratch::places,
+        "grosr: a function takes batches of a power of two, up to 256 elements for a warp "
+        "and 1024 for a block");
     return true;
   }
 

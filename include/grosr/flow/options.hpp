@@ -26,10 +26,10 @@ struct channel_stats {
   std::uint64_t from_host = 0;  ///< elements that the host pushed: they are served by themselves
   std::uint64_t pushed = 0;     ///< elements that went into the channel
   std::uint64_t refused = 0;    ///< that push() found no room for: tasks of their own, or lost
-  std::uint64_t lots = 0;       ///< handed to consumers
+  std::uint64_t batches = 0;    ///< handed to consumers
   std::uint64_t padded = 0;     ///< what these had less than full ones have
   std::uint64_t waiting = 0;    ///< in the channel now, with padding that nobody has taken yet
-  std::uint32_t capacity = 0, lot = 0;
+  std::uint32_t capacity = 0, batch = 0;
   std::size_t bytes = 0;  ///< device memory
 };
 

@@ -44,7 +44,7 @@ class router {
   /// An element that finds no room in the router's own channel goes to its target at once.
   template <class Context>
   GROSR_DEVICE void push(Context& context, std::uint32_t target, const T& value) const {
-    using at = flow::channels<typename Context::spawner_type>;
+    using at = flow::channel_service<typename Context::spawner_type>;
     if (target >= count_) return at::count_foreign(context, 1);
     if (via_.ref().address() != nullptr) {
       if (!at::owns(context, via_.ref().address(), 1)) return;
@@ -74,15 +74,15 @@ struct route {
       "it is aligned to 8, 32 if to 16: put larger data behind a pointer");
   using element = flow::routed<T>;
   static constexpr grosr::width width = grosr::width::block;
-  static constexpr std::uint32_t lot = 1024;
+  static constexpr std::uint32_t batch = 1024;
   const channel<T>* targets;
   std::uint32_t count;
 
   /// A counting sort that moves nothing but to where it goes: numbers within a target, a place for
   /// each number, elements, entries.
-  GROSR_DEVICE void operator()(const grosr::lot<element>& some, auto& context) const {
-    using at = flow::channels<typename std::remove_cvref_t<decltype(context)>::spawner_type>;
-    constexpr std::uint32_t per_thread = lot / run::block_threads, none = ~0u;
+  GROSR_DEVICE void operator()(const grosr::batch<element>& some, auto& context) const {
+    using at = flow::channel_service<typename std::remove_cvref_t<decltype(context)>::spawner_type>;
+    constexpr std::uint32_t per_thread = batch / run::block_threads, none = ~0u;
     const flow::scratch& s = some.scratch();
     std::uint32_t* counts = s.own<std::uint32_t>(0);  // of elements, by target
     std::uint64_t* tickets = s.own<std::uint64_t>(1);
@@ -119,7 +119,7 @@ struct route {
       const auto channel = targets[target].ref();
       channel.store(channel.place_of(tickets[target] + (number[k] & 0xffff)), value);
     }
-    simt::fence(simt::release);  // as in channel_base::enq(): what this thread puts
+    simt::fence(simt::release);  // as in batch_buffer_base::enq(): what this thread puts
     context.sync();
     if (rank < count && tickets[rank] != queue::no_ticket)
       entries[rank] = targets[rank].ref().announce(counts[rank]);
@@ -145,7 +145,7 @@ struct route {
       if ((mine >> k & 1) == 0) continue;
       const auto channel = targets[number[k] >> 16].ref();
       at::ready(context, channel.address(),
-                channel.lots_in(entries[number[k] >> 16] + (number[k] & 0xffff), 1));
+                channel.batches_in(entries[number[k] >> 16] + (number[k] & 0xffff), 1));
     }
   }
 };

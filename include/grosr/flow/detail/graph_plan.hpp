@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "grosr/flow/options.hpp"
-#include "grosr/queue/channel.hpp"
+#include "grosr/queue/batch_buffer.hpp"
 #include "grosr/simt/owner.hpp"
 
 namespace grosr {
@@ -22,23 +22,23 @@ class graph_plan {
   explicit graph_plan(device d);
   ~graph_plan();
 
-  queue::channel_state* add_channel(const channel_options& o, std::uint32_t element_bytes);
+  queue::batch_buffer_state* add_channel(const channel_options& o, std::uint32_t element_bytes);
   /// A function as a plan sees it. `state`: a node_state<>, copied; the function is its first
   /// `function_bytes`.
   struct function {
     const void* state;
     std::size_t bytes, function_bytes;
-    std::uint32_t kind, most_lot, usual_lot;
+    std::uint32_t kind, max_batch, default_batch;
     std::string name;
     bool on_host = false;
   };
-  void connect(const queue::channel_state* input, const function& f);
+  void connect(const queue::batch_buffer_state* input, const function& f);
   /// Throws error(invalid_option, misuse) when there can be no router to these channels.
-  void check_router(const std::vector<const queue::channel_state*>& targets) const;
+  void check_router(const std::vector<const queue::batch_buffer_state*>& targets) const;
   /// Device memory with a copy of the channels of a router, 8 bytes each, which were checked; it
   /// stays as long as the plan. `via`: the router's own channel, or null.
-  const void* add_router(const std::vector<const queue::channel_state*>& targets,
-                         const queue::channel_state* via);
+  const void* add_router(const std::vector<const queue::batch_buffer_state*>& targets,
+                         const queue::batch_buffer_state* via);
   /// No more may be added. Throws error(invalid_option) when a channel has no function.
   void close();
   /// Calls `begin(graph)`, once, and unless that throws the graph has started. Any thread.
@@ -46,11 +46,11 @@ class graph_plan {
   bool started() const;
 
   const device& where() const { return device_; }
-  queue::channel_state* states() const { return states_.data(); }
+  queue::batch_buffer_state* states() const { return states_.data(); }
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
-  const void* server(const queue::channel_state* c) const { return at(c).server.data(); }
+  const void* server(const queue::batch_buffer_state* c) const { return at(c).server.data(); }
   /// Counts n elements that the host pushes; the kind of who serves them.
-  std::uint32_t count_from_host(const queue::channel_state* c, std::size_t n);
+  std::uint32_t count_from_host(const queue::batch_buffer_state* c, std::size_t n);
 
   /// Throws when elements were lost, or meant for other graphs, since it last did.
   void throw_if_lost();
@@ -64,7 +64,7 @@ class graph_plan {
   struct entry {
     channel_options options;
     std::uint32_t element_bytes = 0, kind = 0;
-    queue::channel_memory memory;
+    queue::batch_buffer memory;
     simt::buffer<unsigned char> server;  ///< its function's node_state
     std::string function;
     bool connected = false, on_host = false;
@@ -74,17 +74,17 @@ class graph_plan {
   struct router {
     simt::buffer<unsigned char> targets;
     std::vector<std::uint32_t> numbers;
-    const queue::channel_state* via;
+    const queue::batch_buffer_state* via;
   };
-  const entry& at(const queue::channel_state* c) const;
-  std::uint32_t number_of(const queue::channel_state* c) const;
+  const entry& at(const queue::batch_buffer_state* c) const;
+  std::uint32_t number_of(const queue::batch_buffer_state* c) const;
   /// Copies of the channels' states.
-  std::vector<queue::channel_state> snapshot() const;
+  std::vector<queue::batch_buffer_state> snapshot() const;
   void check_open(const char* what) const;
   std::string name_of(std::uint32_t i) const;
 
   device device_;
-  simt::buffer<queue::channel_state> states_;
+  simt::buffer<queue::batch_buffer_state> states_;
   std::deque<entry> channels_;
   std::deque<router> routers_;
   bool closed_ = false;

@@ -1,9 +1,9 @@
 // How the scheduler serves channels: the tasks that run a graph's functions, what producers do when
-// they made a lot full, and what workers do with lots that are not.
+// they made a batch full, and what workers do with batches that are not.
 #pragma once
 
+#include "grosr/flow/batch.hpp"
 #include "grosr/flow/channel.hpp"
-#include "grosr/flow/lot.hpp"
 #include "grosr/run/context.hpp"
 
 namespace grosr::flow {
@@ -12,19 +12,19 @@ namespace grosr::flow {
 template <class Node>
 struct node_state {
   Node function;
-  queue::channel_ref<typename Node::element> input;
+  queue::batch_buffer_ref<typename Node::element> input;
 };
 
-/// `in`: an element, or a lot of them.
+/// `in`: an element, or a batch of them.
 template <class Node, class Input, class Context>
 GROSR_DEVICE int call_node(const Node& f, const Input& in, Context& c) {
   if constexpr (!requires { f(in, c); }) {
-    static_assert(lot_of<Node>() != 0 || run::always_false<Node>,
+    static_assert(batch_of<Node>() != 0 || run::always_false<Node>,
                   "grosr: a function of a graph needs GROSR_DEVICE void (or int) "
                   "operator()(const element&, auto& context) const");
-    static_assert(lot_of<Node>() == 0 || run::always_false<Node>,
-                  "grosr: a function that takes lots needs GROSR_DEVICE void (or int) "
-                  "operator()(const grosr::lot<element>&, auto& context) const");
+    static_assert(batch_of<Node>() == 0 || run::always_false<Node>,
+                  "grosr: a function that takes batches needs GROSR_DEVICE void (or int) "
+                  "operator()(const grosr::batch<element>&, auto& context) const");
     return 0;
   } else if constexpr (std::is_void_v<decltype(f(in, c))>) {
     simt::call(f, in, c);
@@ -55,15 +55,15 @@ struct serve_one {
 
   GROSR_DEVICE int operator()(auto& context) const {
     const Node f = self->function;
-    if constexpr (lot_of<Node>() == 0)
+    if constexpr (batch_of<Node>() == 0)
       return call_node(f, value, context);
     else
-      return call_node(f, lot<typename Node::element>(&value, scratch_of(context)), context);
+      return call_node(f, batch<typename Node::element>(&value, scratch_of(context)), context);
   }
 };
 
-/// The task that serves a lot of a channel: whichever is next. Elements are copied, and their
-/// places are free, before the function runs; of one that takes lots, when it has returned.
+/// The task that serves a batch of a channel: whichever is next. Elements are copied, and their
+/// places are free, before the function runs; of one that takes batches, when it has returned.
 template <class Node>
 struct serve {
   using node = Node;
@@ -73,14 +73,14 @@ struct serve {
       run::width_of<Node>() == grosr::width::block ? grosr::width::block : grosr::width::warp;
   /// What this function's workers ask before they rest.
   template <class Spawner>
-  using collector = channels<Spawner>;
+  using collector = channel_service<Spawner>;
   const node_state<Node>* self;
 
   GROSR_DEVICE void operator()(auto& context) const {
     if constexpr (run::width_of<Node>() == grosr::width::lane)
       by_lanes(context);
-    else if constexpr (lot_of<Node>() != 0)
-      as_lot(context);
+    else if constexpr (batch_of<Node>() != 0)
+      as_batch(context);
     else
       one_by_one(context);
   }
@@ -94,7 +94,7 @@ struct serve {
     std::uint64_t first = lane == 0 ? channel.deq() : 0;
     first = simt::shuffle(simt::full_mask, first, 0);
     const std::uint32_t place =
-        lane < channel.state().lot ? channel.take(first + lane) : queue::padding;
+        lane < channel.state().batch ? channel.take(first + lane) : queue::padding;
     const std::uint32_t some = simt::ballot(simt::full_mask, place != queue::padding);
     if (place == queue::padding) return;
     context_type c(context.spawner(), grosr::width::lane,
@@ -106,10 +106,10 @@ struct serve {
   }
 
   /// The elements stay in their places until the function returns.
-  GROSR_DEVICE void as_lot(auto& context) const {
+  GROSR_DEVICE void as_batch(auto& context) const {
     const auto channel = self->input;
     const Node f = self->function;
-    const std::uint32_t most = channel.state().lot;
+    const std::uint32_t most = channel.state().batch;
     const scratch s = scratch_of(context);
     const std::uint64_t first = to_all(context, [&] { return channel.deq(); });
     std::uint32_t mine = 0;
@@ -120,7 +120,7 @@ struct serve {
       if (place != queue::padding) ++mine;  // there is none after padding
     }
     const std::uint32_t size = sum(context, mine);
-    const lot<element> elements(channel, s, size);
+    const batch<element> elements(channel, s, size);
     const int status = call_node(f, elements, context);
     note_failure(context, status, [&] { return elements[0]; });
     context.sync();
@@ -136,14 +136,14 @@ struct serve {
   GROSR_DEVICE void one_by_one(auto& context) const {
     const auto channel = self->input;
     const Node f = self->function;
-    const std::uint32_t lot = channel.state().lot;
+    const std::uint32_t batch = channel.state().batch;
     const scratch s = scratch_of(context);
     const std::uint64_t first = to_all(context, [&] { return channel.deq(); });
     // All of them before the function runs: it may push here, and others wait for these cells.
-    if (context.rank() < lot) s.place(context.rank()) = channel.take(first + context.rank());
+    if (context.rank() < batch) s.place(context.rank()) = channel.take(first + context.rank());
     context.sync();
     GROSR_NO_UNROLL
-    for (std::uint32_t i = 0; i < lot; ++i) {
+    for (std::uint32_t i = 0; i < batch; ++i) {
       const std::uint32_t place = s.place(i);
       if (place == queue::padding) break;  // and so are the rest
       const element e = channel.load(place);
@@ -215,7 +215,7 @@ inline constexpr bool is_serve<serve<N>> = true;
 
 /// What producers and workers do.
 template <class Spawner>
-struct channels {
+struct channel_service {
   using shared = typename Spawner::shared;
   using types = typename Spawner::types;
 
@@ -226,17 +226,18 @@ struct channels {
     }(types{});
   }();
 
-  /// Any lane: what it pushed into a channel made so many lots full.
+  /// Any lane: what it pushed into a channel made so many batches full.
   template <class Context>
-  GROSR_DEVICE static void ready(Context& c, queue::channel_state* s, std::uint32_t lots) {
+  GROSR_DEVICE static void ready(Context& c, queue::batch_buffer_state* s, std::uint32_t batches) {
     c.spawner().note_pushed();
-    if (lots != 0) send(&c.spawner().memory(), s, lots, static_cast<std::uint32_t>(c.level()));
+    if (batches != 0)
+      send(&c.spawner().memory(), s, batches, static_cast<std::uint32_t>(c.level()));
   }
 
   /// Whether a channel is one of this graph's. If not, wait() says how many elements were for
   /// others.
   template <class Context>
-  GROSR_DEVICE static bool owns(Context& c, const queue::channel_state* s, std::uint32_t n) {
+  GROSR_DEVICE static bool owns(Context& c, const queue::batch_buffer_state* s, std::uint32_t n) {
     const auto& v = c.spawner().get_view();
     if (s >= states(v) && s < states(v) + v.collected_count) return true;
     count_foreign(c, n);
@@ -250,21 +251,22 @@ struct channels {
 
   /// One element, for which there was no room in its channel.
   template <class Context, class T>
-  GROSR_DEVICE static void push_alone(Context& c, queue::channel_ref<T> channel, const T& value) {
+  GROSR_DEVICE static void push_alone(Context& c, queue::batch_buffer_ref<T> channel,
+                                      const T& value) {
     simt::atomic_ref<std::uint64_t>(channel.state().refused).fetch_add(1, simt::relaxed);
     if (!push_alone_typed(c, channel, value, types{}))
       simt::atomic_ref<std::uint64_t>(channel.state().lost).fetch_add(1, simt::relaxed);
   }
 
-  /// Lanes that are together: a task for each of so many lots of a channel. There is no room: they
-  /// are owed.
-  GROSR_DEVICE GROSR_NOINLINE static void send(shared* block, queue::channel_state* s,
-                                               std::uint32_t lots, std::uint32_t level) {
-    send_typed(block, s, lots, level, types{});
+  /// Lanes that are together: a task for each of so many batches of a channel. There is no room:
+  /// they are owed.
+  GROSR_DEVICE GROSR_NOINLINE static void send(shared* block, queue::batch_buffer_state* s,
+                                               std::uint32_t batches, std::uint32_t level) {
+    send_typed(block, s, batches, level, types{});
   }
 
-  /// Whole warp, active: sees to it that what lies in lots that are not full is served; with `all`,
-  /// at once, else if it waits for too long. Whether there was some.
+  /// Whole warp, active: sees to it that what lies in batches that are not full is served; with
+  /// `all`, at once, else if it waits for too long. Whether there was some.
   GROSR_DEVICE GROSR_NOINLINE static bool collect(shared* block, bool all) {
     Spawner self(simt::in_block_shared(block));
     const auto& v = self.get_view();
@@ -275,16 +277,16 @@ struct channels {
       const std::uint32_t k = i + simt::lane_id();
       bool wants = false;
       if (k < v.collected_count) {
-        const queue::channel_base channel(states(v) + k);
-        const std::uint32_t owed = channel.take_owed();
-        if (owed != 0) send(block, &channel.state(), owed, level);
-        wants = owed != 0 || (channel.collected() != 0 && (all || channel.overdue()));
+        const queue::batch_buffer_base channel(states(v) + k);
+        const std::uint32_t deferred = channel.take_deferred();
+        if (deferred != 0) send(block, &channel.state(), deferred, level);
+        wants = deferred != 0 || (channel.collected() != 0 && (all || channel.overdue()));
       }
       std::uint32_t some = simt::ballot(simt::full_mask, wants);
       found = found || some != 0;
       GROSR_NO_UNROLL
       for (; some != 0; some &= some - 1) {
-        const queue::channel_base channel(states(v) + i + simt::lowest_bit(some));
+        const queue::batch_buffer_base channel(states(v) + i + simt::lowest_bit(some));
         if (channel.pad(simt::full_mask) && simt::lane_id() == 0)
           send(block, &channel.state(), 1, level);
         simt::sync_warp();
@@ -299,7 +301,7 @@ struct channels {
     bool some = false;
     GROSR_NO_UNROLL
     for (std::uint32_t k = 0; k < v.collected_count && !some; ++k) {
-      const queue::channel_base channel(states(v) + k);
+      const queue::batch_buffer_base channel(states(v) + k);
       some = channel.collected() != 0 && channel.overdue() && channel.may_pad();
     }
     return some;
@@ -307,17 +309,17 @@ struct channels {
 
  private:
   /// The channels that a kernel's view leads to.
-  GROSR_DEVICE static queue::channel_state* states(const auto& view) {
-    return static_cast<queue::channel_state*>(view.collected);
+  GROSR_DEVICE static queue::batch_buffer_state* states(const auto& view) {
+    return static_cast<queue::batch_buffer_state*>(view.collected);
   }
 
   template <class Context, class T, class... Records>
-  GROSR_DEVICE static bool push_alone_typed(Context& c, queue::channel_ref<T> channel,
+  GROSR_DEVICE static bool push_alone_typed(Context& c, queue::batch_buffer_ref<T> channel,
                                             const T& value, run::type_list<Records...>) {
     return (push_alone_to<Records>(c, channel, value) || ...);
   }
   template <class Record, class Context, class T>
-  GROSR_DEVICE static bool push_alone_to(Context& c, queue::channel_ref<T> channel,
+  GROSR_DEVICE static bool push_alone_to(Context& c, queue::batch_buffer_ref<T> channel,
                                          const T& value) {
     if constexpr (is_serve<Record>)
       if constexpr (std::is_same_v<typename Record::node::element, T>)
@@ -331,20 +333,21 @@ struct channels {
   }
 
   template <class... Records>
-  GROSR_DEVICE static void send_typed(shared* block, queue::channel_state* s, std::uint32_t lots,
-                                      std::uint32_t level, run::type_list<Records...>) {
-    (send_to<Records>(block, s, lots, level), ...);
+  GROSR_DEVICE static void send_typed(shared* block, queue::batch_buffer_state* s,
+                                      std::uint32_t batches, std::uint32_t level,
+                                      run::type_list<Records...>) {
+    (send_to<Records>(block, s, batches, level), ...);
   }
   template <class Record>
-  GROSR_DEVICE static void send_to(shared* block, queue::channel_state* s, std::uint32_t lots,
-                                   std::uint32_t level) {
+  GROSR_DEVICE static void send_to(shared* block, queue::batch_buffer_state* s,
+                                   std::uint32_t batches, std::uint32_t level) {
     if constexpr (is_serve<Record>)
       if (s->kind == types::template index_of<Record>()) {
         const Record task{static_cast<const node_state<typename Record::node>*>(s->server)};
-        for (; lots != 0; --lots)
+        for (; batches != 0; --batches)
           if (!Spawner::spawn_if_room(block, task, level)) break;
         // The worker that made them full, or fills one up, looks again before it rests.
-        if (lots != 0) queue::channel_base(s).owe(lots);
+        if (batches != 0) queue::batch_buffer_base(s).defer(batches);
       }
   }
 };

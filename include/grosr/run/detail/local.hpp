@@ -68,7 +68,7 @@ struct warp_local {
   std::uint32_t told_type;     ///< what it was told: type + 1, or 0
   std::uint32_t told_serial;   ///< how often
   std::uint32_t makes_way;     ///< the task that runs was told to make way
-  std::uint32_t pushed;        ///< lots that are not full may hold what was pushed here
+  std::uint32_t pushed;        ///< batches that are not full may hold what was pushed here
   std::uint32_t failed_lanes;  ///< lanes whose task, in this run, has failed whatever it returned
   std::uint32_t waiting;       ///< lanes that wait for room
   std::uint32_t waiting_for_task;  ///< of these, for a task
@@ -78,7 +78,7 @@ struct warp_local {
   std::uint64_t scanned;  ///< when (cycle_count) it last looked for what hints may have missed
   std::uint64_t alone;    ///< the board as long as no other worker became active after this one
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a packet or a slot, being run; or
-                                                 ///< scratch (lot.hpp)
+                                                 ///< scratch (batch.hpp)
   packet_header packet;                          ///< the packet whose `whole` ref is running
 };
 

@@ -63,7 +63,7 @@ struct default_policy {
   /// A run that takes longer is no longer part of a row: others may have what it left.
   static constexpr std::uint64_t long_run_cycles = 64 * 1024;  // about 32 us
   /// Records of a type that a pool batch takes before it is handed on: batch_records at most. Wide
-  /// tasks go in smaller lots, because a lot is run by one worker.
+  /// tasks go in smaller batches, because a batch is run by one worker.
   GROSR_DEVICE static constexpr std::uint32_t batch_limit(width w) {
     return w == width::lane ? batch_records : w == width::warp ? 8 : 4;
   }

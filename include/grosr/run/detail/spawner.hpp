@@ -109,8 +109,8 @@ class spawner {
   GROSR_DEVICE bool higher_waits(std::uint32_t level);
   /// One lane, nobody spawning in its warp: publishes all that this worker has.
   GROSR_DEVICE void offer();
-  /// Any lane: what it pushed may lie in lots that are not full. This worker sees to them before it
-  /// rests.
+  /// Any lane: what it pushed may lie in batches that are not full. This worker sees to them before
+  /// it rests.
   GROSR_DEVICE void note_pushed();
   GROSR_DEVICE const heap_ref& get_heap() const { return v_.heap; }
   /// Whether it is worth to ask for memory again; may wait 20 us.

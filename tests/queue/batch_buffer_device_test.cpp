@@ -1,6 +1,6 @@
 // What goes into a channel comes out once, whole, and its place is used again; nobody's place is
 // freed early, and no slow producer holds a fast one back.
-#include "grosr/queue/channel.hpp"
+#include "grosr/queue/batch_buffer.hpp"
 
 #include "support/devices.hpp"
 #include "support/errors.hpp"
@@ -11,9 +11,9 @@ namespace {
 
 GROSR_DEVICE_SUITE(channel);
 
-template <layout L>
+template <element_layout L>
 struct element {
-  static constexpr grosr::layout layout = L;
+  static constexpr grosr::element_layout layout = L;
   std::uint32_t number, load[4];
 
   GROSR_DEVICE static element make(std::uint32_t n) {
@@ -28,12 +28,12 @@ struct element {
   }
 };
 
-/// Every warp produces and consumes in turn: lots that are full wait in `due`, a counter, for
+/// Every warp produces and consumes in turn: batches that are full wait in `due`, a counter, for
 /// whoever comes. `most`: places a lane asks for at once; `alone`: each lane by itself.
-template <layout L>
+template <element_layout L>
 struct exchange {
-  channel_ref<element<L>> channel;
-  std::uint32_t* due;    ///< lots that wait for a consumer
+  batch_buffer_ref<element<L>> channel;
+  std::uint32_t* due;    ///< batches that wait for a consumer
   std::uint32_t* left;   ///< elements that are still to be consumed
   std::uint32_t* seen;   ///< by element: how often
   std::uint32_t* wrong;  ///< torn elements
@@ -41,19 +41,19 @@ struct exchange {
   bool alone;
 
   GROSR_DEVICE void serve() const {
-    simt::atomic_ref<std::uint32_t> lots(*due);
+    simt::atomic_ref<std::uint32_t> batches(*due);
     const unsigned lane = simt::lane_id();
     std::uint64_t first = no_ticket;
     if (lane == 0) {
-      std::uint32_t n = lots.load(simt::relaxed);
-      while (n != 0 && !lots.compare_exchange(n, n - 1, simt::acquire)) {
+      std::uint32_t n = batches.load(simt::relaxed);
+      while (n != 0 && !batches.compare_exchange(n, n - 1, simt::acquire)) {
       }
       if (n != 0) first = channel.deq();
     }
     first = simt::shuffle(simt::full_mask, first, 0);
     if (first == no_ticket) return;
     std::uint32_t place = padding;
-    if (lane < channel.state().lot) place = channel.take(first + lane);
+    if (lane < channel.state().batch) place = channel.take(first + lane);
     const std::uint32_t some = simt::ballot(simt::full_mask, place != padding);
     if (place == padding) return;
     const element<L> e = channel.load(place);
@@ -79,12 +79,12 @@ struct exchange {
       channel.store(channel.place_of(first + i),
                     element<L>::make((thread() * steps + step) * most + i));
     // Some say it by themselves, and may be later than who asked after them.
-    std::uint32_t lots = 0;
+    std::uint32_t batches = 0;
     if (alone || (thread() + step) % 3 == 0)
-      lots = channel.enq(mine, first, n);
+      batches = channel.enq(mine, first, n);
     else
-      lots = channel.enq(simt::active_mask(), first, n);
-    if (lots != 0) simt::atomic_ref<std::uint32_t>(*due).fetch_add(lots, simt::release);
+      batches = channel.enq(simt::active_mask(), first, n);
+    if (batches != 0) simt::atomic_ref<std::uint32_t>(*due).fetch_add(batches, simt::release);
     return true;
   }
 
@@ -116,10 +116,10 @@ std::uint32_t total_of(std::uint32_t threads, std::uint32_t steps, std::uint32_t
   return n;
 }
 
-template <layout L>
-void exchange_all(device d, simt::shape grid, std::uint32_t capacity, std::uint32_t lot,
+template <element_layout L>
+void exchange_all(device d, simt::shape grid, std::uint32_t capacity, std::uint32_t batch,
                   std::uint32_t steps, std::uint32_t most, bool alone) {
-  const channel_memory memory(d, {.capacity = capacity, .lot = lot}, element_bytes<element<L>>);
+  const batch_buffer memory(d, {.capacity = capacity, .batch = batch}, element_bytes<element<L>>);
   const std::uint32_t threads = grid.blocks * grid.threads;
   const std::uint32_t total = total_of(threads, steps, most);
   simt::buffer<std::uint32_t> words(d, simt::space::device, 3);
@@ -127,8 +127,8 @@ void exchange_all(device d, simt::shape grid, std::uint32_t capacity, std::uint3
   simt::buffer<std::uint32_t> seen(d, simt::space::device, std::size_t{threads} * steps * most);
   seen.copy_from(std::vector<std::uint32_t>(seen.size()));
   simt::run(d, grid,
-            exchange<L>{channel_ref<element<L>>(memory.state()), words.data(), words.data() + 1,
-                        seen.data(), words.data() + 2, steps, most, alone});
+            exchange<L>{batch_buffer_ref<element<L>>(memory.state()), words.data(),
+                        words.data() + 1, seen.data(), words.data() + 2, steps, most, alone});
   std::vector<std::uint32_t> count(seen.size()), word(3);
   seen.copy_to(count);
   words.copy_to(word);
@@ -139,7 +139,7 @@ void exchange_all(device d, simt::shape grid, std::uint32_t capacity, std::uint3
         ASSERT_EQ(count[(t * steps + s) * most + i], i <= (t + s) % most ? 1u : 0u)
             << "thread " << t << ", step " << s << ", element " << i;
   // All that was reserved has come back, but for what is open in the last group.
-  const channel_state end = memory.look();
+  const batch_buffer_state end = memory.look();
   EXPECT_EQ(end.tail, total);
   EXPECT_EQ(end.ready, end.head);
   EXPECT_EQ(end.ready, total + end.padded);
@@ -151,12 +151,13 @@ TEST(channel_seeded, in_1000_schedules) {
   testing::for_seeds(
       1000,
       [&] {
-        const std::uint32_t n = round++, lot = 1u << n % 6;
+        const std::uint32_t n = round++, batch = 1u << n % 6;
         if (n % 2 == 0)
-          exchange_all<layout::rows>(device(), {1 + n % 3, 32}, 64, lot, 2 + n % 5, 1, n % 5 == 0);
+          exchange_all<element_layout::rows>(device(), {1 + n % 3, 32}, 64, batch, 2 + n % 5, 1,
+                                             n % 5 == 0);
         else
-          exchange_all<layout::columns>(device(), {1 + n % 2, 64}, n % 7 == 1 ? 128 : 64, lot, 2, 1,
-                                        n % 3 == 0);
+          exchange_all<element_layout::columns>(device(), {1 + n % 2, 64}, n % 7 == 1 ? 128 : 64,
+                                                batch, 2, 1, n % 3 == 0);
       },
       1000);
 }
@@ -165,39 +166,39 @@ TEST_P(channel, delivers_what_many_produce) {
   const auto steps = static_cast<std::uint32_t>(testing::scaled(100, 10));
   for (std::uint32_t capacity : {256u, 4096u})
     for (bool alone : {false, true}) {
-      exchange_all<layout::rows>(where(), {4, 128}, capacity, 32, steps, 3, alone);
-      exchange_all<layout::columns>(where(), {4, 128}, capacity, 8, steps, 7, alone);
+      exchange_all<element_layout::rows>(where(), {4, 128}, capacity, 32, steps, 3, alone);
+      exchange_all<element_layout::columns>(where(), {4, 128}, capacity, 8, steps, 7, alone);
     }
 }
 
 /// One lane reserves and is slow; others go on as long as there is room.
 struct slow_one {
-  channel_ref<std::uint32_t> channel;
+  batch_buffer_ref<std::uint32_t> channel;
   std::uint32_t* out;  ///< elements taken before the slow one was ready, and after
   GROSR_DEVICE void operator()() const {
     if (simt::thread_id() != 0) return;
     const std::uint64_t slow = channel.talloc(1, 1);
-    std::uint32_t lots = 0;
+    std::uint32_t batches = 0;
     for (std::uint32_t i = 0; i < 40; ++i) {
       const std::uint64_t t = channel.talloc(1, 1);
       channel.store(channel.place_of(t), 100 + i);
-      lots += channel.enq(1, t, 1);
+      batches += channel.enq(1, t, 1);
     }
-    out[0] = lots;
-    for (std::uint32_t k = 0; k < lots; ++k) {
+    out[0] = batches;
+    for (std::uint32_t k = 0; k < batches; ++k) {
       const std::uint64_t first = channel.deq();
-      for (std::uint32_t i = 0; i < channel.state().lot; ++i) {
+      for (std::uint32_t i = 0; i < channel.state().batch; ++i) {
         const std::uint32_t place = channel.take(first + i);
-        out[1] += channel.load(place) == 100 + k * channel.state().lot + i ? 1 : 0;
+        out[1] += channel.load(place) == 100 + k * channel.state().batch + i ? 1 : 0;
         channel.tfree(1, place);
       }
     }
     channel.store(channel.place_of(slow), 7);
-    lots = channel.enq(1, slow, 1);
-    if (channel.pad(1)) ++lots;
-    out[2] = lots;
+    batches = channel.enq(1, slow, 1);
+    if (channel.pad(1)) ++batches;
+    out[2] = batches;
     const std::uint64_t first = channel.deq();
-    for (std::uint32_t i = 0; i < channel.state().lot; ++i) {
+    for (std::uint32_t i = 0; i < channel.state().batch; ++i) {
       const std::uint32_t place = channel.take(first + i);
       if (place == padding) continue;
       out[3] += channel.load(place) == 7 ? 1 : 0;
@@ -207,16 +208,16 @@ struct slow_one {
 };
 
 TEST_P(channel, a_slow_producer_holds_nobody_back) {
-  const channel_memory memory(where(), {.capacity = 64, .lot = 8}, 4);
+  const batch_buffer memory(where(), {.capacity = 64, .batch = 8}, 4);
   auto out = make<std::uint32_t>(4);
   out.copy_from(std::vector<std::uint32_t>(4));
-  run(1, 32, slow_one{channel_ref<std::uint32_t>(memory.state()), out.data()});
+  run(1, 32, slow_one{batch_buffer_ref<std::uint32_t>(memory.state()), out.data()});
   EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{5, 40, 1, 1}));
 }
 
 /// Fills the channel, and asks for one more; then frees all but the first places.
 struct fill_up {
-  channel_ref<std::uint32_t> channel;
+  batch_buffer_ref<std::uint32_t> channel;
   std::uint32_t* out;
   GROSR_DEVICE void operator()() const {
     if (simt::thread_id() != 0) return;
@@ -234,24 +235,24 @@ struct fill_up {
 };
 
 TEST_P(channel, is_full_until_the_first_places_come_back) {
-  const channel_memory memory(where(), {.capacity = 64}, 4);
+  const batch_buffer memory(where(), {.capacity = 64}, 4);
   auto out = make<std::uint32_t>(5);
-  run(1, 32, fill_up{channel_ref<std::uint32_t>(memory.state()), out.data()});
+  run(1, 32, fill_up{batch_buffer_ref<std::uint32_t>(memory.state()), out.data()});
   EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{1, 1, 1, 64, 1}));
 }
 
 TEST(channel_options, say_what_is_wrong) {
   auto said = [](const channel_options& o) {
-    const error e = testing::error_of([&] { channel_memory(device(), o, 4); });
+    const error e = testing::error_of([&] { batch_buffer(device(), o, 4); });
     EXPECT_EQ(e.code(), errc::invalid_option);
     return std::string(e.what());
   };
   EXPECT_NE(said({.capacity = 32, .name = "rays"}).find("channel 'rays': a capacity of 32"),
             std::string::npos);
   EXPECT_NE(said({.capacity = 100}).find("power of two from 64"), std::string::npos);
-  EXPECT_NE(said({.lot = 3}).find("a lot of 3"), std::string::npos);
-  EXPECT_NE(said({.lot = 2048}).find("from 1 to 1024"), std::string::npos);
-  EXPECT_NE(said({.capacity = 64, .lot = 128}).find("from 1 to 64"), std::string::npos);
+  EXPECT_NE(said({.batch = 3}).find("a batch of 3"), std::string::npos);
+  EXPECT_NE(said({.batch = 2048}).find("from 1 to 1024"), std::string::npos);
+  EXPECT_NE(said({.capacity = 64, .batch = 128}).find("from 1 to 64"), std::string::npos);
   EXPECT_NE(said({.patience_us = 2'000'000}).find("at most a second"), std::string::npos);
 }
 

@@ -1,7 +1,7 @@
 // What a function of a graph gets that takes several elements of its channel at a time.
 #pragma once
 
-#include "grosr/queue/channel.hpp"
+#include "grosr/queue/batch_buffer.hpp"
 #include "grosr/run/task.hpp"
 #include "grosr/simt/lanes.hpp"
 
@@ -10,7 +10,7 @@ namespace grosr {
 namespace flow {
 
 /// Block-shared memory of the warps of a task, while it runs: what they stage packets in otherwise.
-/// The first half of each holds places of a lot, the second half is a function's own.
+/// The first half of each holds places of a batch, the second half is a function's own.
 struct scratch {
   static constexpr std::uint32_t places =
       run::stage_bytes / 2 / 4 / simt::warp_size;  ///< by thread
@@ -34,11 +34,11 @@ struct scratch {
 
 /// Elements, in no order. Any thread of the task may read any of them, until the function returns.
 template <class T>
-class lot {
+class batch {
  public:
   /// One that the channel does not hold.
-  GROSR_DEVICE lot(const T* one, const flow::scratch& s) : scratch_(s), one_(one), size_(1) {}
-  GROSR_DEVICE lot(queue::channel_ref<T> channel, const flow::scratch& s, std::uint32_t size)
+  GROSR_DEVICE batch(const T* one, const flow::scratch& s) : scratch_(s), one_(one), size_(1) {}
+  GROSR_DEVICE batch(queue::batch_buffer_ref<T> channel, const flow::scratch& s, std::uint32_t size)
       : channel_(channel), scratch_(s), size_(size) {}
 
   /// How many, from 1 on.
@@ -51,7 +51,7 @@ class lot {
   GROSR_DEVICE const flow::scratch& scratch() const { return scratch_; }
 
  private:
-  queue::channel_ref<T> channel_;
+  queue::batch_buffer_ref<T> channel_;
   flow::scratch scratch_;
   const T* one_ = nullptr;
   std::uint32_t size_;
@@ -60,23 +60,23 @@ class lot {
 namespace flow {
 
 /// The most elements that a function takes at a time: what it says, `static constexpr std::uint32_t
-/// lot`; 0 for one that takes single ones.
+/// batch`; 0 for one that takes single ones.
 template <class Node>
-constexpr std::uint32_t lot_of() {
-  if constexpr (requires { typename std::integral_constant<std::uint32_t, Node::lot>; })
-    return Node::lot;
+constexpr std::uint32_t batch_of() {
+  if constexpr (requires { typename std::integral_constant<std::uint32_t, Node::batch>; })
+    return Node::batch;
   else
     return 0;
 }
 
 /// Elements that its channel hands over at a time, at most and unless it says otherwise.
 template <class Node>
-constexpr std::uint32_t most_lot() {
-  return lot_of<Node>() != 0 ? lot_of<Node>() : simt::warp_size;
+constexpr std::uint32_t max_batch() {
+  return batch_of<Node>() != 0 ? batch_of<Node>() : simt::warp_size;
 }
 template <class Node>
-constexpr std::uint32_t usual_lot() {
-  return lot_of<Node>() != 0 || run::width_of<Node>() == width::lane ? most_lot<Node>() : 1;
+constexpr std::uint32_t default_batch() {
+  return batch_of<Node>() != 0 || run::width_of<Node>() == width::lane ? max_batch<Node>() : 1;
 }
 
 }  // namespace flow

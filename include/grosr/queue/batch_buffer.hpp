@@ -1,11 +1,11 @@
-// A channel: a bounded buffer in device memory for the elements of one function. Many producers,
-// many consumers; lanes that call together share every step on what all share.
+// A batch buffer: a bounded buffer in device memory for the elements of one function. Many
+// producers, many consumers; lanes that call together share every step on what all share.
 //
 //   room      places that nobody has reserved; may pass below 0 for a moment
 //   tail      places reserved so far; ticket t is place t mod capacity
 //   done      for each group of places: how many came back, and 1 when all before them have
 //   ready     entries written so far, padding included; entry p lies in cell p mod cells
-//   head      entries handed to consumers so far, in lots
+//   head      entries handed to consumers so far, in batches
 //
 // An element is available, reserved (talloc), ready (enq), dispatched (deq), done (tfree), and
 // available again. Entries are in the order of enq and not of talloc: a slow producer holds nobody
@@ -28,16 +28,16 @@ namespace grosr {
 
 /// How the elements of a channel lie: one after the other; or, 32 at a time, word by word, so that
 /// lanes that read one each read whole lines. A type chooses:
-///   static constexpr grosr::layout layout = grosr::layout::columns;
-enum class layout : std::uint8_t { rows, columns };
+///   static constexpr grosr::element_layout layout = grosr::element_layout::columns;
+enum class element_layout : std::uint8_t { rows, columns };
 
 /// What a channel is asked to be.
 struct channel_options {
   std::uint32_t capacity = 4096;  ///< elements; a power of two, 64 to 2^25
   /// Elements that make it worth serving, which are handed over together then: a power of two, 1 to
-  /// 32, or to what a function that takes lots says. 0: 32 for a function of one lane, 1 for wider
-  /// ones, as many as it takes for one that takes lots.
-  std::uint32_t lot = 0;
+  /// 32, or to what a function that takes batches says. 0: 32 for a function of one lane, 1 for
+  /// wider ones, as many as it takes for one that takes batches.
+  std::uint32_t batch = 0;
   /// Elements that wait for so long are served, however few they are; 0: at once when a worker has
   /// nothing else to do, and not before.
   std::uint32_t patience_us = 100;
@@ -49,12 +49,12 @@ struct channel_options {
 namespace grosr::queue {
 
 /// Device memory.
-struct channel_state {
+struct batch_buffer_state {
   // Written by the host, while no kernel uses it.
   unsigned char* data;
   std::uint32_t* cells;
   std::uint32_t* done;
-  std::uint32_t capacity, cell_mask, lot, group_shift;
+  std::uint32_t capacity, cell_mask, batch, group_shift;
   std::uint32_t kind;  ///< of who serves it
   std::uint64_t patience_ns;
   const void* server;
@@ -63,12 +63,12 @@ struct channel_state {
   alignas(128) std::uint64_t tail;
   alignas(128) std::uint64_t ready;
   alignas(128) std::uint64_t head;
-  alignas(128) std::uint64_t begun;  ///< when (clock_ns) the lot that is being filled was begun
+  alignas(128) std::uint64_t begun;  ///< when (clock_ns) the batch that is being filled was begun
   std::uint64_t padded;              ///< entries without an element
   std::uint64_t refused;             ///< elements that found no room
   std::uint64_t lost;                ///< of them, those that found none anywhere
   std::uint64_t foreign;             ///< elements for channels that are not this graph's
-  std::uint32_t owed;                ///< full lots for which no consumer could be sent yet
+  std::uint32_t deferred;            ///< full batches for which no consumer could be sent yet
 };
 
 inline constexpr std::uint32_t columns = 32;  ///< elements that lie word by word together
@@ -79,12 +79,12 @@ inline constexpr unsigned lap_shift = 26;
 inline constexpr std::uint64_t no_ticket = ~std::uint64_t{0};
 
 /// What does not depend on the elements. Passed by value; all calls are thread-safe.
-class channel_base {
+class batch_buffer_base {
  public:
-  channel_base() = default;
-  GROSR_DEVICE explicit channel_base(channel_state* s) : s_(s) {}
-  GROSR_DEVICE channel_state& state() const { return *s_; }
-  GROSR_DEVICE channel_state* address() const { return s_; }  ///< null: no channel
+  batch_buffer_base() = default;
+  GROSR_DEVICE explicit batch_buffer_base(batch_buffer_state* s) : s_(s) {}
+  GROSR_DEVICE batch_buffer_state& state() const { return *s_; }
+  GROSR_DEVICE batch_buffer_state* address() const { return s_; }  ///< null: no channel
 
   /// Lanes of `mask` together, each for n places that follow each other (1 to 32, not the same for
   /// all): the first one's ticket; no_ticket, for all of them, when there was no room. A lane alone
@@ -116,28 +116,28 @@ class channel_base {
   }
 
   /// Lanes of `mask` together: the elements of n tickets from `first` on are written, and ready.
-  /// How many lots that made full: who calls sees to it that a consumer comes for each.
+  /// How many batches that made full: who calls sees to it that a consumer comes for each.
   GROSR_DEVICE std::uint32_t enq(std::uint32_t mask, std::uint64_t first, std::uint32_t n) const {
     std::uint32_t before = 0, all = 0;
     sum(mask, n, before, all);
     const std::uint64_t entry = announce_together(mask, before, all);
     for (std::uint32_t i = 0; i < n; ++i) put(entry + i, place_of(first + i));
-    return lots_in(entry, n);
+    return batches_in(entry, n);
   }
   /// The same for one element each.
   GROSR_DEVICE std::uint32_t enq(std::uint32_t mask, std::uint64_t ticket) const {
     const std::uint64_t entry =
         announce_together(mask, simt::rank_in(mask, simt::lane_id()), simt::popcount(mask));
     put(entry, place_of(ticket));
-    return lots_in(entry, 1);
+    return batches_in(entry, 1);
   }
   /// One lane: n more entries: the first one's number. They are to be put() soon, each by who wrote
   /// the element and then fenced (release).
   GROSR_DEVICE std::uint64_t announce(std::uint32_t n) const {
-    const std::uint32_t part = s_->lot - 1;  // of an entry's number, where in a lot it is
+    const std::uint32_t part = s_->batch - 1;  // of an entry's number, where in a batch it is
     const std::uint64_t entry =
         simt::atomic_ref<std::uint64_t>(s_->ready).fetch_add(n, simt::relaxed);
-    // The lane that begins a lot says when.
+    // The lane that begins a batch says when.
     const std::uint32_t had = static_cast<std::uint32_t>(entry) & part;
     if (((had + n) & part) != 0 && (had == 0 || had + n > part))
       simt::atomic_ref<std::uint64_t>(s_->begun).store(simt::clock_ns(), simt::relaxed);
@@ -160,16 +160,16 @@ class channel_base {
     cell.store(mine | written | place, simt::relaxed);
     return true;
   }
-  /// How many lots n entries from `entry` on make full: who announced them sees to it that a
+  /// How many batches n entries from `entry` on make full: who announced them sees to it that a
   /// consumer comes for each.
-  GROSR_DEVICE std::uint32_t lots_in(std::uint64_t entry, std::uint32_t n) const {
-    const std::uint32_t part = s_->lot - 1;
+  GROSR_DEVICE std::uint32_t batches_in(std::uint64_t entry, std::uint32_t n) const {
+    const std::uint32_t part = s_->batch - 1;
     return ((static_cast<std::uint32_t>(entry) & part) + n) >> simt::popcount(part);
   }
 
-  /// One lane, on behalf of a full lot that nobody has come for yet: its first entry.
+  /// One lane, on behalf of a full batch that nobody has come for yet: its first entry.
   GROSR_DEVICE std::uint64_t deq() const {
-    return simt::atomic_ref<std::uint64_t>(s_->head).fetch_add(s_->lot, simt::relaxed);
+    return simt::atomic_ref<std::uint64_t>(s_->head).fetch_add(s_->batch, simt::relaxed);
   }
 
   /// One lane: the place that an entry names, or `padding`. Waits for who is writing it.
@@ -201,19 +201,20 @@ class channel_base {
   /// Places that come back together.
   GROSR_DEVICE std::uint32_t group_size() const { return 1u << s_->group_shift; }
 
-  /// Elements that are ready and no full lot. A6: who finds none sees that who took them is active.
+  /// Elements that are ready and no full batch. A6: who finds none sees that who took them is
+  /// active.
   GROSR_DEVICE std::uint32_t collected() const {
     return static_cast<std::uint32_t>(
                simt::atomic_ref<std::uint64_t>(s_->ready).load(simt::acquire)) &
-           (s_->lot - 1);
+           (s_->batch - 1);
   }
   /// Whether they wait for longer than they should, where that has a limit.
   GROSR_DEVICE bool overdue() const {
     const std::uint64_t begun = simt::atomic_ref<std::uint64_t>(s_->begun).load(simt::relaxed);
     return s_->patience_ns != 0 && simt::clock_ns() - begun > s_->patience_ns;
   }
-  /// Whether pad() may fill up what is collected, with `ready` entries written: no more lots than
-  /// elements have room for wait for consumers.
+  /// Whether pad() may fill up what is collected, with `ready` entries written: no more batches
+  /// than elements have room for wait for consumers.
   GROSR_DEVICE bool may_pad(std::uint64_t ready) const {
     return ready - simt::atomic_ref<std::uint64_t>(s_->head).load(simt::relaxed) <= s_->capacity;
   }
@@ -221,18 +222,18 @@ class channel_base {
     return may_pad(simt::atomic_ref<std::uint64_t>(s_->ready).load(simt::relaxed));
   }
 
-  /// Full lots for which a consumer is still to be sent: notes n more, or takes them over.
-  GROSR_DEVICE void owe(std::uint32_t n) const {
-    simt::atomic_ref<std::uint32_t>(s_->owed).fetch_add(n, simt::acq_rel);
+  /// Full batches for which a consumer is still to be sent: notes n more, or takes them over.
+  GROSR_DEVICE void defer(std::uint32_t n) const {
+    simt::atomic_ref<std::uint32_t>(s_->deferred).fetch_add(n, simt::acq_rel);
   }
-  GROSR_DEVICE std::uint32_t take_owed() const {
-    simt::atomic_ref<std::uint32_t> owed(s_->owed);
-    return owed.load(simt::acquire) == 0 ? 0 : owed.exchange(0, simt::acq_rel);
+  GROSR_DEVICE std::uint32_t take_deferred() const {
+    simt::atomic_ref<std::uint32_t> deferred(s_->deferred);
+    return deferred.load(simt::acquire) == 0 ? 0 : deferred.exchange(0, simt::acq_rel);
   }
 
-  /// Lanes of `mask` together: fill up the lot that is being collected. True when they did: the
+  /// Lanes of `mask` together: fill up the batch that is being collected. True when they did: the
   /// caller sees to a consumer for it. False: there was nothing to do, somebody else did it, or
-  /// more lots than elements have room for wait for consumers already.
+  /// more batches than elements have room for wait for consumers already.
   GROSR_DEVICE bool pad(std::uint32_t mask) const {
     const unsigned leader = simt::lowest_bit(mask);
     std::uint64_t from = 0;
@@ -240,11 +241,11 @@ class channel_base {
     if (simt::lane_id() == leader) {
       simt::atomic_ref<std::uint64_t> ready(s_->ready);
       from = ready.load(simt::relaxed);
-      const std::uint32_t lot = s_->lot, some = static_cast<std::uint32_t>(from) & (lot - 1);
+      const std::uint32_t batch = s_->batch, some = static_cast<std::uint32_t>(from) & (batch - 1);
       if (some != 0 && may_pad(from) &&
           // R6: that this worker is active; pairs with A6 in collected().
-          ready.compare_exchange(from, from + lot - some, simt::acq_rel)) {
-        lack = lot - some;
+          ready.compare_exchange(from, from + batch - some, simt::acq_rel)) {
+        lack = batch - some;
         simt::atomic_ref<std::uint64_t>(s_->padded).fetch_add(lack, simt::relaxed);
       }
     }
@@ -306,33 +307,33 @@ class channel_base {
     simt::atomic_ref<std::uint32_t>(s_->room).fetch_add(freed, simt::relaxed);
   }
 
-  channel_state* s_ = nullptr;
+  batch_buffer_state* s_ = nullptr;
 };
 
 template <class T>
-constexpr layout layout_of() {
-  if constexpr (requires { requires std::is_same_v<decltype(T::layout), const layout>; })
+constexpr element_layout layout_of() {
+  if constexpr (requires { requires std::is_same_v<decltype(T::layout), const element_layout>; })
     return T::layout;
   else
-    return layout::rows;
+    return element_layout::rows;
 }
 
 /// Bytes that an element takes.
 template <class T>
-inline constexpr std::uint32_t element_bytes = layout_of<T>() == layout::columns
+inline constexpr std::uint32_t element_bytes = layout_of<T>() == element_layout::columns
                                                    ? (sizeof(T) + 3) / 4 * 4
                                                    : sizeof(T);
 
-/// A channel of elements of one type, as a device sees it.
+/// A batch buffer of elements of one type, as a device sees it.
 template <class T>
-class channel_ref : public channel_base {
+class batch_buffer_ref : public batch_buffer_base {
   static_assert(std::is_trivially_copyable_v<T>,
                 "grosr: elements of a channel must be trivially copyable");
   static_assert(alignof(T) <= 16, "grosr: elements of a channel are aligned to at most 16 bytes");
 
  public:
-  using channel_base::channel_base;
-  static constexpr bool in_rows = layout_of<T>() == layout::rows;
+  using batch_buffer_base::batch_buffer_base;
+  static constexpr bool in_rows = layout_of<T>() == element_layout::rows;
 
   GROSR_DEVICE T load(std::uint32_t place) const {
     if constexpr (in_rows) {
@@ -369,27 +370,27 @@ class channel_ref : public channel_base {
   }
 };
 
-/// Owner of a channel's memory. Movable.
-class channel_memory {
+/// Owner of a batch buffer's memory. Movable.
+class batch_buffer {
  public:
-  channel_memory() = default;
+  batch_buffer() = default;
   /// Throws error(invalid_option, out_of_memory). `at`: where its state lies; null: of its own.
-  channel_memory(device d, const channel_options& o, std::uint32_t element_bytes,
-                 channel_state* at = nullptr);
+  batch_buffer(device d, const channel_options& o, std::uint32_t element_bytes,
+               batch_buffer_state* at = nullptr);
 
-  channel_state* state() const { return at_; }
+  batch_buffer_state* state() const { return at_; }
   /// A copy of its state, for reports.
-  channel_state look() const;
+  batch_buffer_state look() const;
   /// Says who serves it, before any kernel uses it.
-  void serve(const void* server, std::uint32_t kind, std::uint32_t lot);
+  void serve(const void* server, std::uint32_t kind, std::uint32_t batch);
 
   /// Device memory that one takes, its state apart.
   static std::size_t bytes(std::uint32_t capacity, std::uint32_t element_bytes);
 
  private:
   device device_;
-  channel_state* at_ = nullptr;
-  simt::buffer<channel_state> own_;
+  batch_buffer_state* at_ = nullptr;
+  simt::buffer<batch_buffer_state> own_;
   simt::buffer<unsigned char> data_;
   simt::buffer<std::uint32_t> cells_, done_;
 };
