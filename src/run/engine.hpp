@@ -17,7 +17,7 @@
 #include "grosr/queue/submission_ring_owner.hpp"
 #include "grosr/run/detail/frame_stack.hpp"
 #include "grosr/run/detail/host_engine.hpp"
-#include "grosr/run/detail/layout.hpp"
+#include "grosr/run/detail/view.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"

@@ -10,7 +10,7 @@
 
 #include <cerrno>
 
-#include "grosr/run/detail/layout.hpp"
+#include "grosr/run/detail/view.hpp"
 
 namespace grosr::run {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "grosr/run/detail/layout.hpp"
+#include "grosr/run/detail/view.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/simt/launch.hpp"
 

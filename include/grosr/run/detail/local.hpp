@@ -2,7 +2,7 @@
 // its open batches, its stock of free pool batches.
 #pragma once
 
-#include "grosr/run/detail/layout.hpp"
+#include "grosr/run/detail/view.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/shared.hpp"
 

@@ -8,7 +8,7 @@
 // one in every lane.
 //
 // Not here are sizes of block-shared memory, which every kernel and the host must agree on: how
-// many refs, frames and batches a worker has at hand (local.hpp, layout.hpp, frame_stack.hpp).
+// many refs, frames and batches a worker has at hand (local.hpp, view.hpp, frame_stack.hpp).
 #pragma once
 
 #include "grosr/run/detail/victim.hpp"

@@ -6,7 +6,7 @@
 // and its turn give, so that thieves spread, and tries the first few workers found.
 #pragma once
 
-#include "grosr/run/detail/layout.hpp"
+#include "grosr/run/detail/view.hpp"
 #include "grosr/simt/lanes.hpp"
 
 namespace grosr::run {
