@@ -167,8 +167,9 @@ void engine::allocate(const memory_plan& p) {
   slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(p.slots);
   take(space::device, ring_refs_, view_.submission.rings, p.rings);
   take(space::device, slot_infos_, view_.submission.slots, p.slots);
-  slabs_ = {device_, space::pinned, std::size_t{options_.slabs} * p.sizes.slab_bytes};
-  view_.submission.slabs = slabs_.data();
+  staging_ = {device_, space::pinned,
+              std::size_t{options_.staging_buffers} * p.sizes.staging_bytes};
+  view_.submission.staging = staging_.data();
   take(space::pinned, slot_words_, view_.submission.slot_words, p.slots);
   take(space::pinned, quiescent_, view_.submission.quiescent, p.rings);
   take(space::pinned, state_, view_.submission.state, state_words);

@@ -117,7 +117,7 @@ class engine final : public host_engine {
   simt::buffer<common_memory> words_;  // one; device
   simt::buffer<queue::submission_ring_ref> ring_refs_;
   simt::buffer<slot_info> slot_infos_;
-  simt::buffer<unsigned char> slabs_, pool_, overflow_;
+  simt::buffer<unsigned char> staging_, pool_, overflow_;
   simt::buffer<std::uint32_t> slot_words_, quiescent_, state_, running_host_, bitmaps_;
   simt::buffer<std::uint32_t> running_;
   simt::buffer<std::uint64_t> deque_words_, deque_entries_;

@@ -23,7 +23,7 @@ constexpr std::uint32_t most_workers = 1u << 20;
 constexpr std::uint32_t most_overflow_batches = 1u << 24;
 constexpr std::uint32_t most_batches = ref::where_mask;  // of both kinds, as a ref names them
 constexpr std::uint32_t trace_events = 4096;             // a worker
-constexpr std::uint32_t near_slabs = 160, near_slots = 1024;
+constexpr std::uint32_t near_staging = 160, near_slots = 1024;
 
 [[noreturn]] void refuse(const std::string& text) {
   throw error(errc::invalid_option, "runtime: " + text);
@@ -42,8 +42,8 @@ void check(const runtime_options& o) {
                         queue::submission_ring::min_packets, queue::submission_ring::max_packets);
   if (o.slots < 4 || o.slots > (1u << 24))
     refuse("slots = " + std::to_string(o.slots) + "; must be from 4 to 16777216");
-  if (o.slabs < 2 || o.slabs > (1u << 16))
-    refuse("slabs = " + std::to_string(o.slabs) + "; must be from 2 to 65536");
+  if (o.staging_buffers < 2 || o.staging_buffers > (1u << 16))
+    refuse("staging_buffers = " + std::to_string(o.staging_buffers) + "; must be from 2 to 65536");
   queue::check_capacity(o.deque_capacity, "runtime: deque_capacity");
   if (o.rings_per_level > 8)
     refuse("rings_per_level = " + std::to_string(o.rings_per_level) + "; at most 8");
@@ -99,7 +99,7 @@ void plan_fixed(memory_plan& p, std::span<const task_type> types) {
   s.block_bitmap_words = (s.blocks + 31) / 32;
   s.deque_capacity = o.deque_capacity;
   s.batch_bytes = batch_records * stride;
-  s.slab_bytes = slab_records * stride;
+  s.staging_bytes = staging_records * stride;
   s.inline_depth = o.inline_depth;
   p.memory_wait_us = static_cast<std::uint32_t>(o.memory_wait.count());
   p.idle_us =
@@ -108,11 +108,12 @@ void plan_fixed(memory_plan& p, std::span<const task_type> types) {
   p.trace_bytes = std::size_t{s.workers} *
                   (p.trace_capacity * sizeof(trace_event) + (p.trace_capacity != 0 ? 4 : 0));
   p.rings = priority_levels * o.rings_per_level;
-  p.slots = o.slabs + 2 * o.slots;
-  p.slot_ranges[static_cast<int>(slot_kind::slab)] = {0, o.slabs, std::min(o.slabs, near_slabs)};
-  p.slot_ranges[static_cast<int>(slot_kind::packet)] = {o.slabs, o.slots,
+  p.slots = o.staging_buffers + 2 * o.slots;
+  p.slot_ranges[static_cast<int>(slot_kind::staged)] = {0, o.staging_buffers,
+                                                        std::min(o.staging_buffers, near_staging)};
+  p.slot_ranges[static_cast<int>(slot_kind::packet)] = {o.staging_buffers, o.slots,
                                                         std::min(o.slots, near_slots)};
-  p.slot_ranges[static_cast<int>(slot_kind::ticket)] = {o.slabs + o.slots, o.slots,
+  p.slot_ranges[static_cast<int>(slot_kind::ticket)] = {o.staging_buffers + o.slots, o.slots,
                                                         std::min(o.slots, near_slots)};
   p.deques = std::size_t{priority_levels} * (s.workers + s.blocks);
   p.bitmap_words = std::size_t{priority_levels} * (s.warp_bitmap_words + s.block_bitmap_words);
@@ -141,10 +142,11 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
   s.stock_target = std::clamp<std::uint32_t>(s.pool_batches / s.workers / 4, 1, stock_capacity / 2);
   p.stocked = s.workers * s.stock_target;
   p.free_batch_cells = cells_for(batches);
-  // A spill ring has a cell for every ref there may be. A slab may be named by several refs, of a
-  // run of lane tasks each.
-  const std::size_t slab_refs = std::size_t{o.slabs} * (slab_records / simt::warp_size);
-  p.spill_cells = cells_for(batches + p.overflow_batches + slab_refs);
+  // A spill ring has a cell for every ref there may be. A staging buffer may be named by several
+  // refs, of a run of lane tasks each.
+  const std::size_t staged_refs =
+      std::size_t{o.staging_buffers} * (staging_records / simt::warp_size);
+  p.spill_cells = cells_for(batches + p.overflow_batches + staged_refs);
   p.frames = frames_beside(p, batches);
   if (p.joins) {
     s.frame_margin = static_cast<std::uint32_t>(
@@ -177,7 +179,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
       {"workers", device, workers * (sizeof(worker_stats) + sizeof(worker_save) + 4)},
       {"packets", pinned, rings * queue::submission_ring::pinned_bytes(o.ring_capacity)},
       {"state and control", pinned, state_words * 4},
-      {"slabs", pinned, std::size_t{o.slabs} * s.slab_bytes},
+      {"staging buffers", pinned, std::size_t{o.staging_buffers} * s.staging_bytes},
       {"slot words", pinned, slots * 4},
       {"overflow batches", pinned, p.overflow_bytes},
       {"tasks on their way to ordinary memory", pinned, swap_space::pinned_bytes(swap_records)},

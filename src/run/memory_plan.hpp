@@ -18,9 +18,9 @@ namespace grosr::run {
 /// own, and how many there are.
 inline constexpr unsigned control_at = 32, state_words = 2 * control_at;
 
-/// Slots for tasks in slabs, for tasks in packets, and for tickets of many packets. Each kind is a
-/// pool of its own: who holds one of the last kind waits for the others.
-enum class slot_kind { slab, packet, ticket };
+/// Slots for tasks in staging buffers, for tasks in packets, and for tickets of many packets. Each
+/// kind is a pool of its own: who holds one of the last kind waits for the others.
+enum class slot_kind { staged, packet, ticket };
 inline constexpr unsigned slot_kinds = 3;
 
 /// The slots of a kind. The first `near` of them are tried first.

@@ -130,7 +130,7 @@ void engine::fail(errc code, const std::string& text) {
 // cannot be asked any more.
 std::string engine::in_flight() const {
   std::map<std::string, unsigned> workers, submissions;
-  for (std::uint32_t s = 0; s < options_.slabs + options_.slots; ++s) {
+  for (std::uint32_t s = 0; s < options_.staging_buffers + options_.slots; ++s) {
     std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
     if (slot_word::generation(word) != (generations_[s].load() & slot_word::generation_mask))
       ++submissions[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name];

@@ -21,14 +21,16 @@ constexpr auto least_wait = std::chrono::milliseconds(16), most_wait = least_wai
 
 /// Tasks a packet should carry: all of them in few packets when there are many, spread over more
 /// warps when there are few.
-std::uint32_t tasks_a_packet(width w, std::size_t n, std::size_t slabs) {
+std::uint32_t tasks_a_packet(width w, std::size_t n, std::size_t staging) {
   if (w == width::lane) {
     std::size_t even = (n / 40 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
-    std::size_t most = n < 262'144 ? 256 : slab_records;
+    std::size_t most = n < 262'144 ? 256 : staging_records;
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(even, 128, most));
   }
-  // Wide ones: all of them in flight while there are no more than half the slabs can hold.
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(2 * n / slabs, 1, slab_records / 2));
+  // Wide ones: all of them in flight while there are no more than half the staging buffers can
+  // hold.
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(2 * n / staging, 1, staging_records / 2));
 }
 
 }  // namespace
@@ -132,7 +134,7 @@ void engine::give_slot_back(std::uint32_t slot, std::uint32_t generation) {
   host_word(slot_words_[slot]).store(slot_word::of(generation, false), simt::release);
 }
 
-// A packet with its tasks, in itself or in the slab of its slot.
+// A packet with its tasks, in itself or in the staging buffer of its slot.
 queue::packet engine::make_packet(const packet_header& h, const void* tasks) {
   const task_type& t = program_.types[h.type()];
   auto* from = static_cast<const unsigned char*>(tasks);
@@ -142,7 +144,7 @@ queue::packet engine::make_packet(const packet_header& h, const void* tasks) {
     std::memcpy(content.word + packet_payload_word, from, t.bytes);
     return content;
   }
-  unsigned char* to = slabs_.data() + std::size_t{h.slot} * view_.sizes.slab_bytes;
+  unsigned char* to = staging_.data() + std::size_t{h.slot} * view_.sizes.staging_bytes;
   if (t.stride == t.bytes)
     std::memcpy(to, from, std::size_t{h.count} * t.bytes);
   else
@@ -157,7 +159,7 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
                                             std::uint32_t count) {
   if (parked_by_user_ || (life_ != life::running && life_ != life::stopping)) return std::nullopt;
   std::uint32_t generation = 0;
-  const auto slot = take_slot(slot_kind::slab, generation);
+  const auto slot = take_slot(slot_kind::staged, generation);
   if (!slot) return std::nullopt;
   slot_types_[*slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
   const packet_header h{.kind = packet_header::kind_of(type, level, false, true),
@@ -190,7 +192,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
                                    " after stop(); make a new runtime");
   const task_type& t = program_.types[type];
-  std::uint32_t a_packet = tasks_a_packet(t.how_wide, n, options_.slabs);
+  std::uint32_t a_packet = tasks_a_packet(t.how_wide, n, options_.staging_buffers);
   auto packets = static_cast<std::uint32_t>((n + a_packet - 1) / a_packet);
   ticket_id ticket;
   if (packets > 1) {
@@ -208,7 +210,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     deadline packet_until = i == 0 ? until : deadline{};
     bool packet_attempt = attempt && i == 0;
     std::uint32_t generation = 0;
-    auto taken = claim_slot(in_packet ? slot_kind::packet : slot_kind::slab, generation,
+    auto taken = claim_slot(in_packet ? slot_kind::packet : slot_kind::staged, generation,
                             packet_until, packet_attempt);
     if (!taken) {
       if (packets > 1) give_slot_back(ticket.slot, ticket.generation);

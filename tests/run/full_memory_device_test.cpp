@@ -83,7 +83,7 @@ runtime_options little(device d) {
   o.sms = 1;
   o.blocks_per_sm = 1;
   o.slots = 64;
-  o.slabs = 8;
+  o.staging_buffers = 8;
   o.ring_capacity = 64;
   o.deque_capacity = 16;
   o.overflow_limit = 16 << 10;

@@ -23,7 +23,7 @@ TEST_P(kept_packets, are_completed_between_runs_of_what_they_started) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;
-  o.slabs = 4;  // one that is not given back is missed soon
+  o.staging_buffers = 4;  // one that is not given back is missed soon
   runtime<first, second> rt(where(), o);
   auto& ended = keep<std::uint32_t>(1);
   const std::vector<first> tasks(scaled(50'000, 5'000), first{ended.data()});

@@ -56,7 +56,7 @@ void for_many(const std::function<void(const memory_plan&)>& f) {
               o.sms = o.blocks_per_sm = o.rings_per_level = 1;
               o.ring_capacity = 8;
               o.slots = 4;
-              o.slabs = 2;
+              o.staging_buffers = 2;
               o.deque_capacity = 2;
               o.futures = 1;
             }
@@ -103,7 +103,7 @@ TEST(memory_plan, adds_up) {
       (part.where == simt::space::device ? device : pinned) += part.bytes;
     EXPECT_EQ(device, p.device_bytes);
     EXPECT_EQ(pinned, p.pinned_bytes);
-    EXPECT_EQ(p.slots, p.options.slabs + 2 * p.options.slots);
+    EXPECT_EQ(p.slots, p.options.staging_buffers + 2 * p.options.slots);
     EXPECT_EQ(p.sizes.blocks, p.options.sms * p.options.blocks_per_sm);
     EXPECT_EQ(p.rings, priority_levels * p.options.rings_per_level);
   });
@@ -120,7 +120,7 @@ TEST(memory_plan, keeps_to_the_limit_and_uses_it) {
     EXPECT_GE(p.free_batch_cells, batches - p.stocked);
     EXPECT_GE(p.free_overflow_cells, p.overflow_batches);
     // Every ref there may be has a cell: a spill never waits.
-    EXPECT_GE(p.spill_cells, batches + p.overflow_batches + p.options.slabs * 16);
+    EXPECT_GE(p.spill_cells, batches + p.overflow_batches + p.options.staging_buffers * 16);
     EXPECT_LT(2 * p.sizes.pool_margin, batches);
   });
 }
@@ -207,12 +207,12 @@ TEST(memory_plan, resolves_what_is_left_to_it) {
 
 TEST(memory_plan, tells_slots_of_each_kind_apart) {
   runtime_options o;
-  o.slabs = 100;
+  o.staging_buffers = 100;
   o.slots = 5000;
   const memory_plan p = plan(o);
   const auto range = [&](slot_kind k) { return p.slot_ranges[static_cast<int>(k)]; };
-  EXPECT_EQ(range(slot_kind::slab).first, 0u);
-  EXPECT_EQ(range(slot_kind::slab).near, 100u);
+  EXPECT_EQ(range(slot_kind::staged).first, 0u);
+  EXPECT_EQ(range(slot_kind::staged).near, 100u);
   EXPECT_EQ(range(slot_kind::packet).first, 100u);
   EXPECT_EQ(range(slot_kind::packet).count, 5000u);
   EXPECT_EQ(range(slot_kind::packet).near, 1024u);
@@ -228,8 +228,10 @@ TEST(memory_plan, refuses_in_words) {
   const std::vector<refused> all = {
       {[](auto& o) { o.slots = 3; }, "runtime: slots = 3; must be from 4 to 16777216"},
       {[](auto& o) { o.slots = ~0u; }, "runtime: slots = 4294967295; must be from 4 to 16777216"},
-      {[](auto& o) { o.slabs = 1; }, "runtime: slabs = 1; must be from 2 to 65536"},
-      {[](auto& o) { o.slabs = 65537; }, "runtime: slabs = 65537; must be from 2 to 65536"},
+      {[](auto& o) { o.staging_buffers = 1; },
+       "runtime: staging_buffers = 1; must be from 2 to 65536"},
+      {[](auto& o) { o.staging_buffers = 65537; },
+       "runtime: staging_buffers = 65537; must be from 2 to 65536"},
       {[](auto& o) { o.ring_capacity = 4; },
        "runtime: ring_capacity: a capacity of 4 was asked for; it must be a power of two from 8 to "
        "8192"},
@@ -260,7 +262,7 @@ TEST(memory_plan, does_not_wrap_where_numbers_are_huge) {
   runtime_options o;
   o.ring_capacity = 8192;
   o.slots = 1u << 24;
-  o.slabs = 1u << 16;
+  o.staging_buffers = 1u << 16;
   o.deque_capacity = 1u << 30;
   o.rings_per_level = 8;
   o.futures = 1u << 20;

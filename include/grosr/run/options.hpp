@@ -24,7 +24,8 @@ struct runtime_options {
   unsigned rings_per_level = 0;  ///< submission rings a level, to 8; 0: 4 on GPUs, 1 on a host
   std::uint32_t ring_capacity = 1024;  ///< packets of a ring; a power of two, 8 to 8192
   std::uint32_t slots = 16384;  ///< single tasks in flight, and as many tickets of several packets
-  std::uint32_t slabs = 512;  ///< buffers of 512 tasks for other packets in flight, pinned; from 2
+  std::uint32_t staging_buffers =
+      512;  ///< buffers of 512 tasks for other packets in flight, pinned; from 2
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded.
   std::size_t memory_limit = std::size_t{256} << 20;

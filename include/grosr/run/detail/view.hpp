@@ -17,10 +17,11 @@
 
 namespace grosr::run {
 
-/// Records in a pool batch, and in a slot that has a slab. Slots below runtime_options::slabs have
-/// one; the others complete tickets, and tasks that travel inside their packet.
+/// Records in a pool batch, and in a slot that has a staging buffer. Slots below
+/// runtime_options::staging_buffers have one; the others complete tickets, and tasks that travel
+/// inside their packet.
 inline constexpr std::uint32_t batch_records = 32;
-inline constexpr std::uint32_t slab_records = 512;
+inline constexpr std::uint32_t staging_records = 512;
 
 /// The record layout of submission rings: the first words of a packet; payload follows.
 struct packet_header {
@@ -180,16 +181,16 @@ struct common_words {
   room_state* room;            ///< for spawns that find none
 };
 
-/// How the host and the workers talk. The host writes slabs and `control`, and workers read them;
-/// workers write slot words, `quiescent` and `state`, and the host reads them. Slots are the
-/// workers' own. Rings of level l are [l * rings_per_level, (l + 1) * rings_per_level).
+/// How the host and the workers talk. The host writes staging buffers and `control`, and workers
+/// read them; workers write slot words, `quiescent` and `state`, and the host reads them. Slots are
+/// the workers' own. Rings of level l are [l * rings_per_level, (l + 1) * rings_per_level).
 struct submission_words {
   queue::submission_ring_ref* rings;
   slot_info* slots;
-  const unsigned char* slabs;  // pinned
-  std::uint32_t* slot_words;   // pinned: slot_word; the host gives back a slot that it did not use
-  std::uint32_t* quiescent;    // pinned, one a ring
-  std::uint32_t* state;        // pinned: state_word; the host says that a kernel it parked has left
+  const unsigned char* staging;  // pinned
+  std::uint32_t* slot_words;  // pinned: slot_word; the host gives back a slot that it did not use
+  std::uint32_t* quiescent;   // pinned, one a ring
+  std::uint32_t* state;       // pinned: state_word; the host says that a kernel it parked has left
   const std::uint32_t* control;  // pinned: control_word, swap_full
 };
 
@@ -239,7 +240,7 @@ struct trace_memory {
 /// How many there are of everything, and how large (memory_plan.hpp). Nobody writes them.
 struct view_sizes {
   std::uint32_t rings_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
-  std::uint32_t deque_capacity, batch_bytes, slab_bytes, stock_target, pool_margin, pool_batches,
+  std::uint32_t deque_capacity, batch_bytes, staging_bytes, stock_target, pool_margin, pool_batches,
       inline_depth, frame_stride, frame_margin, frame_keep;
 };
 

@@ -164,9 +164,9 @@ GROSR_DEVICE void worker<Policy, Tasks...>::report(std::uint32_t slot, std::uint
   finish(slot, generation, ticket, ticket_generation, ticket_packets, failed);
 }
 
-/// One lane, after R2, which releases results, the slab's reading and the counters' resetting;
-/// and acquires what others did for the same count (A2, pairs with their R1). The words pair with
-/// the acquires in engine::done() and engine::take_slot().
+/// One lane, after R2, which releases results, the staging buffer's reading and the counters'
+/// resetting; and acquires what others did for the same count (A2, pairs with their R1). The words
+/// pair with the acquires in engine::done() and engine::take_slot().
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::finish(std::uint32_t slot, std::uint32_t generation,
                                                    std::uint32_t ticket,

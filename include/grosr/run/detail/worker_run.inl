@@ -232,7 +232,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::may_fork(ref r) {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE const unsigned char* worker<Policy, Tasks...>::batch_at(ref r) const {
-  return r.slot() ? v_.submission.slabs + std::uint64_t{r.where()} * v_.sizes.slab_bytes
+  return r.slot() ? v_.submission.staging + std::uint64_t{r.where()} * v_.sizes.staging_bytes
                   : v_.batch_at(r.where());
 }
 
