@@ -15,7 +15,7 @@ struct strict_priority : run::default_policy {
   GROSR_DEVICE static constexpr std::uint32_t level_at(unsigned, unsigned k) {
     return priority_levels - 1 - k;
   }
-  GROSR_DEVICE static constexpr std::uint32_t levels_that_end_row(std::uint32_t level, unsigned) {
+  GROSR_DEVICE static constexpr std::uint32_t levels_that_end_burst(std::uint32_t level, unsigned) {
     return run::levels_above(level);
   }
 };
@@ -26,7 +26,7 @@ struct round_robin : run::default_policy {
   GROSR_DEVICE static constexpr std::uint32_t level_at(unsigned turn, unsigned k) {
     return (turn + k) % priority_levels;
   }
-  GROSR_DEVICE static constexpr std::uint32_t levels_that_end_row(std::uint32_t level, unsigned) {
+  GROSR_DEVICE static constexpr std::uint32_t levels_that_end_burst(std::uint32_t level, unsigned) {
     return run::all_levels & ~run::level_bit(level);
   }
   GROSR_DEVICE static constexpr std::uint32_t makes_way_for(std::uint32_t) { return 0; }

@@ -35,7 +35,7 @@ struct default_policy {
            priority_levels;
   }
   /// Block tasks that a meeting runs, at most.
-  static constexpr unsigned block_streak = 32;
+  static constexpr unsigned block_burst = 32;
 
   // ---- from whom to steal: victim.hpp ----
 
@@ -48,19 +48,19 @@ struct default_policy {
     return choose_victim(v, level, block, self, salt, steal_attempts, attempt);
   }
 
-  // ---- rows of runs (bursts) ----
+  // ---- bursts of runs ----
 
-  /// Runs without a turn between them. Long rows keep a multiprocessor's instruction cache on what
-  /// runs; what else a turn runs does not fit beside it. Short ones where less urgent work waits,
-  /// which comes with the turns.
-  static constexpr unsigned runs_in_a_row = 128, runs_in_a_short_row = 8;
-  static constexpr std::uint64_t row_cycles = 4 * 1024 * 1024;  // about 2 ms
-  /// Work of these levels ends a row of `level` after so many runs.
-  GROSR_DEVICE static constexpr std::uint32_t levels_that_end_row(std::uint32_t level,
-                                                                  unsigned runs) {
-    return runs >= runs_in_a_short_row ? all_levels & ~level_bit(level) : levels_above(level);
+  /// Runs without a turn between them. Long bursts keep a multiprocessor's instruction cache on
+  /// what runs; what else a turn runs does not fit beside it. Short ones where less urgent work
+  /// waits, which comes with the turns.
+  static constexpr unsigned burst_runs = 128, short_burst_runs = 8;
+  static constexpr std::uint64_t burst_cycles = 4 * 1024 * 1024;  // about 2 ms
+  /// Work of these levels ends a burst of `level` after so many runs.
+  GROSR_DEVICE static constexpr std::uint32_t levels_that_end_burst(std::uint32_t level,
+                                                                    unsigned runs) {
+    return runs >= short_burst_runs ? all_levels & ~level_bit(level) : levels_above(level);
   }
-  /// A run that takes longer is no longer part of a row: others may have what it left.
+  /// A run that takes longer is no longer part of a burst: others may have what it left.
   static constexpr std::uint64_t long_run_cycles = 64 * 1024;  // about 32 us
   /// Records of a type that a pool batch takes before it is handed on: batch_records at most. Wide
   /// tasks go in smaller batches, because a batch is run by one worker.
@@ -79,7 +79,7 @@ struct default_policy {
 
   // ---- what a worker looks at, and how often ----
 
-  /// After so many turns, or runs_a_turn times as many runs in rows:
+  /// After so many turns, or runs_a_turn times as many runs in bursts:
   static constexpr unsigned look_turns = 4;       ///< it looks at hints, if runs are short
   static constexpr unsigned one_ring_turns = 16;  ///< it polls a ring if that is overdue
   static constexpr unsigned all_turns = 64;       ///< all overdue rings; it tells its counts

@@ -125,8 +125,8 @@ class worker {
     std::uint64_t cycles;  ///< that the last run took
   };
 
-  /// A row of runs, as its leader knows it after one of them.
-  struct row_state {
+  /// A burst, as its leader knows it after one of them.
+  struct burst_state {
     std::uint64_t began;  ///< cycle_count
     signals news;         ///< when the run began
     bool shown;           ///< whoever waits for work finds some here
@@ -228,7 +228,7 @@ class worker {
   // ---- running: worker_run.inl ----
   GROSR_DEVICE void run(ref r);
   GROSR_DEVICE GROSR_NOINLINE static ran run_refs(ref r);
-  GROSR_DEVICE ref next_kept(std::uint32_t level, const row_state& row);
+  GROSR_DEVICE ref next_kept(std::uint32_t level, const burst_state& burst);
   template <class T>
   GROSR_DEVICE void run_typed(ref r, ran& result);
   template <class T>
@@ -339,7 +339,7 @@ class worker {
   queue::held_packet packet_{};   // what is in hand, if hand_ says so
   std::uint32_t hints_ = 0;       // the hints, at the last look
   std::uint64_t run_cycles_ = 0;  // length of the last run
-  std::uint32_t row_runs_ = 0;    // runs of the last row
+  std::uint32_t burst_runs_ = 0;  // runs of the last burst
   // Tasks of a slot that have run and are not in its counter yet.
   std::uint32_t pending_slot_ = no_slot, pending_done_ = 0, pending_failed_ = 0;
 

@@ -59,9 +59,9 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
   if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
   if (leads()) end_of_stall();
   simt::sync_block();
-  for (unsigned streak = 0;; ++streak) {
+  for (unsigned burst = 0;; ++burst) {
     if (simt::warp_id() == 0) {
-      ref r = streak < Policy::block_streak ? find_block() : ref{};
+      ref r = burst < Policy::block_burst ? find_block() : ref{};
       if (leads()) {
         b_.task_ref = r.bits;
         b_.task_failed = 0;

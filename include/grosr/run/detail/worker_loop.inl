@@ -7,13 +7,13 @@ namespace grosr::run {
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
   arrive();
-  // Work that is not done at every turn is due after so many turns, or so many runs in rows.
-  unsigned turn = 1, runs = 0, row = 0;
+  // Work that is not done at every turn is due after so many turns, or so many runs in bursts.
+  unsigned turn = 1, runs = 0, burst = 0;
   auto every = [&](unsigned turns) {
-    const unsigned rows = turns * Policy::runs_a_turn;
-    return turn % turns == 0 || (runs - row) / rows != runs / rows;
+    const unsigned bursts = turns * Policy::runs_a_turn;
+    return turn % turns == 0 || (runs - burst) / bursts != runs / bursts;
   };
-  for (;; ++turn, row = std::exchange(row_runs_, 0u), runs += row) {
+  for (;; ++turn, burst = std::exchange(burst_runs_, 0u), runs += burst) {
     hand_ = hand::empty;
     outcome_ = outcome::other;
     ref r{};

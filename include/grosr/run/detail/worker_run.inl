@@ -12,7 +12,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run(ref r) {
   const ran result = run_refs(r);
   end_busy();
   run_cycles_ = result.cycles;
-  row_runs_ = result.runs;
+  burst_runs_ = result.runs;
   if (r.slot() && result.done != 0)
     complete(r.whole() && result.done == r.count() ? r : r.split(), result.done, result.failures,
              r.count() > result.done);
@@ -38,8 +38,8 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
                                                     : 0),
      ...);
     self.run_ready(self.run_cycles_ > Policy::long_run_cycles);
-    const row_state row{began, news, shown != 0, result.runs};
-    r = !r.slot() && result.runs < Policy::runs_in_a_row ? self.next_kept(r.level(), row) : ref{};
+    const burst_state burst{began, news, shown != 0, result.runs};
+    r = !r.slot() && result.runs < Policy::burst_runs ? self.next_kept(r.level(), burst) : ref{};
   }
   self.run_ready(true);
   result.cycles = self.run_cycles_;
@@ -50,20 +50,21 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
 /// if all is as it was: nothing more urgent is there, and nothing for blocks, and what ran was
 /// short.
 template <class Policy, class... Tasks>
-GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level, const row_state& row) {
+GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level,
+                                                     const burst_state& burst) {
   std::uint64_t got = 0;
   if (leads()) {
-    const std::uint32_t hints = row.news.hints;
-    const std::uint32_t ends_row = Policy::levels_that_end_row(level, row.runs);
+    const std::uint32_t hints = burst.news.hints;
+    const std::uint32_t ends_burst = Policy::levels_that_end_burst(level, burst.runs);
     std::uint32_t& kept = w_.deques.kept[level];
-    if ((hints & (hint::cancelling | ends_row | hint::blocks)) == 0 &&
-        !row.news.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_row) == 0 &&
-        (w_.open_mask & (kinds_of_levels(ends_row) | kinds_of_blocks)) == 0 && w_.makes_way == 0 &&
-        run_cycles_ <= Policy::long_run_cycles &&
-        simt::cycle_count() - row.began < Policy::row_cycles && nonempty(b_.deques) == 0 &&
+    if ((hints & (hint::cancelling | ends_burst | hint::blocks)) == 0 &&
+        !burst.news.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_burst) == 0 &&
+        (w_.open_mask & (kinds_of_levels(ends_burst) | kinds_of_blocks)) == 0 &&
+        w_.makes_way == 0 && run_cycles_ <= Policy::long_run_cycles &&
+        simt::cycle_count() - burst.began < Policy::burst_cycles && nonempty(b_.deques) == 0 &&
         v_.trace.events == nullptr &&
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) == 0) {
-      const bool hungry = (hints & hint::hungry) != 0 && !row.shown;
+      const bool hungry = (hints & hint::hungry) != 0 && !burst.shown;
       if (hungry || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, hungry);
       // A ref from the host is run by the worker that completes it.
       if (kept != 0 && !ref{w_.deques.keep[level][kept - 1]}.slot())
