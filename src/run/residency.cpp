@@ -78,11 +78,11 @@ void engine::park() {
     return static_cast<std::int32_t>(host_word(state_[state_word::left]).load(simt::acquire) -
                                      epoch) >= 0;
   };
-  auto nap = std::chrono::microseconds(5);
+  auto backoff = std::chrono::microseconds(5);
   while (!ended() || (aborting_ && life_ != life::lost)) {
     throw_if_ended();
-    std::this_thread::sleep_for(nap);
-    nap = std::min(nap * 2, std::chrono::microseconds(1000));
+    std::this_thread::sleep_for(backoff);
+    backoff = std::min(backoff * 2, std::chrono::microseconds(1000));
   }
   throw_if_ended();
   std::lock_guard lock(residency_lock_);

@@ -10,8 +10,9 @@ namespace grosr::run {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::chrono::microseconds least_nap = 20us, most_nap = 5ms;
-constexpr std::chrono::microseconds holding_nap = 100us;  // while workers may run out of packets
+constexpr std::chrono::microseconds least_backoff = 20us, most_backoff = 5ms;
+constexpr std::chrono::microseconds holding_backoff =
+    100us;  // while workers may run out of packets
 constexpr std::size_t packet_tasks = simt::warp_size;
 constexpr std::size_t most_packets_out = 64;
 
@@ -53,7 +54,7 @@ void swap_space::wake() {
 }
 
 void swap_space::work() {
-  auto nap = least_nap;
+  auto backoff = least_backoff;
   for (;;) {
     const bool idle = held_ == 0 && !owner_.resident() && !records_.ready();
     {
@@ -62,12 +63,13 @@ void swap_space::work() {
       if (idle)
         wake_.wait(lock, due);
       else
-        wake_.wait_for(lock, nap, due);
+        wake_.wait_for(lock, backoff, due);
       if (stop_) return;
       woken_ = false;
     }
     const bool taken = take(), given = give();
-    nap = taken || given ? least_nap : std::min(2 * nap, held_ != 0 ? holding_nap : most_nap);
+    backoff = taken || given ? least_backoff
+                             : std::min(2 * backoff, held_ != 0 ? holding_backoff : most_backoff);
   }
 }
 

@@ -20,7 +20,7 @@ TEST(words, of_levels_are_sets) {
       EXPECT_EQ(kind_bit(kind_of(type, l)) & kinds_of_levels(levels_above(l)), 0u);
     }
   }
-  EXPECT_EQ(hint::work & (hint::hungry | hint::cancelling), 0u);
+  EXPECT_EQ(hint::work & (hint::starving | hint::cancelling), 0u);
 }
 
 TEST(words, a_ref_keeps_its_fields_at_their_ends) {

@@ -89,9 +89,9 @@ struct block_local {
   alignas(16) unsigned char view_bytes[sizeof(view)];
   warp_local<Types> warps[warps_per_block];
   deque_local deques;          ///< of the block as a worker
-  std::uint32_t scout;         ///< 1 + the idle warp that looks out for the others; 0: none
+  std::uint32_t spinner;       ///< 1 + the idle warp that looks out for the others; 0: none
   std::uint32_t polls;         ///< a warp polls a ring, or has just had a packet from it
-  std::uint32_t ring;          ///< for the next scout: that the last packet came from; or in turn
+  std::uint32_t ring;          ///< for the next spinner: that the last packet came from; or in turn
   std::uint32_t wake;          ///< changes when idle warps should look for work
   std::uint32_t meeting;       ///< 0: none; else asked for
   std::uint32_t arrived;       ///< warps at the meeting

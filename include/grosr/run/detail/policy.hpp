@@ -99,20 +99,23 @@ struct default_policy {
   /// Polls until a worker that has done all gives up its count on the board.
   static constexpr unsigned linger_polls = 8;  // about 8 us
   /// Polls of a ring where a block goes round several.
-  static constexpr unsigned roaming_polls = 4;
-  /// Whether the scout of a block does not nap, and follows every hint.
-  GROSR_DEVICE static constexpr bool is_keen(std::uint32_t block) { return block < 96; }
-  /// Whether another scout follows hints at this look: not all at once, so that little work does
+  static constexpr unsigned polls_of_several = 4;
+  /// Whether the spinner of a block does not back off, and follows every hint.
+  GROSR_DEVICE static constexpr bool is_eager(std::uint32_t block) { return block < 96; }
+  /// Whether another spinner follows hints at this look: not all at once, so that little work does
   /// not wake everybody.
   GROSR_DEVICE static constexpr bool follows_hints(std::uint32_t block, unsigned look) {
     return (block + look) % 8 == 0;
   }
-  /// How long to nap between looks: the `turn` of simt::pause(). `soon`: work may come any moment.
-  GROSR_DEVICE static constexpr unsigned nap(bool soon, unsigned look) {
+  /// How long to back off between looks: the `turn` of simt::pause(). `soon`: work may come any
+  /// moment.
+  GROSR_DEVICE static constexpr unsigned backoff(bool soon, unsigned look) {
     return soon ? 0 : look < 4 ? look : 6;
   }
   /// The same for a warp that waits for the others of its block.
-  GROSR_DEVICE static constexpr unsigned meeting_nap(unsigned look) { return look < 3 ? look : 3; }
+  GROSR_DEVICE static constexpr unsigned meeting_backoff(unsigned look) {
+    return look < 3 ? look : 3;
+  }
   /// How long a spawn that found no room waits for others to make some, while any may, before its
   /// task goes to the host's memory.
   static constexpr std::uint64_t swap_after_ns = 100'000;

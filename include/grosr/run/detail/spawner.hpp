@@ -202,7 +202,7 @@ class spawner {
   GROSR_DEVICE void flush(bool with_blocks);
   /// One lane, nobody spawning: closes what is open, and, if somebody waits for work and nothing of
   /// the level is published, publishes the older half of what is kept then.
-  GROSR_DEVICE GROSR_NOINLINE static void share(shared* block, std::uint32_t level, bool hungry);
+  GROSR_DEVICE GROSR_NOINLINE static void share(shared* block, std::uint32_t level, bool starving);
   /// One lane: other blocks may see this block's tasks.
   GROSR_DEVICE void publish_blocks();
   GROSR_DEVICE bool long_run() const {

@@ -280,12 +280,12 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::flush(bool with_blocks) {
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::share(shared* block,
                                                                   std::uint32_t level,
-                                                                  bool hungry) {
+                                                                  bool starving) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
   self.close_all();
   const std::uint32_t kept = w.deques.kept[level];
-  if (hungry && kept > 1) w.spilled += publish(self.v_, w.deques, self.id_, level, kept / 2);
+  if (starving && kept > 1) w.spilled += publish(self.v_, w.deques, self.id_, level, kept / 2);
 }
 
 template <class Policy, class... Tasks>
@@ -313,7 +313,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::publish_blocks() {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::others_wait() const {
-  return (v_.look().hints & hint::hungry) != 0;
+  return (v_.look().hints & hint::starving) != 0;
 }
 
 template <class Policy, class... Tasks>

@@ -58,13 +58,13 @@ GROSR_DEVICE constexpr std::uint64_t kinds_of_levels(std::uint32_t levels) {
 
 /// Bits of signals::hints.
 ///
-///   cancelling (17) │ hungry (16) │ levels with work for blocks (8-11) │ for warps (0-3)
+///   cancelling (17) │ starving (16) │ levels with work for blocks (8-11) │ for warps (0-3)
 struct hint {
   static constexpr unsigned first_of_blocks = 8;
   static constexpr std::uint32_t warps = all_levels, blocks = all_levels << first_of_blocks;
   static constexpr std::uint32_t work = warps | blocks;
   /// Set while warps wait for work: workers publish what they could keep.
-  static constexpr std::uint32_t hungry = 1u << 16;
+  static constexpr std::uint32_t starving = 1u << 16;
   /// Set while a frame is cancelled: tasks look whether theirs is, before they begin.
   static constexpr std::uint32_t cancelling = 1u << 17;
 

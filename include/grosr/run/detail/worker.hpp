@@ -38,7 +38,7 @@ namespace grosr::run {
 ///   * A ring's poll lock is held between lead() and what ended it, and in watched::lock; while a
 ///   task
 ///     runs no poll lock is held.
-///   * At most one warp of a block is its scout. One that has taken a packet stays it until
+///   * At most one warp of a block is its spinner. One that has taken a packet stays it until
 ///     open_packet().
 ///   * pending_* count tasks of one slot, and are settled before the worker waits or meets.
 template <class Policy, class... Tasks>
@@ -288,7 +288,7 @@ class worker {
   GROSR_DEVICE watched watch();
   GROSR_DEVICE void stall();
   GROSR_DEVICE void end_of_stall();
-  GROSR_DEVICE void end_of_scouting();
+  GROSR_DEVICE void end_of_spinning();
   GROSR_DEVICE bool collects(bool all);
   GROSR_DEVICE bool finds_overdue();
   GROSR_DEVICE void activate();
@@ -318,7 +318,7 @@ class worker {
   GROSR_DEVICE unsigned rings() const { return priority_levels * v_.sizes.rings_per_level; }
   GROSR_DEVICE std::uint32_t all_rings() const { return ~0u >> (32 - rings()); }
   /// With fewer blocks than rings, each block's poller goes round several.
-  GROSR_DEVICE bool roams() const { return v_.sizes.blocks < rings(); }
+  GROSR_DEVICE bool polls_several() const { return v_.sizes.blocks < rings(); }
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> board_word() const {
     return simt::atomic_ref<std::uint64_t>(*v_.common.board);
   }
@@ -347,8 +347,8 @@ class worker {
   // perhaps. No state of its own: try_relock() finds out whether it was true.
   bool back_ = false;
   // The leader's. What this worker has taken in the block's memory and has to give back
-  // (end_of_scouting): b_.scout, b_.polls. It can have either without the other.
-  bool scout_ = false;   // it looks out for the block
+  // (end_of_spinning): b_.spinner, b_.polls. It can have either without the other.
+  bool spins_ = false;   // it spins for the block
   bool polls_ = false;   // it polls, or has just had a packet
   bool outrun_ = false;  // another thief was faster, and may have left something
 };

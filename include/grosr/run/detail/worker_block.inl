@@ -53,7 +53,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
       // Told to abort, and a task does not end: ends it with everything else. From here, because
       // the host's calls may all be waiting for this kernel.
       if (v_.aborted() && simt::clock_ns() - began > Policy::abort_patience_ns) simt::trap();
-      simt::pause(Policy::meeting_nap(turn), "the block's other warps");
+      simt::pause(Policy::meeting_backoff(turn), "the block's other warps");
     }
   }
   if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;

@@ -14,7 +14,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
   // They are this worker's now, and it is counted.
   if (h.comes_back() && leads()) board_word().fetch_sub(h.count, simt::acq_rel);
   if (h.carries_task()) {
-    end_of_scouting();
+    end_of_spinning();
     run_packet(h, l);
     return {};
   }
@@ -42,7 +42,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
       if (early) b_.early_published = before;
     }
   }
-  end_of_scouting();  // who comes after sees the call for a meeting, and polls nothing before it
+  end_of_spinning();  // who comes after sees the call for a meeting, and polls nothing before it
   simt::sync_warp();
   if (!spawner_type::is_block_type(type)) return r;
   if (simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0) outcome_ = outcome::meets;

@@ -1,4 +1,4 @@
-// A worker without work: waiting, its block's scout, its place on the board, and how all work is
+// A worker without work: waiting, its block's spinner, its place on the board, and how all work is
 // found to be done. docs/internals/scheduler.md, "Waiting" and "Quiescence".
 #pragma once
 
@@ -50,7 +50,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
     if (lead() != led::lingered) break;
     linger = false;
   }
-  if (!has_packet()) end_of_scouting();
+  if (!has_packet()) end_of_spinning();
   simt::sync_warp();
 }
 
@@ -73,7 +73,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_of_stall() {
   spawner_type::end_wait(&b_, spawner_type::lacks::meeting);
 }
 
-/// Whole warp, hands empty: one warp of the block, the scout, looks at device memory until there
+/// Whole warp, hands empty: one warp of the block, the spinner, looks at device memory until there
 /// may be work or it has the poll lock of w_.ring; the others sleep until it wakes them.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
@@ -81,39 +81,39 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
   std::uint32_t self = simt::warp_id() + 1, wake = 0;
   if (leads()) begin_scan_wait();
   watched verdict = watched::nothing;
-  const bool keen = Policy::is_keen(simt::block_id());
+  const bool eager = Policy::is_eager(simt::block_id());
   if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
   for (unsigned turn = 0;; ++turn) {
     if (leads()) {
-      if (!scout_) {
+      if (!spins_) {
         std::uint32_t free = 0;
-        scout_ = shared_word(b_.scout).load(simt::relaxed) == 0 &&
-                 shared_word(b_.scout).compare_exchange(free, self, simt::relaxed);
+        spins_ = shared_word(b_.spinner).load(simt::relaxed) == 0 &&
+                 shared_word(b_.spinner).compare_exchange(free, self, simt::relaxed);
         // Where the last packet came from, the next one is likely.
-        if (scout_) {
+        if (spins_) {
           w_.ring = shared_word(b_.ring).load(simt::relaxed);
-          if (roams())
+          if (polls_several())
             shared_word(b_.ring).store((w_.ring + v_.sizes.blocks) % rings(), simt::relaxed);
         }
       }
-      if (scout_) {
+      if (spins_) {
         std::uint64_t now = look();
-        bool mine = keen || Policy::follows_hints(id_ / warps_per_block, turn);
+        bool mine = eager || Policy::follows_hints(id_ / warps_per_block, turn);
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
           verdict = watched::work;
         else if (v_.submission.rings[w_.ring].try_lock(Policy::poll_stale_ns, w_.lock))
           verdict = watched::lock;
-        else if (long_ago || (roams() && turn > 0))
+        else if (long_ago || (polls_several() && turn > 0))
           verdict = watched::work;
-        else if ((now & hint::hungry) == 0)
-          v_.hints().fetch_or(hint::hungry, simt::relaxed);
+        else if ((now & hint::starving) == 0)
+          v_.hints().fetch_or(hint::starving, simt::relaxed);
         // Hints are only hints: after a long wait look at more.
         if (long_ago) {
           std::uint32_t found = scan_hints();
           if (verdict == watched::nothing && finds_overdue()) verdict = watched::work;
           if (found) v_.hints().fetch_or(found, simt::relaxed);
-          if (verdict == watched::work && !roams())  // next time
+          if (verdict == watched::work && !polls_several())  // next time
             shared_word(b_.ring).store(w_.ring = (w_.ring + 1) % rings(), simt::relaxed);
         }
       } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
@@ -125,19 +125,19 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0));
     if (all != watched::nothing) return all;
     // A packet that comes may be for the whole block.
-    const bool soon = keen || (!scout_ && shared_word(b_.polls).load(simt::relaxed) != 0);
-    simt::pause(Policy::nap(soon, turn), "work");
+    const bool soon = eager || (!spins_ && shared_word(b_.polls).load(simt::relaxed) != 0);
+    simt::pause(Policy::backoff(soon, turn), "work");
   }
 }
 
-/// Whole warp: it does not poll, and is no longer the block's scout, if it was.
+/// Whole warp: it does not poll, and is no longer the block's spinner, if it was.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::end_of_scouting() {
+GROSR_DEVICE void worker<Policy, Tasks...>::end_of_spinning() {
   if (!leads()) return;
   using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   if (polls_) word(b_.polls).store(0, simt::relaxed);
-  if (scout_) word(b_.scout).store(0, simt::relaxed);
-  polls_ = scout_ = false;
+  if (spins_) word(b_.spinner).store(0, simt::relaxed);
+  polls_ = spins_ = false;
 }
 
 // ---- what tasks collect for others (task.hpp, collector_of) is work that no worker holds. A

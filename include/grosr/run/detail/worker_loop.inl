@@ -97,7 +97,7 @@ GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::look() const {
 /// repeats this worker's hints, which a thief may have cleared.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::offer() {
-  if ((hints_ & hint::hungry) || run_cycles_ > Policy::long_run_cycles)
+  if ((hints_ & hint::starving) || run_cycles_ > Policy::long_run_cycles)
     w_.spilled += feed(v_, w_.deques, id_);
   std::uint32_t missing = w_.deques.marked & ~hints_;
   if (missing) v_.hints().fetch_or(missing, simt::relaxed);
@@ -108,7 +108,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::wake_others() {
   if (!leads()) return;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.wake).fetch_add(1, simt::relaxed);
-  clear_hint(hint::hungry);  // those who still wait say so again
+  clear_hint(hint::starving);  // those who still wait say so again
 }
 
 // ---- accounts ----

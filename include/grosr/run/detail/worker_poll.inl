@@ -51,12 +51,13 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (stop == go_on && idles_too_long(ring, board)) stop = may_park;
       if (is_active() && (board != w_.alone || turn >= Policy::linger_polls)) stop |= drop_count;
       if (scan_due()) {
-        const std::uint32_t found = scan_hints(), news = is_active() ? found : found | hint::hungry;
+        const std::uint32_t found = scan_hints(),
+                            news = is_active() ? found : found | hint::starving;
         if ((news & ~now) != 0) v_.hints().fetch_or(news, simt::relaxed);
         if (found || finds_overdue()) stop |= give_up;
       }
     }
-    if (roams() && turn + 1 >= Policy::roaming_polls) stop |= give_up;
+    if (polls_several() && turn + 1 >= Policy::polls_of_several) stop |= give_up;
     stop = simt::shuffle(simt::full_mask, stop, 0);
     // The warps that would poll other rings may all be busy: they were at the last turn.
     const std::uint32_t left = late & late_before;
@@ -70,7 +71,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     }
     if (stop & give_up) {
       if (leads()) v_.submission.rings[ring].unlock(lock);
-      back_ = !roams() && (stop & meet) == 0;
+      back_ = !polls_several() && (stop & meet) == 0;
       verdict = led::interrupted;
       break;
     }
@@ -106,7 +107,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned ring, queue::poll_lo
     v_.hints().fetch_or(hint::of(ring / v_.sizes.rings_per_level, false), simt::acq_rel);
   }
   if (!first) return packets::shared;
-  if (leads() && !roams())
+  if (leads() && !polls_several())
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.ring).store(ring, simt::relaxed);
   hand_ = n > 1 ? hand::packet_of_many : hand::packet;
   packet_ = {k.mine};
@@ -198,7 +199,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::share_begun(std::uint32_t some,
 /// A poller that goes round the rings waits in many pieces.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::begin_scan_wait() {
-  if (!roams()) w_.scanned = simt::cycle_count();
+  if (!polls_several()) w_.scanned = simt::cycle_count();
 }
 
 /// One lane: whether it is time to look for that.

@@ -46,7 +46,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
   standing_ = simt::shuffle(simt::full_mask, active, 0) != 0 ? standing::active : standing::resting;
   if (simt::thread_id() == 0) {
     b_.deques = {};
-    b_.meeting = b_.arrived = b_.verdict = b_.scout = b_.wake = b_.cancelling = b_.polls = 0;
+    b_.meeting = b_.arrived = b_.verdict = b_.spinner = b_.wake = b_.cancelling = b_.polls = 0;
     b_.ring = simt::block_id() % rings();
     b_.early = b_.waiting = 0;
     b_.turns = 0;

@@ -64,8 +64,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level,
         simt::cycle_count() - burst.began < Policy::burst_cycles && nonempty(b_.deques) == 0 &&
         v_.trace.events == nullptr &&
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) == 0) {
-      const bool hungry = (hints & hint::hungry) != 0 && !burst.shown;
-      if (hungry || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, hungry);
+      const bool starving = (hints & hint::starving) != 0 && !burst.shown;
+      if (starving || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, starving);
       // A ref from the host is run by the worker that completes it.
       if (kept != 0 && !ref{w_.deques.keep[level][kept - 1]}.slot())
         got = w_.deques.keep[level][--kept];
