@@ -88,23 +88,23 @@ struct block_local {
   /// that every acquire empties.
   alignas(16) unsigned char view_bytes[sizeof(view)];
   warp_local<Types> warps[warps_per_block];
-  deque_local deques;          ///< of the block as a worker
-  std::uint32_t spinner;       ///< 1 + the idle warp that looks out for the others; 0: none
-  std::uint32_t polls;         ///< a warp polls a ring, or has just had a packet from it
-  std::uint32_t ring;          ///< for the next spinner: that the last packet came from; or in turn
-  std::uint32_t wake;          ///< changes when idle warps should look for work
-  std::uint32_t meeting;       ///< 0: none; else asked for
-  std::uint32_t arrived;       ///< warps at the meeting
-  std::uint32_t verdict;       ///< 1: leave
-  std::uint32_t cancelling;    ///< a frame is cancelled somewhere, as a warp last saw
-  std::uint64_t next_meeting;  ///< not before this (clock_ns), unless to leave
+  deque_local deques;        ///< of the block as a worker
+  std::uint32_t spinner;     ///< 1 + the idle warp that looks out for the others; 0: none
+  std::uint32_t polls;       ///< a warp polls a ring, or has just had a packet from it
+  std::uint32_t ring;        ///< for the next spinner: that the last packet came from; or in turn
+  std::uint32_t wake;        ///< changes when idle warps should look for work
+  std::uint32_t rendezvous;  ///< 0: none; else asked for
+  std::uint32_t arrived;     ///< warps at the rendezvous
+  std::uint32_t leaves;      ///< 1: leave
+  std::uint32_t cancelling;  ///< a frame is cancelled somewhere, as a warp last saw
+  std::uint64_t next_rendezvous;  ///< not before this (clock_ns), unless to leave
   /// The ref whose record lies in `record` already, if nothing was published since; or 0.
   std::uint64_t early;
   std::uint32_t early_published;  ///< deques.published before that ref was kept
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
-  std::uint32_t turns;    ///< how often the block looked for a task, at its meetings
+  std::uint32_t turns;    ///< how often the block looked for a task, at its rendezvous
   std::uint32_t waiting;  ///< warps with a lane that waits for room
   alignas(16) unsigned char record[max_task_bytes];
 

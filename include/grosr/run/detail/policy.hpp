@@ -18,7 +18,7 @@ namespace grosr::run {
 struct default_policy {
   // ---- what comes first ----
 
-  // A turn is a look for work: a warp's between its runs, or a block's at its meeting. Warps and
+  // A turn is a look for work: a warp's between its runs, or a block's at its rendezvous. Warps and
   // blocks ask the same questions and count their own turns.
 
   /// In one of so many turns the levels take turns at being first, so that none starves.
@@ -34,7 +34,7 @@ struct default_policy {
     return (others_first(turn) ? turn / ageing_turns + k : priority_levels - 1 - k) %
            priority_levels;
   }
-  /// Block tasks that a meeting runs, at most.
+  /// Block tasks that a rendezvous runs, at most.
   static constexpr unsigned block_burst = 32;
 
   // ---- from whom to steal: victim.hpp ----
@@ -113,18 +113,19 @@ struct default_policy {
     return soon ? 0 : look < 4 ? look : 6;
   }
   /// The same for a warp that waits for the others of its block.
-  GROSR_DEVICE static constexpr unsigned meeting_backoff(unsigned look) {
+  GROSR_DEVICE static constexpr unsigned rendezvous_backoff(unsigned look) {
     return look < 3 ? look : 3;
   }
   /// How long a spawn that found no room waits for others to make some, while any may, before its
   /// task goes to the host's memory.
   static constexpr std::uint64_t swap_after_ns = 100'000;
 
-  // ---- meetings ----
+  // ---- rendezvous ----
 
-  static constexpr std::uint64_t meeting_patience_ns = 100'000;  ///< until it is called off
-  static constexpr std::uint64_t show_after_ns = 4'000;          ///< others may have the tasks then
-  static constexpr std::uint64_t meeting_pause_ns = 1'000'000;   ///< after one that was called off
+  static constexpr std::uint64_t rendezvous_timeout_ns = 100'000;  ///< until it is called off
+  static constexpr std::uint64_t publish_after_ns = 4'000;  ///< others may have the tasks then
+  static constexpr std::uint64_t rendezvous_pause_ns =
+      1'000'000;  ///< after one that was called off
 
   // ---- leaving ----
 

@@ -177,9 +177,9 @@ class spawner {
   /// One lane, between tasks that take no turn, or in a long one: lets the host know that this
   /// worker goes on.
   GROSR_DEVICE void tell_alive();
-  /// What a lane that waits has no room for. A meeting: its warp has nothing but block tasks, and
-  /// another warp of the block waits.
-  enum class lacks : std::uint32_t { task, frame, meeting };
+  /// What a lane that waits has no room for. A rendezvous: its warp has nothing but block tasks,
+  /// and another warp of the block waits.
+  enum class lacks : std::uint32_t { task, frame, rendezvous };
   GROSR_DEVICE GROSR_NOINLINE static void begin_wait(shared* block, lacks what);
   GROSR_DEVICE GROSR_NOINLINE static void end_wait(shared* block, lacks what);
   /// The same, for contexts. Out of line: it is rare, and takes no registers where it is not

@@ -96,7 +96,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::begin_wait(shared* b
       simt::atomic_ref<std::uint32_t>(room.waiting_blocks).fetch_add(1, simt::relaxed);
   }
   if (what == lacks::task && self.w_.waiting_for_task++ == 0) more += waiting_count::for_task;
-  if (what == lacks::meeting)
+  if (what == lacks::rendezvous)
     simt::atomic_ref<std::uint32_t>(room.stalled).fetch_add(1, simt::relaxed);
   // W1: what this lane gave back, and the other counts, before its own; pairs with A1 in
   // look_ahead().
@@ -118,7 +118,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::end_wait(shared* blo
   }
   if (what == lacks::task && --self.w_.waiting_for_task == 0) change -= waiting_count::for_task;
   simt::atomic_ref<std::uint64_t>(room.waiting).fetch_add(change, simt::acq_rel);
-  if (what == lacks::meeting)
+  if (what == lacks::rendezvous)
     simt::atomic_ref<std::uint32_t>(room.stalled).fetch_sub(1, simt::relaxed);
   unlock(self.w_.deques.lock);
 }

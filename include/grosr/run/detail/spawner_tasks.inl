@@ -364,7 +364,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::takes_turn(shared* b
   std::uint32_t mine = 0;
   if (simt::lane_id() == leader) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    if ((hints & hint::blocks) != 0 && word(self.b_.meeting).load(simt::relaxed) != 0) mine = 1;
+    if ((hints & hint::blocks) != 0 && word(self.b_.rendezvous).load(simt::relaxed) != 0) mine = 1;
     simt::atomic_ref<std::uint64_t> way_made(*v.common.way_made);
     std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
     if (mine == 0 && now - last > Policy::turn_ns &&

@@ -95,7 +95,7 @@ struct worker_save {
 struct room_state {
   alignas(128) std::uint64_t waiting;  ///< waiting_count
   std::uint32_t waiting_blocks;        ///< blocks of those workers
-  std::uint32_t stalled;               ///< of those workers, those that wait for a meeting
+  std::uint32_t stalled;               ///< of those workers, those that wait for a rendezvous
   queue::call_ring_ref swap;           ///< takes tasks to the host's memory
 };
 

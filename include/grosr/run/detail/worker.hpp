@@ -11,7 +11,7 @@
 //   worker_poll.inl      taking packets in; leading a ring
 //   worker_run.inl       running what a ref names
 //   worker_complete.inl  a packet's task; saying that packets and tickets are done
-//   worker_block.inl     meetings of a block's warps; block tasks
+//   worker_block.inl     rendezvous of a block's warps; block tasks
 //   worker_idle.inl      counting as active; quiescence; waiting
 //
 // A worker does not know what the host does with its answers, nor when the kernel starts again.
@@ -81,7 +81,7 @@ class worker {
   };
   /// What its last turn ran.
   enum class pace : std::uint32_t {
-    idle,   ///< nothing, or a block task that waits for its meeting
+    idle,   ///< nothing, or a block task that waits for its rendezvous
     busy,   ///< something
     quick,  ///< one packet's task, which left nothing: the next packet may be on its way, so the
             ///< next turn begins with the wait
@@ -96,7 +96,7 @@ class worker {
   enum class outcome : std::uint32_t {
     other,         ///< there may be something to hand on
     nothing_left,  ///< it was a packet's task, and nothing is left in hand
-    meets,         ///< it was a packet's block task, which waits for a meeting
+    meets,         ///< it was a packet's block task, which waits for a rendezvous
   };
 
   /// What accept() found at a ring.
@@ -140,8 +140,8 @@ class worker {
 
   // Bits of look() above the hints.
   static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
-  static constexpr std::uint64_t meeting_called = std::uint64_t{1} << 33;
-  static constexpr std::uint64_t interrupts = leave_now | meeting_called;
+  static constexpr std::uint64_t rendezvous_called = std::uint64_t{1} << 33;
+  static constexpr std::uint64_t interrupts = leave_now | rendezvous_called;
   /// Bits of open_mask: every level of types of blocks.
   static constexpr std::uint64_t kinds_of_blocks = [] {
     std::uint64_t kinds = 0, bits = all_levels;
@@ -164,24 +164,24 @@ class worker {
     GROSR_DEVICE static std::uint32_t first(const view&) { return 0; }
     GROSR_DEVICE static std::uint32_t number(const worker& w) { return w.id_; }
     /// Blocks have work of this level, and the warp found none: whether it ends the look. It asks
-    /// for the meeting, which comes at the top of the loop, and goes on until that is allowed.
+    /// for the rendezvous, which comes at the top of the loop, and goes on until that is allowed.
     GROSR_DEVICE static bool gives_way(worker& w, bool /*others_first*/) {
-      if (leads()) w.ask_for_meeting(false);
+      if (leads()) w.ask_for_rendezvous(false);
       return false;
     }
     /// One lane that found nothing elsewhere: whether it clears the hint. A warp repeats its own.
     GROSR_DEVICE static bool clears_hint(const worker&) { return true; }
   };
 
-  /// As the block, at its meeting (warp 0).
+  /// As the block, at its rendezvous (warp 0).
   struct as_block {
     static constexpr bool block = true;
     GROSR_DEVICE static deque_local& deques(worker& w) { return w.b_.deques; }
     GROSR_DEVICE static const auto& spill(const view& v) { return v.tasks.block_spill; }
     GROSR_DEVICE static std::uint32_t first(const view& v) { return v.sizes.workers; }
     GROSR_DEVICE static std::uint32_t number(const worker&) { return simt::block_id(); }
-    /// Warps have work of this level, and the block found none: the meeting ends, unless this is a
-    /// turn in which other levels come first than the most urgent one.
+    /// Warps have work of this level, and the block found none: the rendezvous ends, unless this is
+    /// a turn in which other levels come first than the most urgent one.
     GROSR_DEVICE static bool gives_way(worker&, bool others_first) { return !others_first; }
     /// Not while others have some: they may be in a long task and would not set the hint again.
     GROSR_DEVICE static bool clears_hint(const worker& w) { return !w.outrun_; }
@@ -270,8 +270,8 @@ class worker {
                            bool failed);
 
   // ---- with the block's other warps: worker_block.inl ----
-  GROSR_DEVICE bool ask_for_meeting(bool now);
-  GROSR_DEVICE bool meeting_is_called() const;
+  GROSR_DEVICE bool ask_for_rendezvous(bool now);
+  GROSR_DEVICE bool rendezvous_is_called() const;
   GROSR_DEVICE bool meet();
   GROSR_DEVICE ref find_block();
   GROSR_DEVICE void load_block_task(ref r);

@@ -1,59 +1,61 @@
-// Meetings of workers: how a block's warps come together to run block tasks, or to leave.
+// Rendezvous of workers: how a block's warps come together to run block tasks, or to leave.
 // docs/internals/scheduler.md, "Run".
 #pragma once
 
 namespace grosr::run {
 
-// ---- meeting ----
+// ---- rendezvous ----
 
 /// One lane: asks the block's warps to meet at their next step. False: they did not come a moment
 /// ago.
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool worker<Policy, Tasks...>::ask_for_meeting(bool now) {
+GROSR_DEVICE bool worker<Policy, Tasks...>::ask_for_rendezvous(bool now) {
   if (!now &&
-      simt::clock_ns() <
-          simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting).load(simt::relaxed))
+      simt::clock_ns() < simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_rendezvous)
+                             .load(simt::relaxed))
     return false;
-  simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).store(1, simt::relaxed);
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.rendezvous).store(1, simt::relaxed);
   return true;
 }
 
 /// One lane: whether the block's warps are to meet.
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool worker<Policy, Tasks...>::meeting_is_called() const {
-  return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) != 0;
+GROSR_DEVICE bool worker<Policy, Tasks...>::rendezvous_is_called() const {
+  return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.rendezvous).load(simt::relaxed) !=
+         0;
 }
 
-/// Whole warp: goes to the meeting. True when the block leaves. When a warp does not come in
-/// time the meeting is called off, and everybody goes back to work.
+/// Whole warp: goes to the rendezvous. True when the block leaves. When a warp does not come in
+/// time the rendezvous is called off, and everybody goes back to work.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
-  simt::atomic_ref<std::uint32_t, simt::scope::block> meeting(b_.meeting), arrived(b_.arrived);
+  simt::atomic_ref<std::uint32_t, simt::scope::block> rendezvous(b_.rendezvous),
+      arrived(b_.arrived);
   bool held = true;
   if (leads()) {
     arrived.fetch_add(1, simt::acq_rel);
-    std::uint64_t began = simt::clock_ns(), deadline = began + Policy::meeting_patience_ns;
-    bool showed = false;
+    std::uint64_t began = simt::clock_ns(), deadline = began + Policy::rendezvous_timeout_ns;
+    bool published_blocks = false;
     for (unsigned turn = 0;; ++turn) {
       std::uint32_t n = arrived.load(simt::acquire);
       if (n == warps_per_block) break;
-      if (!showed && simt::clock_ns() - began > Policy::show_after_ns) {
+      if (!published_blocks && simt::clock_ns() - began > Policy::publish_after_ns) {
         spawner_.publish_blocks();
-        showed = true;
+        published_blocks = true;
       }
-      bool off = meeting.load(simt::relaxed) == 0;
+      bool off = rendezvous.load(simt::relaxed) == 0;
       if ((off || (simt::clock_ns() > deadline && !must_leave())) &&
           arrived.compare_exchange(n, n - 1, simt::acq_rel)) {
-        simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_meeting)
-            .store(simt::clock_ns() + Policy::meeting_pause_ns, simt::relaxed);
-        meeting.store(0, simt::relaxed);
+        simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.next_rendezvous)
+            .store(simt::clock_ns() + Policy::rendezvous_pause_ns, simt::relaxed);
+        rendezvous.store(0, simt::relaxed);
         held = false;
         break;
       }
       // Told to abort, and a task does not end: ends it with everything else. From here, because
       // the host's calls may all be waiting for this kernel.
       if (v_.aborted() && simt::clock_ns() - began > Policy::abort_patience_ns) simt::trap();
-      simt::pause(Policy::meeting_backoff(turn), "the block's other warps");
+      simt::pause(Policy::rendezvous_backoff(turn), "the block's other warps");
     }
   }
   if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
@@ -65,8 +67,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
       if (leads()) {
         b_.task_ref = r.bits;
         b_.task_failed = 0;
-        b_.verdict = !r && must_leave() ? 1 : 0;
-        if (!r) b_.meeting = b_.arrived = 0;
+        b_.leaves = !r && must_leave() ? 1 : 0;
+        if (!r) b_.rendezvous = b_.arrived = 0;
       }
     }
     simt::sync_block();
@@ -75,14 +77,14 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
     run_block(r);
     simt::sync_block();
   }
-  bool leaving = b_.verdict != 0;
+  bool leaving = b_.leaves != 0;
   simt::sync_block();
   return leaving;
 }
 
 // ---- block tasks ----
 
-/// Warp 0 of a meeting: the next block task, its record in b_.record; or none.
+/// Warp 0 of a rendezvous: the next block task, its record in b_.record; or none.
 template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::find_block() {
   if constexpr (kinds_of_blocks != 0) {

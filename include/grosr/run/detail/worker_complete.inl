@@ -34,7 +34,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
     if (spawner_type::is_block_type(type)) {
       const std::uint32_t before = published(b_.deques);
       spawner_.push_any(r, false);
-      meets = ask_for_meeting(false) && h.count == 1;
+      meets = ask_for_rendezvous(false) && h.count == 1;
       std::uint64_t none = 0;
       early =
           meets && simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.early).compare_exchange(
@@ -42,7 +42,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
       if (early) b_.early_published = before;
     }
   }
-  end_of_spinning();  // who comes after sees the call for a meeting, and polls nothing before it
+  end_of_spinning();  // who comes after sees the call for a rendezvous, and polls nothing before it
   simt::sync_warp();
   if (!spawner_type::is_block_type(type)) return r;
   if (simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0) outcome_ = outcome::meets;

@@ -11,13 +11,13 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   // The block's deque counts as this worker's: it rests only when that is empty too.
   std::uint32_t block_work = 0;
-  if (leads() && (block_work = nonempty(b_.deques)) != 0 && !ask_for_meeting(false))
+  if (leads() && (block_work = nonempty(b_.deques)) != 0 && !ask_for_rendezvous(false))
     spawner_.publish_blocks();
   if (collects(true)) return;
   if (simt::shuffle(simt::full_mask, block_work, 0) != 0) {
     if (leads()) stall();
     simt::sync_warp();
-    simt::pause(3, "the block's meeting");
+    simt::pause(3, "the block's rendezvous");
     return;
   }
   if (leads()) end_of_stall();
@@ -62,7 +62,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::stall() {
   using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   if (word(b_.waiting).load(simt::relaxed) == 0) return;
   w_.stalled = 1;
-  spawner_type::begin_wait(&b_, spawner_type::lacks::meeting);
+  spawner_type::begin_wait(&b_, spawner_type::lacks::rendezvous);
 }
 
 /// One lane, before its warp takes what it saw elsewhere, or rests.
@@ -70,7 +70,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::end_of_stall() {
   if (w_.stalled == 0) return;
   w_.stalled = 0;
-  spawner_type::end_wait(&b_, spawner_type::lacks::meeting);
+  spawner_type::end_wait(&b_, spawner_type::lacks::rendezvous);
 }
 
 /// Whole warp, hands empty: one warp of the block, the spinner, looks at device memory until there
@@ -80,7 +80,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
   using shared_word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   std::uint32_t self = simt::warp_id() + 1, wake = 0;
   if (leads()) begin_scan_wait();
-  watched verdict = watched::nothing;
+  watched result = watched::nothing;
   const bool eager = Policy::is_eager(simt::block_id());
   if (leads()) wake = shared_word(b_.wake).load(simt::relaxed);
   for (unsigned turn = 0;; ++turn) {
@@ -101,28 +101,28 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         bool mine = eager || Policy::follows_hints(id_ / warps_per_block, turn);
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
-          verdict = watched::work;
+          result = watched::work;
         else if (v_.submission.rings[w_.ring].try_lock(Policy::poll_stale_ns, w_.lock))
-          verdict = watched::lock;
+          result = watched::lock;
         else if (long_ago || (polls_several() && turn > 0))
-          verdict = watched::work;
+          result = watched::work;
         else if ((now & hint::starving) == 0)
           v_.hints().fetch_or(hint::starving, simt::relaxed);
         // Hints are only hints: after a long wait look at more.
         if (long_ago) {
           std::uint32_t found = scan_hints();
-          if (verdict == watched::nothing && finds_overdue()) verdict = watched::work;
+          if (result == watched::nothing && finds_overdue()) result = watched::work;
           if (found) v_.hints().fetch_or(found, simt::relaxed);
-          if (verdict == watched::work && !polls_several())  // next time
+          if (result == watched::work && !polls_several())  // next time
             shared_word(b_.ring).store(w_.ring = (w_.ring + 1) % rings(), simt::relaxed);
         }
       } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
-                 shared_word(b_.meeting).load(simt::relaxed) != 0) {
-        verdict = watched::work;
+                 shared_word(b_.rendezvous).load(simt::relaxed) != 0) {
+        result = watched::work;
       }
     }
-    auto all = static_cast<watched>(
-        simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(verdict), 0));
+    auto all =
+        static_cast<watched>(simt::shuffle(simt::full_mask, static_cast<std::uint32_t>(result), 0));
     if (all != watched::nothing) return all;
     // A packet that comes may be for the whole block.
     const bool soon = eager || (!spins_ && shared_word(b_.polls).load(simt::relaxed) != 0);

@@ -28,12 +28,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
                                rings());
       if (pace_ == pace::idle || run_cycles_ > Policy::look_cycles || every(Policy::look_turns)) {
         std::uint64_t now = 0;
-        if (leads()) now = meeting_is_called() ? meeting_called : look();
+        if (leads()) now = rendezvous_is_called() ? rendezvous_called : look();
         now = simt::shuffle(simt::full_mask, now, 0);
         hints_ = static_cast<std::uint32_t>(now);
         if (now & interrupts) {
           settle();
-          if ((now & leave_now) && leads()) ask_for_meeting(true);
+          if ((now & leave_now) && leads()) ask_for_rendezvous(true);
           if (meet()) break;
           continue;
         }
@@ -46,7 +46,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
     if (waited) wait();
     simt::sync_warp();
     bool packet = has_packet();
-    // A block task that waits for a meeting does not wait for what this warp runs now.
+    // A block task that waits for a rendezvous does not wait for what this warp runs now.
     if ((packet || r) && leads()) {
       end_of_stall();
       spawner_.publish_blocks();
@@ -89,7 +89,7 @@ GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::look() const {
   const std::uint32_t cancelling = both.hints & hint::cancelling;
   if (word(b_.cancelling).load(simt::relaxed) != cancelling)
     word(b_.cancelling).store(cancelling, simt::relaxed);
-  if (meeting_is_called()) now |= meeting_called;
+  if (rendezvous_is_called()) now |= rendezvous_called;
   return now;
 }
 

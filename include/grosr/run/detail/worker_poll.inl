@@ -17,7 +17,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
   }
   simt::sync_warp();
   queue::poll_lock lock = w_.lock;
-  led verdict;
+  led result;
   std::uint32_t late_before = 0;
   for (unsigned turn = 0;; ++turn) {
     // All loads of a round are under way together: the bus is the slowest of them. After a single
@@ -37,7 +37,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
         simt::ballot(simt::full_mask,
                      other && queue::submission_ring_ref::overdue(state, Policy::poll_stale_ns));
     packets there = accept(ring, lock, k, true, true);
-    verdict = led::packet;
+    result = led::packet;
     if (there == packets::mine) break;
     if (there == packets::shared) continue;  // packets come in groups: go on handing them out
     enum : std::uint32_t { go_on = 0, give_up = 1, may_park = 2, drop_count = 4, meet = 8 };
@@ -45,7 +45,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     if (leads()) {
       if (ring == 0) obey_control();
       if (now & (interrupts | hint::work))
-        stop = (now & meeting_called) != 0 ? give_up | meet : give_up;
+        stop = (now & rendezvous_called) != 0 ? give_up | meet : give_up;
       // Not when the kernel leaves already: it was looked for after taking the poll lock, which
       // whoever said so has unlocked since.
       if (stop == go_on && idles_too_long(ring, board)) stop = may_park;
@@ -63,7 +63,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     const std::uint32_t left = late & late_before;
     late_before = late;
     if (stop == go_on && left != 0 && move_to_overdue(left, lock)) continue;
-    verdict = led::lingered;
+    result = led::lingered;
     if (stop & drop_count) break;
     if (stop & may_park) {
       if (park()) stop |= give_up;
@@ -72,14 +72,14 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     if (stop & give_up) {
       if (leads()) v_.submission.rings[ring].unlock(lock);
       back_ = !polls_several() && (stop & meet) == 0;
-      verdict = led::interrupted;
+      result = led::interrupted;
       break;
     }
     simt::pause_if_host(turn, "packets from the host");
   }
   if (leads()) w_.lock = lock;
   simt::sync_warp();
-  return verdict;
+  return result;
 }
 
 /// Whole warp, polling, with what poll() gave: takes in the packets that are there. `keep`: the

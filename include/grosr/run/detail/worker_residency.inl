@@ -4,7 +4,7 @@
 // The kernel leaves in three steps, and all of them are here:
 //   1. The poller of ring 0 decides: the host asks for it (obey_control), or nothing has run for too
 //      long (idles_too_long, park). It says so to submitters (say_leaving), and sets `leave`.
-//   2. Each worker sees `leave` when it looks, and calls a meeting of its block. The meeting finds
+//   2. Each worker sees `leave` when it looks, and calls a rendezvous of its block, which finds
 //      nothing that must be run first, and the block leaves the loop.
 //   3. A worker saves what outlives the kernel (depart), and is counted (take_leave).
 #pragma once
@@ -46,11 +46,11 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
   standing_ = simt::shuffle(simt::full_mask, active, 0) != 0 ? standing::active : standing::resting;
   if (simt::thread_id() == 0) {
     b_.deques = {};
-    b_.meeting = b_.arrived = b_.verdict = b_.spinner = b_.wake = b_.cancelling = b_.polls = 0;
+    b_.rendezvous = b_.arrived = b_.leaves = b_.spinner = b_.wake = b_.cancelling = b_.polls = 0;
     b_.ring = simt::block_id() % rings();
     b_.early = b_.waiting = 0;
     b_.turns = 0;
-    b_.next_meeting = 0;
+    b_.next_rendezvous = 0;
     adopt(b_.deques, v_.sizes.workers + simt::block_id());
     if (simt::block_id() == 0) {
       quiet_now();

@@ -63,7 +63,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level,
         w_.makes_way == 0 && run_cycles_ <= Policy::long_run_cycles &&
         simt::cycle_count() - burst.began < Policy::burst_cycles && nonempty(b_.deques) == 0 &&
         v_.trace.events == nullptr &&
-        simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.meeting).load(simt::relaxed) == 0) {
+        simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.rendezvous).load(simt::relaxed) ==
+            0) {
       const bool starving = (hints & hint::starving) != 0 && !burst.shown;
       if (starving || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, starving);
       // A ref from the host is run by the worker that completes it.
@@ -81,7 +82,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_typed(ref r, ran& result) {
     if (!may_fork(r)) return;
   if constexpr (width_of<T>() == width::lane) run_lanes<T>(r, result);
   if constexpr (width_of<T>() == width::warp) run_warp<T>(r, result);
-  // Block types are run by meetings.
+  // Block types are run by rendezvous.
 }
 
 template <class Policy, class... Tasks>
