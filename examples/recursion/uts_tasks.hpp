@@ -91,7 +91,7 @@ GROSR_DEVICE int uts_walk::operator()(auto& context) const {
         if (!joined) context.join(recursion::joined{});
         GROSR_NO_UNROLL
         for (std::uint32_t i = 0; i < give; ++i) context.fork(uts_walk{tree, nodes[i]});
-        context.offer();
+        context.publish();
       }
       joined = true;
       size -= give;

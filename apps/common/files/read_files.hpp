@@ -107,7 +107,7 @@ struct read_windows {
       if (context.rank() == 0) context.spawn(read_windows{reader, file, half, all});
       all = half;
     }
-    if (context.rank() == 0) context.offer();
+    if (context.rank() == 0) context.publish();
     context.sync();
     return all > begin ? all : begin;
   }

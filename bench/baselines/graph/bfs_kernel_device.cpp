@@ -22,7 +22,7 @@ struct plain_context {
   GROSR_DEVICE bool yield_to_higher() const { return ended(); }
   /// All helpers there can be are there.
   GROSR_DEVICE bool try_spawn(const auto&) const { return false; }
-  GROSR_DEVICE void offer() const {}
+  GROSR_DEVICE void publish() const {}
 };
 
 /// A kernel: its first block coordinates, the others help.

@@ -138,7 +138,7 @@ struct mailbox_ref {
   /// like this, all of them time out.
   template <class Context>
   GROSR_DEVICE int wait(Context& context, const mail_cell& cell, std::uint64_t limit_ns) const {
-    context.offer();
+    context.publish();
     const std::uint64_t began = context.clock_ns();
     for (unsigned turn = 0; !answered(cell); ++turn) {
       if (context.aborted()) return -ECANCELED;

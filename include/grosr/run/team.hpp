@@ -169,7 +169,7 @@ class team {
       return;
     }
     spawn_one(context);
-    context.offer();
+    context.publish();
   }
 
  private:
@@ -232,7 +232,7 @@ class team {
     if (n > at_once) n = at_once;
     if (n != at_once) missing().fetch_add(at_once - n, simt::relaxed);
     for (std::int32_t i = 0; i < n; ++i) spawn_one(context);
-    if (n != 0) context.offer();
+    if (n != 0) context.publish();
   }
 
   /// One lane: a helper that has been counted, unless there is no task memory for it.

@@ -23,21 +23,21 @@ struct open_batch {
 };
 inline constexpr std::uint32_t nowhere = 1u << 20;
 
-/// Refs of one level that a worker keeps to itself before it publishes the older half.
-inline constexpr std::uint32_t keep_capacity = 8;
+/// Refs of one level that are private to a worker before it publishes the older half.
+inline constexpr std::uint32_t private_capacity = 8;
 
-/// Owner side of one worker's deques. The newest refs of a level are kept here, where taking one
-/// costs no access to device memory; older ones are in the deque, where thieves find them. `lock`
-/// is held around every push: spawns of lanes that diverged meet here. Pops are made by the worker
-/// between batches, when nobody spawns.
+/// Owner side of one worker's deques. The newest refs of a level are private, and lie here, where
+/// taking one costs no access to device memory; older ones are in the deque, where thieves find
+/// them. `lock` is held around every push: spawns of lanes that diverged meet here. Pops are made
+/// by the worker between batches, when nobody spawns.
 struct deque_local {
   std::uint32_t lock;
-  std::uint32_t nonempty;   ///< bit l: deque l may hold refs, kept or published
-  std::uint32_t marked;     ///< bit l: this worker's bit in bitmap l is set
-  std::uint32_t shown;      ///< what was spawned in this run may have begun
-  std::uint32_t published;  ///< how often refs were
-  std::uint32_t kept[priority_levels];
-  std::uint64_t keep[priority_levels][keep_capacity];
+  std::uint32_t nonempty;       ///< bit l: deque l may hold refs, private or published
+  std::uint32_t marked;         ///< bit l: this worker's bit in bitmap l is set
+  std::uint32_t any_published;  ///< what was spawned in this run may have begun
+  std::uint32_t published;      ///< how often refs were
+  std::uint32_t private_count[priority_levels];
+  std::uint64_t private_refs[priority_levels][private_capacity];
   queue::deque_owner owner[priority_levels];
 };
 
@@ -100,7 +100,7 @@ struct block_local {
   std::uint64_t next_rendezvous;  ///< not before this (clock_ns), unless to leave
   /// The ref whose record lies in `record` already, if nothing was published since; or 0.
   std::uint64_t early;
-  std::uint32_t early_published;  ///< deques.published before that ref was kept
+  std::uint32_t early_published;  ///< deques.published before that ref became private
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
@@ -158,8 +158,8 @@ GROSR_DEVICE inline void set_bit(std::uint32_t& word, std::uint32_t bit) {
   if ((w.load(simt::relaxed) & bit) == 0) w.fetch_or(bit, simt::relaxed);
 }
 
-/// One lane, lock held: lays the n oldest kept refs of a level where thieves find them. `index` is
-/// the worker's among all. Never fails: a full deque sends refs to the level's spill ring, which
+/// One lane, lock held: lays the n oldest private refs of a level where thieves find them. `index`
+/// is the worker's among all. Never fails: a full deque sends refs to the level's spill ring, which
 /// has a cell for every batch and slot there is. Returns how many were spilled.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_local& d,
                                                          std::uint32_t index, std::uint32_t level,
@@ -167,11 +167,11 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   queue::deque_ref deque = v.deque(level, index);
   bool block = index >= v.sizes.workers;
   std::uint32_t laid = 0, spilled = 0;
-  simt::atomic_ref<std::uint32_t, simt::scope::block>(d.shown).store(1, simt::relaxed);
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(d.any_published).store(1, simt::relaxed);
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.published)
       .store(d.published + 1, simt::relaxed);
   GROSR_NO_UNROLL
-  for (; laid < n && deque.lay(d.owner[level], laid, d.keep[level][laid]); ++laid) {
+  for (; laid < n && deque.lay(d.owner[level], laid, d.private_refs[level][laid]); ++laid) {
   }
   if (laid != 0) deque.publish(d.owner[level], laid);
   GROSR_NO_UNROLL
@@ -179,12 +179,13 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
     // The ref in the ring holds an active count of its own, so that quiescence sees it.
     simt::atomic_ref<std::uint64_t>(*v.common.board).fetch_add(1, simt::acq_rel);
     const auto& ring = block ? v.tasks.block_spill[level] : v.tasks.spill[level];
-    simt::wait_until([&] { return ring.try_push_n(&d.keep[level][i], 1) == 1; }, simt::forever,
-                     nullptr, "room in a spill ring");
+    simt::wait_until([&] { return ring.try_push_n(&d.private_refs[level][i], 1) == 1; },
+                     simt::forever, nullptr, "room in a spill ring");
   }
-  d.kept[level] -= n;
+  d.private_count[level] -= n;
   GROSR_NO_UNROLL
-  for (std::uint32_t i = 0; i < d.kept[level]; ++i) d.keep[level][i] = d.keep[level][i + n];
+  for (std::uint32_t i = 0; i < d.private_count[level]; ++i)
+    d.private_refs[level][i] = d.private_refs[level][i + n];
   if (laid != 0) {
     // Also where it was set: a thief that took the last ref clears it (worker::now_empty).
     d.marked |= level_bit(level);
@@ -200,27 +201,27 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   return spilled;
 }
 
-/// One lane, lock held or nobody spawning: publishes what is kept, but for the newest `but` refs
-/// of each level. Returns how many refs were spilled.
+/// One lane, lock held or nobody spawning: publishes its private refs, but for the newest `but`
+/// refs of each level. Returns how many refs were spilled.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_all(const view& v, deque_local& d,
                                                              std::uint32_t index,
                                                              std::uint32_t but) {
   std::uint32_t spilled = 0;
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l)
-    if (d.kept[l] > but) spilled += publish(v, d, index, l, d.kept[l] - but);
+    if (d.private_count[l] > but) spilled += publish(v, d, index, l, d.private_count[l] - but);
   return spilled;
 }
 
-/// One lane, nobody spawning: where nothing is published any more, publishes the older half of what
-/// is kept. Returns how many refs were spilled.
-GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t feed(const view& v, deque_local& d,
-                                                      std::uint32_t index) {
+/// One lane, nobody spawning: where nothing is published any more, publishes the older half of its
+/// private refs. Returns how many refs were spilled.
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_half(const view& v, deque_local& d,
+                                                              std::uint32_t index) {
   std::uint32_t spilled = 0;
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l)
-    if (d.kept[l] > 1 && v.deque(l, index).size() == 0)
-      spilled += publish(v, d, index, l, d.kept[l] / 2);
+    if (d.private_count[l] > 1 && v.deque(l, index).size() == 0)
+      spilled += publish(v, d, index, l, d.private_count[l] / 2);
   return spilled;
 }
 
@@ -228,8 +229,9 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t feed(const view& v, deque_local
 GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::uint32_t index,
                                            ref r) {
   std::uint32_t level = r.level(), spilled = 0;
-  if (d.kept[level] == keep_capacity) spilled = publish(v, d, index, level, keep_capacity / 2);
-  d.keep[level][d.kept[level]++] = r.split().bits;
+  if (d.private_count[level] == private_capacity)
+    spilled = publish(v, d, index, level, private_capacity / 2);
+  d.private_refs[level][d.private_count[level]++] = r.split().bits;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
       .store(d.nonempty | level_bit(level), simt::relaxed);
   return spilled;
@@ -239,7 +241,7 @@ GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::u
 GROSR_DEVICE inline ref peek_ref(const view& v, deque_local& d, std::uint32_t index,
                                  std::uint32_t level) {
   if (!has_level(d.nonempty, level)) return {};
-  if (d.kept[level] != 0) return {d.keep[level][d.kept[level] - 1]};
+  if (d.private_count[level] != 0) return {d.private_refs[level][d.private_count[level] - 1]};
   return {v.deque(level, index).peek(d.owner[level])};
 }
 
@@ -247,7 +249,7 @@ GROSR_DEVICE inline ref peek_ref(const view& v, deque_local& d, std::uint32_t in
 GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t index,
                                 std::uint32_t level) {
   if (!has_level(d.nonempty, level)) return {};
-  if (d.kept[level] != 0) return {d.keep[level][--d.kept[level]]};
+  if (d.private_count[level] != 0) return {d.private_refs[level][--d.private_count[level]]};
   ref r{v.deque(level, index).pop(d.owner[level])};
   if (!r) {
     simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)

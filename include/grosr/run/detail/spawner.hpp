@@ -108,7 +108,7 @@ class spawner {
   /// from a ring that nobody polled for a while.
   GROSR_DEVICE bool higher_waits(std::uint32_t level);
   /// One lane, nobody spawning in its warp: publishes all that this worker has.
-  GROSR_DEVICE void offer();
+  GROSR_DEVICE void publish_own();
   /// Any lane: what it pushed may lie in batches that are not full. This worker sees to them before
   /// it rests.
   GROSR_DEVICE void note_pushed();
@@ -168,7 +168,7 @@ class spawner {
   /// Whole warp, nobody spawning: keeps each lane's frame, if its continuation is to run, until
   /// then.
   GROSR_DEVICE void keep_ready(task_end end);
-  /// Whole warp, nobody spawning: takes kept frames, one a lane; how many. With `all` also fewer
+  /// Whole warp, nobody spawning: takes such frames, one a lane; how many. With `all` also fewer
   /// than a warp's worth.
   GROSR_DEVICE std::uint32_t take_ready(std::uint32_t& frame, bool all);
   GROSR_DEVICE void count_joined(std::uint32_t n) {
@@ -201,8 +201,9 @@ class spawner {
   /// block's tasks at once.
   GROSR_DEVICE void flush(bool with_blocks);
   /// One lane, nobody spawning: closes what is open, and, if somebody waits for work and nothing of
-  /// the level is published, publishes the older half of what is kept then.
-  GROSR_DEVICE GROSR_NOINLINE static void share(shared* block, std::uint32_t level, bool starving);
+  /// the level is published, publishes the older half of its private refs then.
+  GROSR_DEVICE GROSR_NOINLINE static void publish_for_others(shared* block, std::uint32_t level,
+                                                             bool starving);
   /// One lane: other blocks may see this block's tasks.
   GROSR_DEVICE void publish_blocks();
   GROSR_DEVICE bool long_run() const {
@@ -238,7 +239,7 @@ class spawner {
   GROSR_DEVICE void close(std::uint32_t kind, std::uint32_t n, bool locked);
   GROSR_DEVICE void close_all();
   GROSR_DEVICE void close_open(std::uint32_t kind);
-  GROSR_DEVICE GROSR_NOINLINE static void offer(shared* block);
+  GROSR_DEVICE GROSR_NOINLINE static void publish_own(shared* block);
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static void run_inline(shared* block, T task, std::uint32_t level,
                                                      std::uint32_t depth);
@@ -262,7 +263,7 @@ class spawner {
   GROSR_DEVICE bool swap_out(const T& task, std::uint32_t level);
   template <class T>
   GROSR_DEVICE void reject(const T& task);
-  GROSR_DEVICE GROSR_NOINLINE static void show_all(shared* block);
+  GROSR_DEVICE GROSR_NOINLINE static void publish_held(shared* block);
   GROSR_DEVICE GROSR_NOINLINE static bool room_seen(shared* block, std::uint32_t kind);
   GROSR_DEVICE GROSR_NOINLINE static prospect look_ahead(shared* block, std::uint32_t kind,
                                                          std::uint64_t began);

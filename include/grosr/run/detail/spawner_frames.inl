@@ -29,7 +29,7 @@ GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::wait_for_fr
   begin_wait(block, lacks::frame);
   GROSR_NO_UNROLL
   for (unsigned turn = 0;; ++turn) {
-    if (turn % 16 == 0) show_all(block);
+    if (turn % 16 == 0) publish_held(block);
     if (room_seen(block, no_kind)) {
       end_wait(block, lacks::frame);
       if (take()) return frame;
@@ -110,13 +110,13 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::ready_after(task_end end) 
 
 /// One lane, which joined and has ended: `n` results are to come for the frame, but for what has
 /// come already; the frame if all have. Nobody is spawning in its warp: otherwise another lane
-/// could show what was forked between the look at `shown` and the store.
+/// could show what was forked between the look at `any_published` and the store.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::await(std::uint32_t frame, std::uint32_t n) {
   simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
   // Tasks that were forked in this run mostly lie with this worker, and wait for the run's end.
-  if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).load(simt::relaxed) ==
-      0) {
+  if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.any_published)
+          .load(simt::relaxed) == 0) {
     if (n == 0) return frame;
     pending.store(n, simt::relaxed);
     return no_frame;

@@ -20,7 +20,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::spawn_without_room(
   prospect ahead = prospect::waits;
   GROSR_NO_UNROLL
   for (unsigned turn = 0;; ++turn) {
-    if (turn % 16 == 0) show_all(block);
+    if (turn % 16 == 0) publish_held(block);
     if (room_seen(block, kind)) {
       end_wait(block, lacks::task);
       if (self.place(task, level, true)) return true;
@@ -51,7 +51,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_out(const T& task, std::uint32
   simt::atomic_ref<std::uint64_t>(*v_.common.board).fetch_add(1, simt::acq_rel);
   using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   count(w_.swapped).fetch_add(1, simt::relaxed);
-  count(w_.deques.shown).store(1, simt::relaxed);
+  count(w_.deques.any_published).store(1, simt::relaxed);
   std::uint32_t w[2 * in_first] = {};
   __builtin_memcpy(w, &task, sizeof(T));
   simt::fence<simt::scope::system>(simt::release);  // what the task is to find, before it
@@ -126,7 +126,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::end_wait(shared* blo
 /// One lane, waiting, while others of its warp may spawn: lets other workers have all that this one
 /// holds, open batches too.
 template <class Policy, class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::show_all(shared* block) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_held(shared* block) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
   lock(w.deques.lock);

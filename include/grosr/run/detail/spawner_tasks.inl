@@ -111,7 +111,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch(shared* b
         self.close(kind, limit, true);
         // A long run's children do not wait for its end.
         if (!is_block_type(kind / priority_levels) && self.long_run())
-          w.spilled += feed(self.v_, w.deques, self.id_);
+          w.spilled += publish_half(self.v_, w.deques, self.id_);
       }
       open.batch = take_batch(self.v_, w, self.id_);
       if (open.batch == no_batch && last_resort) open.batch = take_overflow(self.v_);
@@ -145,7 +145,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::run_inline(shared* b
   using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   spawner self(simt::in_block_shared(block));
   count(self.w_.inlined).fetch_add(1, simt::relaxed);
-  count(self.w_.deques.shown).store(1, simt::relaxed);
+  count(self.w_.deques.any_published).store(1, simt::relaxed);
   context_type c(self, width::lane, level, depth);
   int status = invoke(task, c);
   if (status != 0) note_failure(block, task, status);
@@ -249,7 +249,8 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void spawner<Policy, Tasks...>::push_any(ref r, bool locked) {
   std::uint32_t spilled;
   if (is_block_type(r.type())) {
-    simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.shown).store(1, simt::relaxed);
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.any_published)
+        .store(1, simt::relaxed);
     lock(b_.deques.lock);
     spilled = push_ref(v_, b_.deques, v_.sizes.workers + simt::block_id(), r);
     unlock(b_.deques.lock);
@@ -278,18 +279,19 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::flush(bool with_blocks) {
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::share(shared* block,
-                                                                  std::uint32_t level,
-                                                                  bool starving) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_for_others(shared* block,
+                                                                               std::uint32_t level,
+                                                                               bool starving) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
   self.close_all();
-  const std::uint32_t kept = w.deques.kept[level];
-  if (starving && kept > 1) w.spilled += publish(self.v_, w.deques, self.id_, level, kept / 2);
+  const std::uint32_t private_count = w.deques.private_count[level];
+  if (starving && private_count > 1)
+    w.spilled += publish(self.v_, w.deques, self.id_, level, private_count / 2);
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::offer(shared* block) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_own(shared* block) {
   spawner self(simt::in_block_shared(block));
   self.close_all();
   self.w_.spilled += publish_all(self.v_, self.w_.deques, self.id_, 0);
@@ -297,8 +299,8 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::offer(shared* block)
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void spawner<Policy, Tasks...>::offer() {
-  offer(&b_);
+GROSR_DEVICE void spawner<Policy, Tasks...>::publish_own() {
+  publish_own(&b_);
 }
 
 template <class Policy, class... Tasks>

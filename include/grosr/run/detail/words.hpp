@@ -5,7 +5,7 @@
 //   word            where it is                         who writes it
 //   signals, hint   device memory, one 64-bit load      any worker
 //   board_count     device memory                       any worker
-//   ref             kept refs, deques, spill rings      who holds the records
+//   ref             private refs, deques, spills        who holds the records
 //   home            records of tasks with a result      who forks
 //   slot_count      device memory, by slot              workers that ran tasks of the slot
 //   slot_word       pinned memory, by slot              who completes the slot
@@ -63,7 +63,7 @@ struct hint {
   static constexpr unsigned first_of_blocks = 8;
   static constexpr std::uint32_t warps = all_levels, blocks = all_levels << first_of_blocks;
   static constexpr std::uint32_t work = warps | blocks;
-  /// Set while warps wait for work: workers publish what they could keep.
+  /// Set while warps wait for work: workers publish private refs.
   static constexpr std::uint32_t starving = 1u << 16;
   /// Set while a frame is cancelled: tasks look whether theirs is, before they begin.
   static constexpr std::uint32_t cancelling = 1u << 17;

@@ -32,7 +32,7 @@ namespace grosr::run {
 ///
 /// Invariants between methods:
 ///   * A worker is active (counted on the board) whenever it holds work: a packet or a ref in hand,
-///     kept refs, open batches, published refs, counts that are not settled.
+///     private refs, open batches, published refs, counts that are not settled.
 ///   * No lane spawns: open batches are whole, and lane 0 may change the warp's deques without a
 ///     lock. The block's deques are always changed under their lock.
 ///   * A ring's poll lock is held between lead() and what ended it, and in watched::lock; while a
@@ -129,7 +129,7 @@ class worker {
   struct burst_state {
     std::uint64_t began;  ///< cycle_count
     signals news;         ///< when the run began
-    bool shown;           ///< whoever waits for work finds some here
+    bool published;       ///< whoever waits for work finds some here
     std::uint32_t runs;   ///< so far, this one not
   };
 
@@ -193,7 +193,7 @@ class worker {
 
   // ---- a turn: worker_loop.inl ----
   GROSR_DEVICE std::uint64_t look() const;
-  GROSR_DEVICE void offer();
+  GROSR_DEVICE void publish_own();
   GROSR_DEVICE void wake_others();
   GROSR_DEVICE void begin_busy();
   GROSR_DEVICE void end_busy();
@@ -228,7 +228,7 @@ class worker {
   // ---- running: worker_run.inl ----
   GROSR_DEVICE void run(ref r);
   GROSR_DEVICE GROSR_NOINLINE static ran run_refs(ref r);
-  GROSR_DEVICE ref next_kept(std::uint32_t level, const burst_state& burst);
+  GROSR_DEVICE ref next_private(std::uint32_t level, const burst_state& burst);
   template <class T>
   GROSR_DEVICE void run_typed(ref r, ran& result);
   template <class T>
@@ -277,7 +277,7 @@ class worker {
   GROSR_DEVICE void load_block_task(ref r);
   GROSR_DEVICE void load_record(ref r);
   GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type);
-  GROSR_DEVICE void show_kept(std::uint32_t level);
+  GROSR_DEVICE void publish_private(std::uint32_t level);
   GROSR_DEVICE void run_block(ref r);
   template <class T>
   GROSR_DEVICE void run_block_typed(ref r);

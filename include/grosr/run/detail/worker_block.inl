@@ -115,7 +115,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::load_block_task(ref r) {
   b_.early = 0;
   retire(r, 1);
   GROSR_NO_UNROLL
-  for (std::uint32_t level = 0; level < priority_levels; ++level) show_kept(level);
+  for (std::uint32_t level = 0; level < priority_levels; ++level) publish_private(level);
 }
 
 /// Whole warp: a block task's record into block-shared memory.
@@ -144,13 +144,14 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::stride_at(std::uint32_t typ
   return stride;
 }
 
-/// One lane, nobody spawning, before a task that may be long: others may take what this block
-/// keeps, unless there is more that they can take already.
+/// One lane, nobody spawning, before a task that may be long: others may take the private
+/// refs of this block, unless there is more that they can take already.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::show_kept(std::uint32_t level) {
-  const std::uint32_t self = v_.sizes.workers + simt::block_id(), kept = b_.deques.kept[level];
-  if (kept != 0 && v_.deque(level, self).size() < kept)
-    w_.spilled += publish(v_, b_.deques, self, level, kept);
+GROSR_DEVICE void worker<Policy, Tasks...>::publish_private(std::uint32_t level) {
+  const std::uint32_t self = v_.sizes.workers + simt::block_id(),
+                      private_count = b_.deques.private_count[level];
+  if (private_count != 0 && v_.deque(level, self).size() < private_count)
+    w_.spilled += publish(v_, b_.deques, self, level, private_count);
 }
 
 /// Whole block: runs the block task that warp 0 laid into block-shared memory.

@@ -37,7 +37,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
           if (meet()) break;
           continue;
         }
-        if (leads()) offer();
+        if (leads()) publish_own();
         simt::sync_warp();
       }
       r = find(turn);
@@ -93,12 +93,12 @@ GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::look() const {
   return now;
 }
 
-/// One lane, between runs: publishes kept refs when somebody waits for work or runs are long;
+/// One lane, between runs: publishes private refs when somebody waits for work or runs are long;
 /// repeats this worker's hints, which a thief may have cleared.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::offer() {
+GROSR_DEVICE void worker<Policy, Tasks...>::publish_own() {
   if ((hints_ & hint::starving) || run_cycles_ > Policy::long_run_cycles)
-    w_.spilled += feed(v_, w_.deques, id_);
+    w_.spilled += publish_half(v_, w_.deques, id_);
   std::uint32_t missing = w_.deques.marked & ~hints_;
   if (missing) v_.hints().fetch_or(missing, simt::relaxed);
 }

@@ -29,34 +29,34 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
   GROSR_NO_UNROLL
   for (; r; ++result.runs) {
     signals news;
-    std::uint64_t shown = 0;
+    std::uint64_t published = 0;
     if (leads()) {
       news = self.v_.look();
-      shown = self.v_.deque(r.level(), self.id_).size();
+      published = self.v_.deque(r.level(), self.id_).size();
     }
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
      ...);
     self.run_ready(self.run_cycles_ > Policy::long_run_cycles);
-    const burst_state burst{began, news, shown != 0, result.runs};
-    r = !r.slot() && result.runs < Policy::burst_runs ? self.next_kept(r.level(), burst) : ref{};
+    const burst_state burst{began, news, published != 0, result.runs};
+    r = !r.slot() && result.runs < Policy::burst_runs ? self.next_private(r.level(), burst) : ref{};
   }
   self.run_ready(true);
   result.cycles = self.run_cycles_;
   return result;
 }
 
-/// Whole warp, after a run: the newest ref that this worker keeps, or what it has just spawned,
+/// Whole warp, after a run: the newest private ref, or what it has just spawned,
 /// if all is as it was: nothing more urgent is there, and nothing for blocks, and what ran was
 /// short.
 template <class Policy, class... Tasks>
-GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level,
-                                                     const burst_state& burst) {
+GROSR_DEVICE ref worker<Policy, Tasks...>::next_private(std::uint32_t level,
+                                                        const burst_state& burst) {
   std::uint64_t got = 0;
   if (leads()) {
     const std::uint32_t hints = burst.news.hints;
     const std::uint32_t ends_burst = Policy::levels_that_end_burst(level, burst.runs);
-    std::uint32_t& kept = w_.deques.kept[level];
+    std::uint32_t& private_count = w_.deques.private_count[level];
     if ((hints & (hint::cancelling | ends_burst | hint::blocks)) == 0 &&
         !burst.news.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_burst) == 0 &&
         (w_.open_mask & (kinds_of_levels(ends_burst) | kinds_of_blocks)) == 0 &&
@@ -65,11 +65,12 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_kept(std::uint32_t level,
         v_.trace.events == nullptr &&
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.rendezvous).load(simt::relaxed) ==
             0) {
-      const bool starving = (hints & hint::starving) != 0 && !burst.shown;
-      if (starving || (kept == 0 && w_.open_mask != 0)) spawner_type::share(&b_, level, starving);
+      const bool starving = (hints & hint::starving) != 0 && !burst.published;
+      if (starving || (private_count == 0 && w_.open_mask != 0))
+        spawner_type::publish_for_others(&b_, level, starving);
       // A ref from the host is run by the worker that completes it.
-      if (kept != 0 && !ref{w_.deques.keep[level][kept - 1]}.slot())
-        got = w_.deques.keep[level][--kept];
+      if (private_count != 0 && !ref{w_.deques.private_refs[level][private_count - 1]}.slot())
+        got = w_.deques.private_refs[level][--private_count];
     }
   }
   return {simt::shuffle(simt::full_mask, got, 0)};
@@ -297,7 +298,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
                                                       std::uint32_t place) {
   if (!leads()) return;
   w_.run_began = simt::cycle_count();
-  w_.deques.shown = 0;
+  w_.deques.any_published = 0;
   if (v_.trace.events != nullptr) {
     w_.trace_began = simt::clock_ns();
     w_.trace_at = place;

@@ -1,4 +1,4 @@
-// What a long task started begins before its end when it offers it; it sees that others wait.
+// What a long task started begins before its end when it publishes it; it sees that others wait.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -33,20 +33,21 @@ struct long_one {
                          "idle workers") != simt::wait_result::ready)
       return -EAGAIN;
     for (std::uint32_t i = 0; i < short_ones; ++i) context.spawn(short_one<Short>{ended});
-    context.offer();
+    context.publish();
     const auto done = [&] {
       return simt::atomic_ref<std::uint32_t>(*ended).load(simt::relaxed) == short_ones;
     };
-    return simt::wait_until(done, deadline, nullptr, "what was offered") == simt::wait_result::ready
+    return simt::wait_until(done, deadline, nullptr, "what was published") ==
+                   simt::wait_result::ready
                ? 0
                : -ETIMEDOUT;
   }
 };
 
-GROSR_RUNTIME_SUITE(offer);
+GROSR_RUNTIME_SUITE(publish);
 
 template <width W, width Short = width::lane>
-void offers(device d, std::uint32_t* ended) {
+void publishes(device d, std::uint32_t* ended) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;
@@ -57,16 +58,16 @@ void offers(device d, std::uint32_t* ended) {
   for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
 }
 
-TEST_P(offer, of_a_warp_task_is_taken_before_it_ends) {
-  offers<width::warp>(where(), keep<std::uint32_t>(1).data());
+TEST_P(publish, of_a_warp_task_is_taken_before_it_ends) {
+  publishes<width::warp>(where(), keep<std::uint32_t>(1).data());
 }
 
-TEST_P(offer, of_a_block_task_is_taken_before_it_ends) {
-  offers<width::block>(where(), keep<std::uint32_t>(1).data());
+TEST_P(publish, of_a_block_task_is_taken_before_it_ends) {
+  publishes<width::block>(where(), keep<std::uint32_t>(1).data());
 }
 
-TEST_P(offer, of_a_block_task_is_taken_by_other_blocks) {
-  offers<width::block, width::block>(where(), keep<std::uint32_t>(1).data());
+TEST_P(publish, of_a_block_task_is_taken_by_other_blocks) {
+  publishes<width::block, width::block>(where(), keep<std::uint32_t>(1).data());
 }
 
 struct sets_word {
@@ -94,7 +95,7 @@ struct waits_for_word {
 };
 
 // Whichever block the packet comes to: also the one that a warp's long task keeps from meeting.
-TEST_P(offer, a_block_task_from_the_host_runs_beside_a_long_warp_task) {
+TEST_P(publish, a_block_task_from_the_host_runs_beside_a_long_warp_task) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;
@@ -128,7 +129,7 @@ struct keeps_a_block {
 };
 
 // All other blocks are busy, so that nobody else looks at rings.
-TEST_P(offer, one_idle_block_finds_packets_of_every_ring) {
+TEST_P(publish, one_idle_block_finds_packets_of_every_ring) {
   runtime_options o;
   o.memory_limit = std::size_t{16} << 20;
   o.sms = 2;
@@ -215,11 +216,11 @@ void all_begin(device d, std::uint32_t* begun) {
   for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
 }
 
-TEST_P(offer, block_tasks_of_a_batch_do_not_wait_for_each_other) {
+TEST_P(publish, block_tasks_of_a_batch_do_not_wait_for_each_other) {
   all_begin<width::lane>(where(), keep<std::uint32_t>(1).data());
 }
 
-TEST_P(offer, block_tasks_of_a_block_do_not_wait_for_each_other) {
+TEST_P(publish, block_tasks_of_a_block_do_not_wait_for_each_other) {
   all_begin<width::block>(where(), keep<std::uint32_t>(1).data());
 }
 
