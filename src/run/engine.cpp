@@ -157,7 +157,7 @@ void engine::allocate(const memory_plan& p) {
 
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
-  view_.common = {&words->board,    &words->signals,  &words->quiet_since, &words->keeper,
+  view_.common = {&words->activity, &words->signals,  &words->quiet_since, &words->keeper,
                   &words->departed, &words->way_made, &words->cancelled,   nullptr};
 
   for (std::uint32_t i = 0; i < p.rings; ++i)

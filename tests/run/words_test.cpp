@@ -90,8 +90,8 @@ TEST(words, epochs_wrap_in_what_the_host_asks_and_what_the_kernel_says) {
 }
 
 TEST(words, counts_do_not_run_into_each_other) {
-  EXPECT_EQ(board_count::holders(5 * board_count::activation), 5u);
-  EXPECT_EQ(board_count::holders(5 * board_count::activation - 5), 0u);
+  EXPECT_EQ(activity_count::holders(5 * activity_count::activation), 5u);
+  EXPECT_EQ(activity_count::holders(5 * activity_count::activation - 5), 0u);
   const std::uint64_t count = slot_count::of(512, 0) + slot_count::of(3, 1);
   EXPECT_EQ(slot_count::done(count), 515u);
   EXPECT_TRUE(slot_count::any_failed(count));

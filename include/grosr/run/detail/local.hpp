@@ -76,7 +76,7 @@ struct warp_local {
   std::uint32_t ring;              ///< the ring that this worker polls, or polled last
   queue::poll_lock lock;           ///< in it
   std::uint64_t scanned;  ///< when (cycle_count) it last looked for what hints may have missed
-  std::uint64_t alone;    ///< the board as long as no other worker became active after this one
+  std::uint64_t sole_activity;  ///< the activity word while this worker is the sole active one
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a packet or a slot, being run; or
                                                  ///< scratch (batch.hpp)
   packet_header packet;                          ///< the packet whose `whole` ref is running
@@ -177,7 +177,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
   GROSR_NO_UNROLL
   for (std::uint32_t i = laid; i < n; ++i, ++spilled) {
     // The ref in the ring holds an active count of its own, so that quiescence sees it.
-    simt::atomic_ref<std::uint64_t>(*v.common.board).fetch_add(1, simt::acq_rel);
+    simt::atomic_ref<std::uint64_t>(*v.common.activity).fetch_add(1, simt::acq_rel);
     const auto& ring = block ? v.tasks.block_spill[level] : v.tasks.spill[level];
     simt::wait_until([&] { return ring.try_push_n(&d.private_refs[level][i], 1) == 1; },
                      simt::forever, nullptr, "room in a spill ring");

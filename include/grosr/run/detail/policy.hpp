@@ -96,7 +96,7 @@ struct default_policy {
 
   // ---- waiting ----
 
-  /// Polls until a worker that has done all gives up its count on the board.
+  /// Polls until a worker that has done all gives up its count in the activity word.
   static constexpr unsigned linger_polls = 8;  // about 8 us
   /// Polls of a ring where a block goes round several.
   static constexpr unsigned polls_of_several = 4;

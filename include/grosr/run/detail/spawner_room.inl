@@ -48,7 +48,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_out(const T& task, std::uint32
   std::uint64_t ticket = 0;
   if (!swap.try_take(two ? 2 : 1, ticket)) return false;
   // Before the host can see it, and this worker rests; open_packet() takes the count back.
-  simt::atomic_ref<std::uint64_t>(*v_.common.board).fetch_add(1, simt::acq_rel);
+  simt::atomic_ref<std::uint64_t>(*v_.common.activity).fetch_add(1, simt::acq_rel);
   using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
   count(w_.swapped).fetch_add(1, simt::relaxed);
   count(w_.deques.any_published).store(1, simt::relaxed);
@@ -183,13 +183,13 @@ GROSR_DEVICE GROSR_NOINLINE auto spawner<Policy, Tasks...>::look_ahead(shared* b
   spawner self(simt::in_block_shared(block));
   const view& v = self.v_;
   if (v.aborted()) return prospect::none;
-  simt::atomic_ref<std::uint64_t> waiting(v.common.room->waiting), board(*v.common.board);
+  simt::atomic_ref<std::uint64_t> waiting(v.common.room->waiting), activity(*v.common.activity);
   // A1: pairs with W1.
-  const std::uint64_t before = waiting.load(simt::acquire), holders = board.load(simt::acquire);
+  const std::uint64_t before = waiting.load(simt::acquire), holders = activity.load(simt::acquire);
   const std::uint32_t workers = waiting_count::workers(before);
   const bool all = workers == v.sizes.workers;
   // Each waits while it is active. Whoever rests, or is stalled, may find work that others hold.
-  const bool all_active = all || board_count::holders(holders) == workers;
+  const bool all_active = all || activity_count::holders(holders) == workers;
   const bool swap_full =
       simt::atomic_ref<std::uint32_t, simt::scope::system>(
           const_cast<std::uint32_t&>(v.submission.control[control_word::swap_full]))
@@ -207,7 +207,7 @@ GROSR_DEVICE GROSR_NOINLINE auto spawner<Policy, Tasks...>::look_ahead(shared* b
   const bool room = room_seen(block, kind);
   // Nobody went on, or became active, meanwhile: so nobody does that anybody waits for.
   if (room || waiting.load(simt::acquire) != before ||
-      (!all && board.load(simt::acquire) != holders))
+      (!all && activity.load(simt::acquire) != holders))
     return prospect::waits;
   return prospect::none;
 }

@@ -36,8 +36,8 @@ struct packet_header {
 
   /// Whether the packet carries its only task as payload.
   GROSR_DEVICE bool carries_task() const { return (kind >> 16 & 1) != 0; }
-  /// Whether its tasks were swapped out: each is counted among the board's holders until a worker
-  /// has the packet.
+  /// Whether its tasks were swapped out: each is counted among the activity word's holders until a
+  /// worker has the packet.
   GROSR_DEVICE bool comes_back() const { return (kind >> 17 & 1) != 0; }
   GROSR_DEVICE std::uint32_t type() const { return kind & 0xff; }
   GROSR_DEVICE std::uint32_t level() const { return kind >> 8 & 0xff; }
@@ -158,7 +158,7 @@ struct trace_event {
 
 /// Device memory for words of the whole device, each in a line of its own.
 struct common_memory {
-  alignas(128) std::uint64_t board;
+  alignas(128) std::uint64_t activity;
   alignas(128) std::uint64_t quiet_since;
   alignas(128) std::uint64_t way_made;
   alignas(128) run::signals signals;
@@ -171,7 +171,7 @@ struct common_memory {
 /// Words of the whole device: any worker reads and writes them, by atomics. The host clears them
 /// before the first kernel, and at an abort it sets `leave`.
 struct common_words {
-  std::uint64_t* board;        ///< board_count
+  std::uint64_t* activity;     ///< activity_count
   run::signals* signals;       ///< hints and `leave`: what every worker looks at
   std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody

@@ -4,7 +4,7 @@
 //
 //   word            where it is                         who writes it
 //   signals, hint   device memory, one 64-bit load      any worker
-//   board_count     device memory                       any worker
+//   activity_count  device memory                       any worker
 //   ref             private refs, deques, spills        who holds the records
 //   home            records of tasks with a result      who forks
 //   slot_count      device memory, by slot              workers that ran tasks of the slot
@@ -96,18 +96,18 @@ struct alignas(8) signals {
   }
 };
 
-// ---- the board ----
+// ---- the activity word ----
 
-/// The device word `board`: how often workers became active (wraps), and how many things hold work:
-/// active workers, and refs in spill rings. The first half tells a publisher that nobody was active
-/// in between (docs/internals/scheduler.md, "Quiescence").
+/// The device word `activity`: how often workers became active (wraps), and how many things hold
+/// work: active workers, and refs in spill rings. The first half tells a publisher that nobody was
+/// active in between (docs/internals/scheduler.md, "Quiescence").
 ///
 ///   activations (32) │ holders (32)
-struct board_count {
-  /// What the board grows by when a worker becomes active.
+struct activity_count {
+  /// What the activity word grows by when a worker becomes active.
   static constexpr std::uint64_t activation = (std::uint64_t{1} << 32) + 1;
-  GROSR_DEVICE static constexpr std::uint32_t holders(std::uint64_t board) {
-    return static_cast<std::uint32_t>(board);
+  GROSR_DEVICE static constexpr std::uint32_t holders(std::uint64_t activity) {
+    return static_cast<std::uint32_t>(activity);
   }
 };
 

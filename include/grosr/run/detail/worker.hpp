@@ -31,7 +31,8 @@ namespace grosr::run {
 /// be in registers lies in block-shared memory: `w_` is this warp's, `b_` the block's.
 ///
 /// Invariants between methods:
-///   * A worker is active (counted on the board) whenever it holds work: a packet or a ref in hand,
+///   * A worker is active (counted in the activity word) whenever it holds work: a packet or a ref
+///   in hand,
 ///     private refs, open batches, published refs, counts that are not settled.
 ///   * No lane spawns: open batches are whole, and lane 0 may change the warp's deques without a
 ///     lock. The block's deques are always changed under their lock.
@@ -66,18 +67,18 @@ class worker {
   //
   // A worker's state is four things that change at different moments:
   //
-  //   standing   resting ── activate, unspill ──> active ── tell_alone ──> told
+  //   standing   resting ── activate, unspill ──> active ── publish_if_sole ──> quiescent
   //                 ^                               │  ^── activate, unspill ─┘ │
   //                 └─────────────── rest ──────────┴───────────────────────────┘
   //   pace       set at the end of a turn, read in the next one
   //   hand       empty when a turn begins; filled by find() or wait(); open_packet() deals with it
   //   outcome    `other` when a turn begins; set by open_packet() and what that runs
 
-  /// Where it stands on the board (docs/internals/scheduler.md, "Quiescence").
+  /// Whether the activity word counts it (docs/internals/scheduler.md, "Quiescence").
   enum class standing : std::uint32_t {
-    resting,  ///< not counted: it holds no work
-    active,   ///< counted: it may hold work
-    told,     ///< counted, and it has published that all is done, and taken nothing since
+    resting,    ///< not counted: it holds no work
+    active,     ///< counted: it may hold work
+    quiescent,  ///< counted, and it has published that all is done, and taken nothing since
   };
   /// What its last turn ran.
   enum class pace : std::uint32_t {
@@ -109,7 +110,7 @@ class worker {
   enum class led {
     packet,       ///< it has a packet, and no poll lock any more
     interrupted,  ///< there is something else to do, and it has no poll lock any more
-    lingered,     ///< it still has the poll lock, and must give up its count on the board
+    lingered,     ///< it still has the poll lock, and must give up its count in the activity word
   };
   /// What watch() saw.
   enum class watched : std::uint32_t {
@@ -293,15 +294,15 @@ class worker {
   GROSR_DEVICE bool finds_overdue();
   GROSR_DEVICE void activate();
   GROSR_DEVICE void rest();
-  GROSR_DEVICE bool tell_alone(std::uint32_t claimed, std::uint64_t board);
-  GROSR_DEVICE void tell(std::uint32_t claimed) const;
-  GROSR_DEVICE bool leave_board(std::uint64_t seen) const;
+  GROSR_DEVICE bool publish_if_sole(std::uint32_t claimed, std::uint64_t activity);
+  GROSR_DEVICE void publish_quiescent(std::uint32_t claimed) const;
+  GROSR_DEVICE bool leave_activity(std::uint64_t seen) const;
   GROSR_DEVICE std::uint32_t packets_claimed(simt::order o) const;
 
   // ---- staying and leaving: worker_residency.inl ----
   GROSR_DEVICE void obey_control();
   GROSR_DEVICE GROSR_NOINLINE static void name_running(const view& v);
-  GROSR_DEVICE bool idles_too_long(unsigned ring, std::uint64_t board) const;
+  GROSR_DEVICE bool idles_too_long(unsigned ring, std::uint64_t activity) const;
   GROSR_DEVICE bool park();
   GROSR_DEVICE bool has_arrived() const;
   GROSR_DEVICE bool work_waits() const;
@@ -319,8 +320,8 @@ class worker {
   GROSR_DEVICE std::uint32_t all_rings() const { return ~0u >> (32 - rings()); }
   /// With fewer blocks than rings, each block's poller goes round several.
   GROSR_DEVICE bool polls_several() const { return v_.sizes.blocks < rings(); }
-  GROSR_DEVICE simt::atomic_ref<std::uint64_t> board_word() const {
-    return simt::atomic_ref<std::uint64_t>(*v_.common.board);
+  GROSR_DEVICE simt::atomic_ref<std::uint64_t> activity_word() const {
+    return simt::atomic_ref<std::uint64_t>(*v_.common.activity);
   }
 
   // ---- state ----

@@ -12,7 +12,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet& l) {
   packet_header h = packet_header::of(l);
   // They are this worker's now, and it is counted.
-  if (h.comes_back() && leads()) board_word().fetch_sub(h.count, simt::acq_rel);
+  if (h.comes_back() && leads()) activity_word().fetch_sub(h.count, simt::acq_rel);
   if (h.carries_task()) {
     end_of_spinning();
     run_packet(h, l);
@@ -75,20 +75,21 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_packet_typed(const packet_header
     loaded<T> held;
     T& task = held.task;
     __builtin_memcpy(&task, payload, sizeof(T));
-    // For quiescence: while this worker is alone nobody else claims, so it is not too early.
+    // For quiescence: while this worker is the sole active one nobody else claims, so it is not too
+    // early.
     std::uint32_t claimed = packets_claimed(simt::relaxed);
     begin_run(type, true, h.slot | trace_event::in_slot);
     simt::sync_warp();
     const bool mine = width_of<T>() == width::warp || leads();
     const bool failed = execute(task, mine, h.level(), true) != 0;
     end_run(type, 1, failed ? 1 : 0);
-    simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for tell_alone()
-    std::uint64_t board = leads() ? board_word().load(simt::relaxed) : 0;
+    simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for publish_if_sole()
+    std::uint64_t activity = leads() ? activity_word().load(simt::relaxed) : 0;
     if (leads())
       finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_packets, failed);
     if (hands_empty()) {
       outcome_ = outcome::nothing_left;
-      tell_alone(claimed, board);
+      publish_if_sole(claimed, activity);
     }
   }
 }

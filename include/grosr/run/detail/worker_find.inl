@@ -85,9 +85,9 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::ui
   if (bits == 0) return {};
   // It is one holder less; or this worker takes its place, which counts as an activation.
   if (leads())
-    board_word().fetch_add(is_active() ? ~std::uint64_t{0} : board_count::activation - 1,
-                           simt::acq_rel);
-  if (!is_active() && leads()) w_.alone = 0;
+    activity_word().fetch_add(is_active() ? ~std::uint64_t{0} : activity_count::activation - 1,
+                              simt::acq_rel);
+  if (!is_active() && leads()) w_.sole_activity = 0;
   standing_ = standing::active;
   return {bits};
 }

@@ -1,5 +1,5 @@
-// A worker without work: waiting, its block's spinner, its place on the board, and how all work is
-// found to be done. docs/internals/scheduler.md, "Waiting" and "Quiescence".
+// A worker without work: waiting, its block's spinner, its count in the activity word, and how all
+// work is found to be done. docs/internals/scheduler.md, "Waiting" and "Quiescence".
 #pragma once
 
 namespace grosr::run {
@@ -22,13 +22,13 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   }
   if (leads()) end_of_stall();
   settle();
-  // Alone on the board it says that all is done, and keeps its count for a while if it polls: the
+  // The sole active worker says that all is done, and keeps its count for a while if it polls: the
   // next packet then needs no fence.
   if (standing_ == standing::active && pace_ != pace::quick) {
     std::uint32_t claimed = packets_claimed(simt::relaxed);
     simt::fence<simt::scope::system>(simt::acq_rel);
-    simt::sync_warp();  // every lane's claims before the board
-    tell_alone(claimed, leads() ? board_word().load(simt::relaxed) : 0);
+    simt::sync_warp();  // every lane's claims before the activity word
+    publish_if_sole(claimed, leads() ? activity_word().load(simt::relaxed) : 0);
   }
   bool holds = false;
   if (back_) {
@@ -36,7 +36,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
     holds = simt::shuffle(simt::full_mask, again ? 1u : 0u, 0) != 0;
     back_ = false;
   }
-  bool linger = holds && standing_ == standing::told;
+  bool linger = holds && standing_ == standing::quiescent;
   for (;;) {
     if (is_active() && !linger) {
       rest();
@@ -172,7 +172,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::finds_overdue() {
   return false;
 }
 
-// ---- the board ----
+// ---- the activity word ----
 
 /// Whole warp: counts this worker as active. Before it takes what it saw elsewhere.
 template <class Policy, class... Tasks>
@@ -183,8 +183,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
   end_of_stall();
   if (was) return;
   // Relaxed: whoever claims or steals next does so with a release.
-  std::uint64_t before = board_word().fetch_add(board_count::activation, simt::relaxed);
-  w_.alone = board_count::holders(before) == 0 ? before + board_count::activation : 0;
+  std::uint64_t before = activity_word().fetch_add(activity_count::activation, simt::relaxed);
+  w_.sole_activity = activity_count::holders(before) == 0 ? before + activity_count::activation : 0;
 }
 
 /// Lane p: packets claimed of ring p so far.
@@ -194,16 +194,17 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::packets_claimed(simt::order
 }
 
 /// Whole warp, active, with nothing in hand or deques, the block's included. `claimed` is what
-/// packets_claimed() gave after it became active, `board` what lane 0 loaded from the board after
-/// that and a system fence by every lane: if no other worker was active since this one became it,
-/// all those packets are done, and it says so.
+/// packets_claimed() gave after it became active, `activity` what lane 0 loaded from the activity
+/// word after that and a system fence by every lane: if no other worker was active since this one
+/// became it, all those packets are done, and it says so.
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool worker<Policy, Tasks...>::tell_alone(std::uint32_t claimed, std::uint64_t board) {
-  bool alone = leads() && board == w_.alone;
-  alone = simt::shuffle(simt::full_mask, alone ? 1u : 0u, 0) != 0;
-  standing_ = alone ? standing::told : standing::active;
-  if (alone) tell(claimed);
-  return alone;
+GROSR_DEVICE bool worker<Policy, Tasks...>::publish_if_sole(std::uint32_t claimed,
+                                                            std::uint64_t activity) {
+  bool sole = leads() && activity == w_.sole_activity;
+  sole = simt::shuffle(simt::full_mask, sole ? 1u : 0u, 0) != 0;
+  standing_ = sole ? standing::quiescent : standing::active;
+  if (sole) publish_quiescent(claimed);
+  return sole;
 }
 
 /// Whole warp, active, hands and deques empty: stops being active. The last one publishes what is
@@ -211,18 +212,18 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::tell_alone(std::uint32_t claimed, st
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
   if (!is_active()) return;
-  const bool told = standing_ == standing::told;
+  const bool published = standing_ == standing::quiescent;
   standing_ = standing::resting;
-  bool done = told && leave_board(w_.alone);
+  bool done = published && leave_activity(w_.sole_activity);
   while (!done) {
     std::uint64_t before = 0, after = 0;
-    if (leads()) before = board_word().load(simt::acquire);
+    if (leads()) before = activity_word().load(simt::acquire);
     before = simt::shuffle(simt::full_mask, before, 0);
-    if (board_count::holders(before) != 1) {
+    if (activity_count::holders(before) != 1) {
       // Most are not the last. A worker that finds that it was after all takes its count back.
       if (leads()) {
-        done = board_count::holders(board_word().fetch_sub(1, simt::acq_rel)) != 1;
-        if (!done) board_word().fetch_add(board_count::activation, simt::acq_rel);
+        done = activity_count::holders(activity_word().fetch_sub(1, simt::acq_rel)) != 1;
+        if (!done) activity_word().fetch_add(activity_count::activation, simt::acq_rel);
       }
       done = simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
       continue;
@@ -230,35 +231,36 @@ GROSR_DEVICE void worker<Policy, Tasks...>::rest() {
     // Q1: packets claimed so far. Claimers were active before they claimed.
     std::uint32_t claimed = packets_claimed(simt::acquire);
     simt::sync_warp();
-    // Q2: the board again. The same word: nobody else was active meanwhile, so all those packets,
-    // and whatever their tasks spawned, are done: only who is active holds work.
-    if (leads()) after = board_word().load(simt::acquire);
+    // Q2: the activity word again. The same word: nobody else was active meanwhile, so all those
+    // packets, and whatever their tasks spawned, are done: only who is active holds work.
+    if (leads()) after = activity_word().load(simt::acquire);
     if (simt::shuffle(simt::full_mask, after, 0) != before) continue;
     // What all workers did, before the words that say so; pairs with engine::wait_all(). Every
     // lane fences what it stores.
     simt::fence<simt::scope::system>(simt::acq_rel);
-    tell(claimed);  // Q3: before the count drops, so that a later publisher writes later
-    done = leave_board(before);
+    publish_quiescent(
+        claimed);  // Q3: before the count drops, so that a later publisher writes later
+    done = leave_activity(before);
   }
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::tell(std::uint32_t claimed) const {
+GROSR_DEVICE void worker<Policy, Tasks...>::publish_quiescent(std::uint32_t claimed) const {
   if (simt::lane_id() < rings())
     simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.submission.quiescent[simt::lane_id()])
         .store(claimed, simt::relaxed);
   simt::sync_warp();
 }
 
-/// Whole warp, after tell(). Q4: false when somebody became active since the board was `seen`
-/// (lane 0's): what it claimed is not in what was told.
+/// Whole warp, after publish_quiescent(). Q4: false when somebody became active since the activity
+/// word was `seen` (lane 0's): what it claimed is not in what was published.
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool worker<Policy, Tasks...>::leave_board(std::uint64_t seen) const {
+GROSR_DEVICE bool worker<Policy, Tasks...>::leave_activity(std::uint64_t seen) const {
   bool done = false;
   if (leads()) {
     simt::fence<simt::scope::system>(simt::seq_cst);
     quiet_now();
-    done = board_word().compare_exchange(seen, seen - 1, simt::acq_rel);
+    done = activity_word().compare_exchange(seen, seen - 1, simt::acq_rel);
   }
   return simt::shuffle(simt::full_mask, done ? 1u : 0u, 0) != 0;
 }

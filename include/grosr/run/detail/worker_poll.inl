@@ -7,7 +7,8 @@ namespace grosr::run {
 // ---- leading ----
 
 /// Whole warp, polling w_.ring in w_.lock, hands and deques empty: polls until it has a packet,
-/// something interrupts (both: the ring is unlocked), or its count on the board should drop.
+/// something interrupts (both: the ring is unlocked), or its count in the activity word should
+/// drop.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
   if (leads()) {
@@ -28,10 +29,10 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     const unsigned lane = simt::lane_id();
     const bool other = lane < rings() && lane != ring;
     const std::uint64_t state = other ? v_.submission.rings[lane].load_state() : 0;
-    std::uint64_t now = 0, board = 0;
+    std::uint64_t now = 0, activity = 0;
     if (leads()) {
       now = look();
-      if (is_active() || ring == 0) board = board_word().load(simt::relaxed);
+      if (is_active() || ring == 0) activity = activity_word().load(simt::relaxed);
     }
     const std::uint32_t late =
         simt::ballot(simt::full_mask,
@@ -48,8 +49,9 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
         stop = (now & rendezvous_called) != 0 ? give_up | meet : give_up;
       // Not when the kernel leaves already: it was looked for after taking the poll lock, which
       // whoever said so has unlocked since.
-      if (stop == go_on && idles_too_long(ring, board)) stop = may_park;
-      if (is_active() && (board != w_.alone || turn >= Policy::linger_polls)) stop |= drop_count;
+      if (stop == go_on && idles_too_long(ring, activity)) stop = may_park;
+      if (is_active() && (activity != w_.sole_activity || turn >= Policy::linger_polls))
+        stop |= drop_count;
       if (scan_due()) {
         const std::uint32_t found = scan_hints(),
                             news = is_active() ? found : found | hint::starving;

@@ -24,7 +24,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;
     w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = 0;
     w_.busy_ns = 0;
-    w_.host_told = w_.alone = 0;
+    w_.host_told = w_.sole_activity = 0;
     w_.scanned = simt::cycle_count();
     w_.told_type = w_.told_serial = w_.makes_way = 0;
     w_.pushed = v_.reports.saves[id_].active;  // it may have
@@ -113,12 +113,12 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::name_running(const vi
       .store(v.epoch, simt::release);  // N1: pairs with running_at_abort()
 }
 
-/// One lane, polling `ring`, with the board as it has just loaded it: whether the runtime has
-/// nothing to do for so long that the kernel may leave. Only who polls ring 0 says so.
+/// One lane, polling `ring`, with the activity word as it has just loaded it: whether the runtime
+/// has nothing to do for so long that the kernel may leave. Only who polls ring 0 says so.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::idles_too_long(unsigned ring,
-                                                           std::uint64_t board) const {
-  return ring == 0 && v_.idle_us != 0 && board_count::holders(board) == 0 &&
+                                                           std::uint64_t activity) const {
+  return ring == 0 && v_.idle_us != 0 && activity_count::holders(activity) == 0 &&
          Policy::parks_after(quiet_for(), v_.idle_us);
 }
 
@@ -153,11 +153,11 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::has_arrived() const {
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   unsigned lane = simt::lane_id();
-  // Packets first, the board last: a worker that takes a packet is active before it does.
+  // Packets first, the activity word last: a worker that takes a packet is active before it does.
   bool busy =
       lane < rings() && (v_.submission.rings[lane].unseen() || v_.submission.rings[lane].waiting());
   busy = simt::any(simt::full_mask, busy);
-  if (!busy && leads()) busy = board_count::holders(board_word().load(simt::acquire)) != 0;
+  if (!busy && leads()) busy = activity_count::holders(activity_word().load(simt::acquire)) != 0;
   return simt::any(simt::full_mask, busy);
 }
 
