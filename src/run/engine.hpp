@@ -156,7 +156,7 @@ class engine final : public host_engine {
   std::mutex monitor_lock_;
   std::condition_variable monitor_wake_;
   bool monitor_stop_ = false;
-  std::vector<std::uint32_t> last_told_;
+  std::vector<std::uint32_t> last_heartbeats_;
   std::chrono::steady_clock::time_point progress_at_;
   std::thread monitor_thread_;
 };

@@ -18,7 +18,7 @@ constexpr std::uint32_t least_margin = 128;    // batches; twice what one worker
 constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keeps, at least
 constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its waste
 constexpr std::size_t frame_margin = 64 * simt::warp_size;
-constexpr std::chrono::milliseconds least_watchdog{50};  // workers tell every 4 ms that they go on
+constexpr std::chrono::milliseconds least_watchdog{50};  // workers send a heartbeat every 4 ms
 constexpr std::uint32_t most_workers = 1u << 20;
 constexpr std::uint32_t most_overflow_batches = 1u << 24;
 constexpr std::uint32_t most_batches = ref::where_mask;  // of both kinds, as a ref names them

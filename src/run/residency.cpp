@@ -136,7 +136,8 @@ std::string engine::in_flight() const {
       ++submissions[program_.types[slot_types_[s].load(std::memory_order_relaxed)].name];
   }
   for (unsigned w = 0; w < view_.sizes.workers; ++w) {
-    std::uint32_t type = told_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
+    std::uint32_t type =
+        heartbeat_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
     if (type != 0) ++workers[program_.types[type - 1].name];
   }
   std::string text = listed(workers, "worker", "workers");
@@ -157,7 +158,7 @@ std::string engine::running_at_abort() const {
   std::vector<std::uint32_t> running(view_.sizes.workers);
   if (told())
     for (unsigned w = 0; w < view_.sizes.workers; ++w)
-      running[w] = told_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
+      running[w] = heartbeat_word::type_plus_one(host_word(running_host_[w]).load(simt::relaxed));
   else
     running_.copy_to(running);
   for (std::uint32_t type : running)
@@ -237,8 +238,8 @@ void engine::check_progress() {
   for (unsigned p = 0; p < rings_.size(); ++p)
     told[view_.sizes.workers + p] = host_word(quiescent_[p]).load(simt::relaxed);
   told.back() = static_cast<std::uint32_t>(swap_->moved());
-  if (told != last_told_) {
-    last_told_ = std::move(told);
+  if (told != last_heartbeats_) {
+    last_heartbeats_ = std::move(told);
     progress_at_ = clock::now();
     return;
   }

@@ -96,7 +96,7 @@ TEST(words, counts_do_not_run_into_each_other) {
   EXPECT_EQ(slot_count::done(count), 515u);
   EXPECT_TRUE(slot_count::any_failed(count));
   EXPECT_FALSE(slot_count::any_failed(slot_count::of(512, 0)));
-  EXPECT_EQ(told_word::type_plus_one(told_word::of(16, 0xffffffffu)), 16u);
+  EXPECT_EQ(heartbeat_word::type_plus_one(heartbeat_word::of(16, 0xffffffffu)), 16u);
 }
 
 }  // namespace

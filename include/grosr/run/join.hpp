@@ -237,7 +237,7 @@ struct chain {
       if (n == 0) break;
       simt::fence(simt::acquire);  // A1: pairs with R1 in count_down() and await()
       joined += n;
-      if (simt::lane_id() == 0) self.tell_alive();
+      if (simt::lane_id() == 0) self.heartbeat_if_due();
       const task_end end = step(self, frame, n, types{});
       simt::sync_warp();
       self.keep_ready(end);

@@ -63,12 +63,12 @@ struct warp_local {
   std::uint32_t tasks, batches, stolen;                               // likewise
   std::uint64_t busy_began, busy_ns;  ///< with something to run: since when (clock_ns), and so far
   std::uint64_t trace_began;
-  std::uint32_t trace_at;      ///< place of what runs
-  std::uint64_t host_told;     ///< when (cycle_count) the host was told what runs here
-  std::uint32_t told_type;     ///< what it was told: type + 1, or 0
-  std::uint32_t told_serial;   ///< how often
-  std::uint32_t makes_way;     ///< the task that runs was told to make way
-  std::uint32_t pushed;        ///< batches that are not full may hold what was pushed here
+  std::uint32_t trace_at;          ///< place of what runs
+  std::uint64_t heartbeat_at;      ///< when (cycle_count) it sent the last heartbeat
+  std::uint32_t heartbeat_type;    ///< what that said: type + 1, or 0
+  std::uint32_t heartbeat_serial;  ///< how often
+  std::uint32_t makes_way;         ///< the task that runs was told to make way
+  std::uint32_t pushed;            ///< batches that are not full may hold what was pushed here
   std::uint32_t failed_lanes;  ///< lanes whose task, in this run, has failed whatever it returned
   std::uint32_t waiting;       ///< lanes that wait for room
   std::uint32_t waiting_for_task;  ///< of these, for a task

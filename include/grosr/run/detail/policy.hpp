@@ -91,7 +91,7 @@ struct default_policy {
   /// While it waits: what hints may have missed.
   static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
   /// It tells the host what runs, or that it goes on, no more often.
-  static constexpr std::uint64_t news_cycles = 32 * 1024;             // about 16 us
+  static constexpr std::uint64_t report_cycles = 32 * 1024;           // about 16 us
   static constexpr std::uint64_t heartbeat_cycles = 8 * 1024 * 1024;  // about 4 ms
 
   // ---- waiting ----

@@ -176,7 +176,7 @@ class spawner {
   }
   /// One lane, between tasks that take no turn, or in a long one: lets the host know that this
   /// worker goes on.
-  GROSR_DEVICE void tell_alive();
+  GROSR_DEVICE void heartbeat_if_due();
   /// What a lane that waits has no room for. A rendezvous: its warp has nothing but block tasks,
   /// and another warp of the block waits.
   enum class lacks : std::uint32_t { task, frame, rendezvous };
@@ -185,14 +185,14 @@ class spawner {
   /// The same, for contexts. Out of line: it is rare, and takes no registers where it is not
   /// called.
   GROSR_DEVICE GROSR_NOINLINE static void progressed(shared* block) {
-    spawner(simt::in_block_shared(block)).tell_alive();
+    spawner(simt::in_block_shared(block)).heartbeat_if_due();
   }
   /// One lane: a mailbox's server has answered a request.
   GROSR_DEVICE void count_request() const {
     simt::atomic_ref<std::uint64_t>(v_.reports.stats[id_].requests).fetch_add(1, simt::relaxed);
   }
   /// One lane: lets the host know what runs here.
-  GROSR_DEVICE void tell_host(std::uint32_t type, std::uint64_t now);
+  GROSR_DEVICE void send_heartbeat(std::uint32_t type, std::uint64_t now);
 
   /// One lane, the warp's lock held if `locked` or nobody spawning: adds a ref to this warp's own
   /// or, a block task, to the block's.

@@ -208,17 +208,17 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::end_of_cancel(shared
 // ---- what the host is told ----
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void spawner<Policy, Tasks...>::tell_alive() {
+GROSR_DEVICE void spawner<Policy, Tasks...>::heartbeat_if_due() {
   const std::uint64_t now = simt::cycle_count();
-  if (now - w_.host_told > Policy::heartbeat_cycles) tell_host(w_.told_type, now);
+  if (now - w_.heartbeat_at > Policy::heartbeat_cycles) send_heartbeat(w_.heartbeat_type, now);
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void spawner<Policy, Tasks...>::tell_host(std::uint32_t type, std::uint64_t now) {
-  w_.told_type = type;
-  w_.host_told = now;
+GROSR_DEVICE void spawner<Policy, Tasks...>::send_heartbeat(std::uint32_t type, std::uint64_t now) {
+  w_.heartbeat_type = type;
+  w_.heartbeat_at = now;
   simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.reports.running_host[id_])
-      .store(told_word::of(type, ++w_.told_serial), simt::relaxed);
+      .store(heartbeat_word::of(type, ++w_.heartbeat_serial), simt::relaxed);
 }
 
 }  // namespace grosr::run

@@ -226,7 +226,7 @@ struct report_memory {
   worker_stats* stats;
   worker_save* saves;           ///< for the next kernel
   std::uint32_t* running;       ///< device: type + 1, or 0, by worker
-  std::uint32_t* running_host;  ///< pinned: told_word, by worker; at most every 16 us
+  std::uint32_t* running_host;  ///< pinned: heartbeat_word, by worker; at most every 16 us
   error_record* errors;         ///< pinned
   std::uint32_t* error_count;
 };

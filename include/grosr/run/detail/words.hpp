@@ -9,7 +9,7 @@
 //   home            records of tasks with a result      who forks
 //   slot_count      device memory, by slot              workers that ran tasks of the slot
 //   slot_word       pinned memory, by slot              who completes the slot
-//   told_word       pinned memory, by worker            the worker
+//   heartbeat_word  pinned memory, by worker            the worker
 //   state_word      pinned memory                       block 0; who says that the kernel leaves
 //   control_word    pinned memory                       the host
 //   waiting_count   device memory                       workers that wait for room
@@ -251,10 +251,10 @@ struct slot_word {
 
 // ---- what the kernel and the host tell each other ----
 
-/// What a worker tells the host: what it runs, and that it goes on.
+/// A heartbeat: what a worker runs, and that it goes on.
 ///
 ///   type + 1, or 0 (8) │ serial number (24)
-struct told_word {
+struct heartbeat_word {
   static constexpr unsigned type_at = 24;
   static constexpr std::uint32_t serial_mask = (1u << type_at) - 1;
 

@@ -153,8 +153,8 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::end_of_work() {
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(0, simt::relaxed);
   yield_keeper(v_, id_, true);
-  if (w_.told_type != 0 && w_.run_began - w_.host_told > Policy::news_cycles)
-    spawner_.tell_host(0, w_.run_began);
+  if (w_.heartbeat_type != 0 && w_.run_began - w_.heartbeat_at > Policy::report_cycles)
+    spawner_.send_heartbeat(0, w_.run_began);
   if (w_.batches != 0) flush_stats();
 }
 

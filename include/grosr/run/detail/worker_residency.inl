@@ -24,9 +24,9 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;
     w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = 0;
     w_.busy_ns = 0;
-    w_.host_told = w_.sole_activity = 0;
+    w_.heartbeat_at = w_.sole_activity = 0;
     w_.scanned = simt::cycle_count();
-    w_.told_type = w_.told_serial = w_.makes_way = 0;
+    w_.heartbeat_type = w_.heartbeat_serial = w_.makes_way = 0;
     w_.pushed = v_.reports.saves[id_].active;  // it may have
     w_.ring = simt::block_id() % rings();
     w_.spare_count = w_.ready_count = 0;
@@ -106,7 +106,7 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::name_running(const vi
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
   for (std::uint32_t w = 0; w < v.sizes.workers; ++w)
     word(v.reports.running_host[w])
-        .store(told_word::of(
+        .store(heartbeat_word::of(
                    simt::atomic_ref<std::uint32_t>(v.reports.running[w]).load(simt::relaxed), 0),
                simt::relaxed);
   word(v.submission.state[state_word::named])

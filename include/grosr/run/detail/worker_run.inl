@@ -306,9 +306,9 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
   end_of_way();
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(type + 1, simt::relaxed);
   // The host knows which tasks lie in slots, but not that this worker goes on.
-  bool news = !from_slot && type + 1 != w_.told_type;
-  if (w_.run_began - w_.host_told > (news ? Policy::news_cycles : Policy::heartbeat_cycles))
-    spawner_.tell_host(type + 1, w_.run_began);
+  bool news = !from_slot && type + 1 != w_.heartbeat_type;
+  if (w_.run_began - w_.heartbeat_at > (news ? Policy::report_cycles : Policy::heartbeat_cycles))
+    spawner_.send_heartbeat(type + 1, w_.run_began);
 }
 
 /// One lane, at the beginning of a run: a task that was told to make way has, and the next may.
