@@ -1,5 +1,5 @@
 // Tasks of all widths in one runtime: tickets, priorities, errors, block-shared memory, and a long
-// task that makes way for urgent ones.
+// task that yields for urgent ones.
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -46,7 +46,7 @@ struct histogram {  // the 128 threads of a block call it together
   }
 };
 
-struct scale {  // a long task: it makes way between two pieces of work
+struct scale {  // a long task: it yields between two pieces of work
   std::uint32_t* values;
   std::uint32_t at, count;
   GROSR_DEVICE void operator()(auto& context) const {

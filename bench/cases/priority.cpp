@@ -19,7 +19,7 @@ using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
 struct scene {
   simt::buffer<std::uint32_t> stops;   // device: a word that is set at the end, and one that is set
   simt::buffer<std::uint32_t> words;   // pinned: what urgent tasks write
-  simt::buffer<std::uint64_t> counts;  // device: tiles, times that a task made way; the same again
+  simt::buffer<std::uint64_t> counts;  // device: tiles, times that a task yielded; the same again
   std::unique_ptr<any_runtime> runtime;
   std::uint32_t *stop = stops.data(), *at_once = stops.data() + 1;
   std::uint32_t& touched = words[0];

@@ -19,7 +19,7 @@ struct tile {
   GROSR_DEVICE void operator()(auto& context) const;
 };
 
-/// The same as one long task of `left` tiles, which makes way at tile boundaries when it is asked
+/// The same as one long task of `left` tiles, which yields at tile boundaries when it is asked
 /// to: then it adds 1 to `tiles[1]`, starts what is left of itself, and returns.
 struct sliced {
   static constexpr unsigned number = 1;

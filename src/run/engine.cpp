@@ -157,8 +157,8 @@ void engine::allocate(const memory_plan& p) {
 
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
-  view_.common = {&words->activity, &words->signals,  &words->quiet_since, &words->keeper,
-                  &words->departed, &words->way_made, &words->cancelled,   nullptr};
+  view_.common = {&words->activity, &words->signals,       &words->quiet_since, &words->keeper,
+                  &words->departed, &words->yield_granted, &words->cancelled,   nullptr};
 
   for (std::uint32_t i = 0; i < p.rings; ++i)
     rings_.push_back(std::make_unique<queue::submission_ring>(device_, options_.ring_capacity));

@@ -47,7 +47,7 @@ TEST_P(beside_a_runtime, memory_and_kernels_work) {
   }
 }
 
-// It stays resident: kernels and copies do not wait for it, and park() makes way for the rest.
+// It stays resident: kernels and copies do not wait for it, and park() leaves the GPU to the rest.
 TEST_P(beside_a_runtime, that_never_leaves_kernels_and_copies_work) {
   runtime_options o = small_options();
   o.idle_timeout = 0us;

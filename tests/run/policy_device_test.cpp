@@ -20,7 +20,7 @@ struct strict_priority : run::default_policy {
   }
 };
 
-/// Every level in its turn, whatever it is called. Nobody makes way.
+/// Every level in its turn, whatever it is called. Nobody yields.
 struct round_robin : run::default_policy {
   GROSR_DEVICE static constexpr bool others_first(unsigned) { return false; }
   GROSR_DEVICE static constexpr std::uint32_t level_at(unsigned turn, unsigned k) {
@@ -29,7 +29,7 @@ struct round_robin : run::default_policy {
   GROSR_DEVICE static constexpr std::uint32_t levels_that_end_burst(std::uint32_t level, unsigned) {
     return run::all_levels & ~run::level_bit(level);
   }
-  GROSR_DEVICE static constexpr std::uint32_t makes_way_for(std::uint32_t) { return 0; }
+  GROSR_DEVICE static constexpr std::uint32_t yields_to(std::uint32_t) { return 0; }
 };
 
 namespace {

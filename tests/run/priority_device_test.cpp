@@ -120,7 +120,7 @@ TEST_P(priorities, starve_nobody) {
   EXPECT_EQ(contents(words)[0], n);
 }
 
-TEST_P(priorities, tell_long_tasks_to_make_way) {
+TEST_P(priorities, tell_long_tasks_to_yield) {
   urgent_runtime rt(where(), small_options());
   auto& words = keep<std::uint32_t>(4);
   std::uint32_t* w = words.data();
@@ -135,7 +135,7 @@ TEST_P(priorities, tell_long_tasks_to_make_way) {
   const auto all = contents(words);
   EXPECT_GE(all[0], 1u);
   if (n > 100) {
-    EXPECT_LT(all[0], n / 4);  // for one task not all make way
+    EXPECT_LT(all[0], n / 4);  // for one task not all yield
   }
   EXPECT_EQ(all[2], 1u);
   EXPECT_THROW(rt.stop(1ms), error);  // nobody waits for the rest

@@ -67,7 +67,7 @@ struct warp_local {
   std::uint64_t heartbeat_at;      ///< when (cycle_count) it sent the last heartbeat
   std::uint32_t heartbeat_type;    ///< what that said: type + 1, or 0
   std::uint32_t heartbeat_serial;  ///< how often
-  std::uint32_t makes_way;         ///< the task that runs was told to make way
+  std::uint32_t must_yield;        ///< the task that runs was told to yield
   std::uint32_t pushed;            ///< batches that are not full may hold what was pushed here
   std::uint32_t failed_lanes;  ///< lanes whose task, in this run, has failed whatever it returned
   std::uint32_t waiting;       ///< lanes that wait for room

@@ -68,14 +68,14 @@ struct default_policy {
     return w == width::lane ? batch_records : w == width::warp ? 8 : 4;
   }
 
-  // ---- making way ----
+  // ---- yielding ----
 
-  /// The levels for whose work a long task is told to make way.
-  GROSR_DEVICE static constexpr std::uint32_t makes_way_for(std::uint32_t level) {
+  /// The levels for whose work a long task is told to yield.
+  GROSR_DEVICE static constexpr std::uint32_t yields_to(std::uint32_t level) {
     return levels_above(level);
   }
-  /// One worker at a time makes way, for so long or until it has.
-  static constexpr std::uint64_t turn_ns = 8192;
+  /// One worker at a time yields, for so long or until it has.
+  static constexpr std::uint64_t yield_interval_ns = 8192;
 
   // ---- what a worker looks at, and how often ----
 

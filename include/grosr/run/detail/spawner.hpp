@@ -1,5 +1,5 @@
 // What a task's context holds: how a task that runs on a worker reaches the scheduler. Tasks spawn,
-// fork and join through it, and ask whether to make way; between runs the worker deals with what
+// fork and join through it, and ask whether to yield; between runs the worker deals with what
 // they left there.
 //
 // A spawner is a few pointers into block-shared memory: cheap to make, to copy and to hand to every
@@ -104,9 +104,9 @@ class spawner {
   GROSR_DEVICE bool aborted() const { return v_.aborted(); }
   /// Any lane: whether workers wait for work.
   GROSR_DEVICE bool others_wait() const;
-  /// Any lane: whether this worker should make way for work above `level`. May take a packet in
+  /// Any lane: whether this worker should yield for work above `level`. May take a packet in
   /// from a ring that nobody polled for a while.
-  GROSR_DEVICE bool higher_waits(std::uint32_t level);
+  GROSR_DEVICE bool should_yield(std::uint32_t level);
   /// One lane, nobody spawning in its warp: publishes all that this worker has.
   GROSR_DEVICE void publish_own();
   /// Any lane: what it pushed may lie in batches that are not full. This worker sees to them before
@@ -247,7 +247,7 @@ class spawner {
                                                        failure what, int code, const void* task,
                                                        std::uint32_t bytes);
   GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t levels);
-  GROSR_DEVICE GROSR_NOINLINE static bool takes_turn(shared* block, std::uint32_t hints);
+  GROSR_DEVICE GROSR_NOINLINE static bool try_grant_yield(shared* block, std::uint32_t hints);
 
   // spawner_room.inl
   static constexpr std::uint32_t no_kind = 0xffffffffu;

@@ -1,6 +1,6 @@
 // A spawner puts what tasks spawn into open batches, and from these to the worker's own refs;
-// what is done when memory is full; whether a task makes way. docs/internals/scheduler.md, "Spawn",
-// "Making way".
+// what is done when memory is full; whether a task yields. docs/internals/scheduler.md, "Spawn",
+// "Yielding".
 #pragma once
 
 namespace grosr::run {
@@ -319,16 +319,16 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::others_wait() const {
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool spawner<Policy, Tasks...>::higher_waits(std::uint32_t level) {
-  const std::uint32_t levels = Policy::makes_way_for(level);
+GROSR_DEVICE bool spawner<Policy, Tasks...>::should_yield(std::uint32_t level) {
+  const std::uint32_t levels = Policy::yields_to(level);
   const std::uint32_t above = levels | hint::for_blocks(levels);
-  if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.makes_way).load(simt::relaxed) != 0)
+  if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.must_yield).load(simt::relaxed) != 0)
     return true;
   const signals now = v_.look();
   if (now.says_leave(v_.epoch)) return true;
   const std::uint32_t hints = now.hints & above;
-  if (hints != 0) return takes_turn(&b_, hints);
-  return poll_above(&b_, levels) && takes_turn(&b_, above);
+  if (hints != 0) return try_grant_yield(&b_, hints);
+  return poll_above(&b_, levels) && try_grant_yield(&b_, above);
 }
 
 /// Any lane: takes in a packet of one of these levels from a ring that nobody polled for a while.
@@ -353,12 +353,12 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* b
   return false;
 }
 
-/// Lanes that are together, while more urgent work waits: whether this worker makes way for it.
+/// Lanes that are together, while more urgent work waits: whether this worker yields for it.
 /// One at a time, until that one has found something or 8 us have passed: who waits is mostly
 /// one task, and those who ask are all workers. Warps that a block task waits for all do.
 template <class Policy, class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::takes_turn(shared* block,
-                                                                       std::uint32_t hints) {
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::try_grant_yield(shared* block,
+                                                                            std::uint32_t hints) {
   spawner self(simt::in_block_shared(block));
   const view& v = self.v_;
   std::uint32_t mask = simt::active_mask();
@@ -367,12 +367,12 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::takes_turn(shared* b
   if (simt::lane_id() == leader) {
     using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
     if ((hints & hint::blocks) != 0 && word(self.b_.rendezvous).load(simt::relaxed) != 0) mine = 1;
-    simt::atomic_ref<std::uint64_t> way_made(*v.common.way_made);
-    std::uint64_t last = way_made.load(simt::relaxed), now = simt::clock_ns();
-    if (mine == 0 && now - last > Policy::turn_ns &&
-        way_made.compare_exchange(last, now, simt::relaxed))
+    simt::atomic_ref<std::uint64_t> yield_granted(*v.common.yield_granted);
+    std::uint64_t last = yield_granted.load(simt::relaxed), now = simt::clock_ns();
+    if (mine == 0 && now - last > Policy::yield_interval_ns &&
+        yield_granted.compare_exchange(last, now, simt::relaxed))
       mine = 1;
-    if (mine != 0) word(self.w_.makes_way).store(1, simt::relaxed);
+    if (mine != 0) word(self.w_.must_yield).store(1, simt::relaxed);
   }
   return simt::shuffle(mask, mine, leader) != 0;
 }

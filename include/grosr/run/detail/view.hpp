@@ -160,7 +160,7 @@ struct trace_event {
 struct common_memory {
   alignas(128) std::uint64_t activity;
   alignas(128) std::uint64_t quiet_since;
-  alignas(128) std::uint64_t way_made;
+  alignas(128) std::uint64_t yield_granted;
   alignas(128) run::signals signals;
   alignas(128) std::uint32_t error_count;
   alignas(128) std::uint32_t keeper;
@@ -171,14 +171,14 @@ struct common_memory {
 /// Words of the whole device: any worker reads and writes them, by atomics. The host clears them
 /// before the first kernel, and at an abort it sets `leave`.
 struct common_words {
-  std::uint64_t* activity;     ///< activity_count
-  run::signals* signals;       ///< hints and `leave`: what every worker looks at
-  std::uint64_t* quiet_since;  ///< when the last active worker came to rest (clock_ns)
-  std::uint32_t* keeper;       ///< 1 + the worker that may use the pool's margin; 0: nobody
-  std::uint32_t* departed;     ///< how many workers have left, of all kernels (wraps)
-  std::uint64_t* way_made;     ///< when (clock_ns) a task was last told to make way; 0: it has
-  std::uint32_t* cancelled;    ///< how many frames are
-  room_state* room;            ///< for spawns that find none
+  std::uint64_t* activity;       ///< activity_count
+  run::signals* signals;         ///< hints and `leave`: what every worker looks at
+  std::uint64_t* quiet_since;    ///< when the last active worker came to rest (clock_ns)
+  std::uint32_t* keeper;         ///< 1 + the worker that may use the pool's margin; 0: nobody
+  std::uint32_t* departed;       ///< how many workers have left, of all kernels (wraps)
+  std::uint64_t* yield_granted;  ///< when (clock_ns) a task was last told to yield; 0: it has
+  std::uint32_t* cancelled;      ///< how many frames are
+  room_state* room;              ///< for spawns that find none
 };
 
 /// How the host and the workers talk. The host writes staging buffers and `control`, and workers

@@ -252,7 +252,7 @@ class worker {
   GROSR_DEVICE ref pop_same(ref like);
   GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot, std::uint32_t place);
   GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed);
-  GROSR_DEVICE void end_of_way();
+  GROSR_DEVICE void end_of_yield();
   GROSR_DEVICE bool went_long();
 
   // ---- a packet in hand; what is complete: worker_complete.inl ----

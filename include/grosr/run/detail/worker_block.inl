@@ -180,7 +180,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
     if (simt::warp_id() == 0) {
       begin_run(type, r.slot(), trace_place(r));
     } else if (leads()) {
-      end_of_way();
+      end_of_yield();
       w_.run_began = simt::cycle_count();
     }
     simt::sync_warp();

@@ -26,7 +26,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     w_.busy_ns = 0;
     w_.heartbeat_at = w_.sole_activity = 0;
     w_.scanned = simt::cycle_count();
-    w_.heartbeat_type = w_.heartbeat_serial = w_.makes_way = 0;
+    w_.heartbeat_type = w_.heartbeat_serial = w_.must_yield = 0;
     w_.pushed = v_.reports.saves[id_].active;  // it may have
     w_.ring = simt::block_id() % rings();
     w_.spare_count = w_.ready_count = 0;

@@ -60,7 +60,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_private(std::uint32_t level,
     if ((hints & (hint::cancelling | ends_burst | hint::blocks)) == 0 &&
         !burst.news.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_burst) == 0 &&
         (w_.open_mask & (kinds_of_levels(ends_burst) | kinds_of_blocks)) == 0 &&
-        w_.makes_way == 0 && run_cycles_ <= Policy::long_run_cycles &&
+        w_.must_yield == 0 && run_cycles_ <= Policy::long_run_cycles &&
         simt::cycle_count() - burst.began < Policy::burst_cycles && nonempty(b_.deques) == 0 &&
         v_.trace.events == nullptr &&
         simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.rendezvous).load(simt::relaxed) ==
@@ -303,7 +303,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
     w_.trace_began = simt::clock_ns();
     w_.trace_at = place;
   }
-  end_of_way();
+  end_of_yield();
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(type + 1, simt::relaxed);
   // The host knows which tasks lie in slots, but not that this worker goes on.
   bool news = !from_slot && type + 1 != w_.heartbeat_type;
@@ -311,12 +311,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
     spawner_.send_heartbeat(type + 1, w_.run_began);
 }
 
-/// One lane, at the beginning of a run: a task that was told to make way has, and the next may.
+/// One lane, at the beginning of a run: a task that was told to yield has, and the next may.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::end_of_way() {
-  if (w_.makes_way == 0) return;
-  w_.makes_way = 0;
-  simt::atomic_ref<std::uint64_t>(*v_.common.way_made).store(0, simt::relaxed);
+GROSR_DEVICE void worker<Policy, Tasks...>::end_of_yield() {
+  if (w_.must_yield == 0) return;
+  w_.must_yield = 0;
+  simt::atomic_ref<std::uint64_t>(*v_.common.yield_granted).store(0, simt::relaxed);
 }
 
 /// Whole warp, between the runs of one ref: whether the last one has taken long.
