@@ -193,7 +193,7 @@ void engine::allocate(const memory_plan& p) {
     take(space::device, frames_, view_.frames.memory, p.frames * p.sizes.frame_stride);
     free_frames_ = {device_, p.free_frame_cells};
     view_.frames.free = free_frames_.ref();
-    take(space::pinned, roots_, view_.frames.roots, options_.futures);
+    take(space::pinned, promises_, view_.frames.promises, options_.futures);
   }
 
   take(space::device, stats_, view_.reports.stats, workers);
@@ -224,8 +224,8 @@ void engine::fill_memory(const memory_plan& p) {
   free_batches_.fill(batches - p.stocked, [&](std::uint32_t i) { return p.stocked + i; });
   free_overflow_.fill(p.overflow_batches, [&](std::uint32_t i) { return batches + i; });
   if (!p.joins) return;
-  free_frames_.fill(p.frame_groups() - p.waste_groups, [&](std::uint32_t i) {
-    return (p.waste_groups + i) * frame_group | fresh_group;
+  free_frames_.fill(p.frame_groups() - p.sink_groups, [&](std::uint32_t i) {
+    return (p.sink_groups + i) * frame_group | fresh_group;
   });
   for (std::uint32_t i = options_.futures; i-- > 0;) free_roots_.push_back(i);
 }

@@ -43,12 +43,14 @@ class engine final : public host_engine {
   bool wait(ticket_id t, deadline until) override;
   bool wait_all(deadline until) override;
 
-  std::uint32_t take_root() override;
-  void give_root_back(std::uint32_t root) override;
-  void drop_root(std::uint32_t root) override;
-  bool root_ready(std::uint32_t root) const override;
-  bool wait_root(std::uint32_t root, deadline until) override;
-  const run::root& root_at(std::uint32_t root) const override { return roots_[root]; }
+  std::uint32_t take_promise() override;
+  void give_promise_back(std::uint32_t promise) override;
+  void drop_promise(std::uint32_t promise) override;
+  bool promise_ready(std::uint32_t promise) const override;
+  bool wait_for_promise(std::uint32_t promise, deadline until) override;
+  const run::promise& promise_at(std::uint32_t promise) const override {
+    return promises_[promise];
+  }
 
   void park() override;
   bool resident() const override;
@@ -125,7 +127,7 @@ class engine final : public host_engine {
   simt::buffer<worker_save> saves_;
   simt::buffer<unsigned char> frames_;
   queue::ring<std::uint32_t> free_frames_;
-  simt::buffer<run::root> roots_;
+  simt::buffer<run::promise> promises_;
   std::mutex roots_lock_;
   std::vector<std::uint32_t> free_roots_, dropped_roots_;
   simt::buffer<error_record> errors_;

@@ -16,7 +16,7 @@ using std::chrono::hours;
 
 constexpr std::uint32_t least_margin = 128;    // batches; twice what one worker may need
 constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keeps, at least
-constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its waste
+constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its sink
 constexpr std::size_t frame_margin = 64 * simt::warp_size;
 constexpr std::chrono::milliseconds least_watchdog{50};  // workers send a heartbeat every 4 ms
 constexpr std::uint32_t most_workers = 1u << 20;
@@ -153,7 +153,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
         std::clamp<std::size_t>(p.frames / 16, frame_margin, 16 * frame_margin));
     s.frame_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(
         (p.frames - 2 * frame_margin) / s.workers / 2, most_kept_least, frame_capacity - 32));
-    p.waste_groups = (s.workers + frame_group - 1) / frame_group;
+    p.sink_groups = (s.workers + frame_group - 1) / frame_group;
     p.free_frame_cells = cells_for(p.frame_groups());
   }
 
@@ -183,7 +183,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
       {"slot words", pinned, slots * 4},
       {"overflow batches", pinned, p.overflow_bytes},
       {"tasks on their way to ordinary memory", pinned, swap_space::pinned_bytes(swap_records)},
-      {"roots", pinned, p.joins ? o.futures * sizeof(root) : 0},
+      {"roots", pinned, p.joins ? o.futures * sizeof(promise) : 0},
       {"reports", pinned, rings * 4 + workers * 4 + errors_kept * sizeof(error_record)},
   };
   p.device_bytes = p.pinned_bytes = 0;

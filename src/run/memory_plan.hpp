@@ -58,9 +58,9 @@ struct memory_plan {
   std::uint32_t overflow_batches;
   std::size_t overflow_bytes;
   std::size_t deques, bitmap_words;
-  std::size_t frames;          ///< in whole groups
-  std::uint32_t waste_groups;  ///< of them, the first: for what found no room
-  std::uint32_t stocked;       ///< pool batches that workers begin with; the others are in the ring
+  std::size_t frames;         ///< in whole groups
+  std::uint32_t sink_groups;  ///< of them, the first: for what found no room
+  std::uint32_t stocked;      ///< pool batches that workers begin with; the others are in the ring
   // Cells of rings: powers of two.
   std::uint32_t free_batch_cells, free_overflow_cells, free_frame_cells, spill_cells;
 

@@ -109,9 +109,9 @@ std::optional<std::uint32_t> engine::claim_slot(slot_kind k, std::uint32_t& gene
 bool engine::write_packet(unsigned level, const queue::packet& content, bool spread, deadline until,
                           bool attempt) {
   static std::atomic<unsigned> threads{0};
-  static thread_local const unsigned home = threads.fetch_add(1, std::memory_order_relaxed);
+  static thread_local const unsigned destination = threads.fetch_add(1, std::memory_order_relaxed);
   unsigned n = options_.rings_per_level;
-  unsigned first = spread ? next_ring_.fetch_add(1, std::memory_order_relaxed) : home;
+  unsigned first = spread ? next_ring_.fetch_add(1, std::memory_order_relaxed) : destination;
   auto write = [&] {
     for (unsigned tries = 0; tries < n; ++tries) {
       unsigned at = level * n + (first + tries) % n;
@@ -260,13 +260,13 @@ bool engine::wait(ticket_id t, deadline until) {
   return wait_for([&] { return done(t); }, until);
 }
 
-std::uint32_t engine::take_root() {
+std::uint32_t engine::take_promise() {
   std::uint32_t taken = 0;
   wait_for(
       [&] {
         std::lock_guard lock(roots_lock_);
         std::erase_if(dropped_roots_, [&](std::uint32_t r) {
-          if (!root_ready(r)) return false;
+          if (!promise_ready(r)) return false;
           free_roots_.push_back(r);
           return true;
         });
@@ -276,26 +276,26 @@ std::uint32_t engine::take_root() {
         return true;
       },
       {});
-  host_word(roots_[taken].done).store(0, simt::relaxed);
+  host_word(promises_[taken].done).store(0, simt::relaxed);
   return taken;
 }
 
-void engine::give_root_back(std::uint32_t root) {
+void engine::give_promise_back(std::uint32_t promise) {
   std::lock_guard lock(roots_lock_);
-  free_roots_.push_back(root);
+  free_roots_.push_back(promise);
 }
 
-void engine::drop_root(std::uint32_t root) {
+void engine::drop_promise(std::uint32_t promise) {
   std::lock_guard lock(roots_lock_);
-  (root_ready(root) ? free_roots_ : dropped_roots_).push_back(root);
+  (promise_ready(promise) ? free_roots_ : dropped_roots_).push_back(promise);
 }
 
-bool engine::root_ready(std::uint32_t root) const {
-  return host_word(roots_[root].done).load(simt::acquire) != 0;
+bool engine::promise_ready(std::uint32_t promise) const {
+  return host_word(promises_[promise].done).load(simt::acquire) != 0;
 }
 
-bool engine::wait_root(std::uint32_t root, deadline until) {
-  return wait_for([&] { return root_ready(root); }, until);
+bool engine::wait_for_promise(std::uint32_t promise, deadline until) {
+  return wait_for([&] { return promise_ready(promise); }, until);
 }
 
 void throw_task_failed(int status) {

@@ -93,30 +93,30 @@ runtime_options little(device d) {
 
 TEST_P(full_memory, loses_nothing_of_producers_on_every_worker) {
   full_runtime rt(where(), little(where()));
-  constexpr std::uint32_t roots = 64;
+  constexpr std::uint32_t promises = 64;
   const auto each = static_cast<std::uint32_t>(scaled(1'000, 300));
-  auto& cells = keep<std::uint32_t>(roots * each);
-  for (std::uint32_t r = 0; r < roots; ++r) rt.submit(producer{cells.data(), r * each, each, 0});
+  auto& cells = keep<std::uint32_t>(promises * each);
+  for (std::uint32_t r = 0; r < promises; ++r) rt.submit(producer{cells.data(), r * each, each, 0});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
   rt.stop();
   const runtime_stats s = rt.stats();
   EXPECT_EQ(s.rejected, 0u);
   EXPECT_EQ(s.failed, 0u);
-  EXPECT_EQ(s.submitted, roots);
-  EXPECT_EQ(s.spawned, roots * each);
-  EXPECT_EQ(s.tasks, roots * (each + 1));
+  EXPECT_EQ(s.submitted, promises);
+  EXPECT_EQ(s.spawned, promises * each);
+  EXPECT_EQ(s.tasks, promises * (each + 1));
   EXPECT_GT(s.swapped, 0u);
   EXPECT_TRUE(rt.errors().empty());
 }
 
 TEST_P(full_memory, loses_nothing_of_lanes_that_start_tasks_together) {
   full_runtime rt(where(), little(where()));
-  constexpr std::uint32_t roots = 8;
+  constexpr std::uint32_t promises = 8;
   const auto each = static_cast<std::uint32_t>(scaled(4'000, 1'500));
-  auto& cells = keep<std::uint32_t>(roots * each);
+  auto& cells = keep<std::uint32_t>(promises * each);
   std::vector<warp_producer> all;
-  for (std::uint32_t r = 0; r < roots; ++r) all.push_back({cells.data(), r * each, each});
+  for (std::uint32_t r = 0; r < promises; ++r) all.push_back({cells.data(), r * each, each});
   auto t = rt.submit(all);
   t.wait();
   EXPECT_FALSE(t.failed());
@@ -127,10 +127,11 @@ TEST_P(full_memory, loses_nothing_of_lanes_that_start_tasks_together) {
 
 TEST_P(full_memory, loses_nothing_of_large_tasks_of_every_level) {
   full_runtime rt(where(), little(where()));
-  constexpr std::uint32_t roots = 8;
+  constexpr std::uint32_t promises = 8;
   const auto each = static_cast<std::uint32_t>(scaled(4'000, 1'000));
-  auto& cells = keep<std::uint32_t>(roots * each);
-  for (std::uint32_t r = 0; r < roots; ++r) rt.submit(large_producer{cells.data(), r * each, each});
+  auto& cells = keep<std::uint32_t>(promises * each);
+  for (std::uint32_t r = 0; r < promises; ++r)
+    rt.submit(large_producer{cells.data(), r * each, each});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
   rt.stop();
@@ -140,10 +141,10 @@ TEST_P(full_memory, loses_nothing_of_large_tasks_of_every_level) {
 
 TEST_P(full_memory, loses_nothing_of_tasks_of_blocks) {
   full_runtime rt(where(), little(where()));
-  constexpr std::uint32_t roots = 8;
+  constexpr std::uint32_t promises = 8;
   const auto each = static_cast<std::uint32_t>(scaled(500, 200));
-  auto& cells = keep<std::uint32_t>(roots * each);
-  for (std::uint32_t r = 0; r < roots; ++r) rt.submit(producer{cells.data(), r * each, each, 1});
+  auto& cells = keep<std::uint32_t>(promises * each);
+  for (std::uint32_t r = 0; r < promises; ++r) rt.submit(producer{cells.data(), r * each, each, 1});
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, run::block_threads));
   EXPECT_EQ(rt.stats().rejected, 0u);
@@ -155,12 +156,12 @@ TEST_P(full_memory, says_what_it_could_not_place) {
   o.swap_limit = 0;
   o.watchdog = std::chrono::milliseconds(0);
   full_runtime rt(where(), o);
-  const std::uint32_t roots = rt.stats().workers, each = 2'000;
-  auto& cells = keep<std::uint32_t>(std::size_t{roots} * each);
+  const std::uint32_t promises = rt.stats().workers, each = 2'000;
+  auto& cells = keep<std::uint32_t>(std::size_t{promises} * each);
   auto& begun = keep<std::uint32_t>(1);
   std::vector<ticket> all;
-  for (std::uint32_t r = 0; r < roots; ++r)
-    all.push_back(rt.submit(late_producer{cells.data(), begun.data(), r * each, each, roots}));
+  for (std::uint32_t r = 0; r < promises; ++r)
+    all.push_back(rt.submit(late_producer{cells.data(), begun.data(), r * each, each, promises}));
   unsigned failed = 0;
   for (ticket& t : all) {
     t.wait();
@@ -175,7 +176,7 @@ TEST_P(full_memory, says_what_it_could_not_place) {
       << e.what();
   std::uint64_t ran = 0;
   for (std::uint32_t c : contents(cells)) ran += c / 32;
-  EXPECT_EQ(ran + s.rejected, std::uint64_t{roots} * each);
+  EXPECT_EQ(ran + s.rejected, std::uint64_t{promises} * each);
   ASSERT_FALSE(rt.errors().empty());
   EXPECT_EQ(rt.errors()[0].code, -ENOSPC);
   EXPECT_NE(rt.errors()[0].type.find("warp_mark"), std::string::npos);
@@ -208,10 +209,10 @@ TEST_P(full_memory, lets_the_kernel_leave_and_come_back) {
   runtime_options o = little(where());
   o.swap_limit = 1024;  // what it sends while it leaves has no limit
   full_runtime rt(where(), o);
-  constexpr std::uint32_t roots = 16;
+  constexpr std::uint32_t promises = 16;
   const auto each = static_cast<std::uint32_t>(scaled(1'000, 300));
-  auto& cells = keep<std::uint32_t>(roots * each);
-  for (std::uint32_t r = 0; r < roots; ++r) {
+  auto& cells = keep<std::uint32_t>(promises * each);
+  for (std::uint32_t r = 0; r < promises; ++r) {
     rt.submit(producer{cells.data(), r * each, each, 0});
     if (r % 4 == 3) rt.park();
   }
@@ -279,11 +280,11 @@ TEST_P(full_memory, loses_nothing_of_what_is_forked) {
   join_runtime rt(where(), little<join_runtime>(where()));
   const std::uint32_t depth = scaled_depth(11, 8);
   EXPECT_EQ(rt.fork(warp_call{depth}).get(), 1u << depth);
-  constexpr std::uint32_t roots = 8;
+  constexpr std::uint32_t promises = 8;
   const auto each = static_cast<std::uint32_t>(scaled(1'000, 300));
-  auto& cells = keep<std::uint32_t>(roots * each);
+  auto& cells = keep<std::uint32_t>(promises * each);
   std::vector<future<std::uint32_t>> all;
-  for (std::uint32_t r = 0; r < roots; ++r)
+  for (std::uint32_t r = 0; r < promises; ++r)
     all.push_back(rt.fork(join_warps{cells.data(), r * each, each}));
   for (auto& f : all) EXPECT_EQ(f.get(), each);
   EXPECT_TRUE(all_are(cells, 32u));

@@ -133,8 +133,8 @@ TEST(memory_plan, has_frames_for_types_that_bring_results) {
       return;
     }
     EXPECT_EQ(p.frames % run::frame_group, 0u);
-    EXPECT_GE(p.waste_groups * run::frame_group, p.sizes.workers);
-    EXPECT_GE(p.free_frame_cells, p.frame_groups() - p.waste_groups);
+    EXPECT_GE(p.sink_groups * run::frame_group, p.sizes.workers);
+    EXPECT_GE(p.free_frame_cells, p.frame_groups() - p.sink_groups);
     // What all workers keep, and the margin, leave some for the ring.
     EXPECT_GT(p.frames, (p.sizes.frame_keep + 1) * std::size_t{p.sizes.workers});
     EXPECT_LT(p.sizes.frame_margin, p.frames);

@@ -49,18 +49,18 @@ TEST(words, a_ref_is_split_into_two_that_have_all_its_records) {
   EXPECT_TRUE(r.take(20).whole());
 }
 
-TEST(words, a_home_keeps_a_status_or_a_kind_beside_its_place) {
-  const home h = home::in_frame(0xffffffffu, home::offset_mask);
+TEST(words, a_destination_keeps_a_status_or_a_kind_beside_its_place) {
+  const destination h = destination::in_frame(0xffffffffu, destination::offset_mask);
   EXPECT_TRUE(h && !h.host());
   EXPECT_EQ(h.where(), 0xffffffffu);
-  EXPECT_EQ(h.offset(), home::offset_mask);
+  EXPECT_EQ(h.offset(), destination::offset_mask);
   EXPECT_EQ(h.with_status(-4095).status(), -4095);
   EXPECT_EQ(h.with_status(-4095).plain().bits, h.bits);
   const std::uint64_t kind = with_kind(h, 31, 7);
   EXPECT_EQ(type_of(kind), 31u);
   EXPECT_EQ(level_of(kind), 7u);
-  EXPECT_EQ(home_of(kind).bits, h.bits);
-  EXPECT_TRUE(home::of_host(0).host());
+  EXPECT_EQ(destination_of(kind).bits, h.bits);
+  EXPECT_TRUE(destination::of_host(0).host());
 }
 
 TEST(words, generations_of_slots_wrap) {

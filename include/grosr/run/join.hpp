@@ -44,8 +44,8 @@ class join_context : public context<Spawner> {
   using base::depth_, base::level_, base::spawner_;
 
  public:
-  GROSR_DEVICE join_context(const base& c, run::home to, int status)
-      : base(c), home_(to), status_(status) {}
+  GROSR_DEVICE join_context(const base& c, run::destination to, int status)
+      : base(c), destination_(to), status_(status) {}
 
   /// Names the task that runs when all that is forked from now on has brought its results; it gives
   /// the result in this one's place, or joins again. Returns it, as it waits: results go to its
@@ -70,9 +70,10 @@ class join_context : public context<Spawner> {
       else if (wrong_ == failure::returned)
         frame_ = spawner_.claim_frame();
       if (frame_ == Spawner::no_frame) is_wrong(failure::no_frame);
-      if (wrong_ != failure::returned) return *::new (spawner_.waste()) Task(continuation);
+      if (wrong_ != failure::returned) return *::new (spawner_.sink()) Task(continuation);
       constexpr std::uint32_t type = Spawner::types::template index_of<run::record_of<Task>>();
-      spawner_.header_of(frame_) = {run::joining, 0, run::with_kind(home_, type, level_)};
+      spawner_.header_of(frame_) = {run::still_forking, 0,
+                                    run::with_kind(destination_, type, level_)};
       return *::new (spawner_.continuation_of(frame_)) Task(continuation);
     }
   }
@@ -96,8 +97,8 @@ class join_context : public context<Spawner> {
       if (at > bytes - sizeof *slot)
         is_wrong(run::failure::forked_astray);
       else
-        start(task, run::home::in_frame(frame_,
-                                        run::frame_header_bytes + static_cast<std::uint32_t>(at)));
+        start(task, run::destination::in_frame(
+                        frame_, run::frame_header_bytes + static_cast<std::uint32_t>(at)));
     }
   }
   /// The same for one that brings nothing but that it has ended.
@@ -111,7 +112,7 @@ class join_context : public context<Spawner> {
       static_assert(run::always_false<Task>,
                     "grosr: this task brings a result: fork it with a slot for that");
     else if (may_fork())
-      start(task, run::home::in_frame(frame_, 0));
+      start(task, run::destination::in_frame(frame_, 0));
   }
 
   /// Starts a task that gives the result in this one's place. What this one returns afterwards is
@@ -131,8 +132,8 @@ class join_context : public context<Spawner> {
       if (given_) return is_wrong(run::failure::gave_twice);
       if (wrong_ != run::failure::returned) return;
       given_ = true;
-      if (spawner_.spawn(run::forked<Task>{task, home_.bits}, level_, depth_))
-        home_ = {};
+      if (spawner_.spawn(run::forked<Task>{task, destination_.bits}, level_, depth_))
+        destination_ = {};
       else
         is_wrong(run::failure::no_place);
     }
@@ -147,7 +148,7 @@ class join_context : public context<Spawner> {
       if (frame_ != Spawner::no_frame) return is_wrong(run::failure::gave_and_joined);
       if (given_) return is_wrong(run::failure::gave_twice);
       given_ = true;
-      if (home_) *reinterpret_cast<Result*>(spawner_.value_of(home_)) = Result(value);
+      if (destination_) *reinterpret_cast<Result*>(spawner_.value_of(destination_)) = Result(value);
     } else {
       static_assert(run::always_false<Value>, "grosr: this task's result is void");
     }
@@ -166,7 +167,7 @@ class join_context : public context<Spawner> {
 
   /// Whether this task's own result is not wanted any more. For long ones.
   GROSR_DEVICE bool cancelled() const {
-    return spawner_.cancelling() && spawner_.is_cancelled(home_);
+    return spawner_.cancelling() && spawner_.is_cancelled(destination_);
   }
 
   /// In a continuation: the first error of what it waited for, or 0. The slot of a task that
@@ -186,7 +187,7 @@ class join_context : public context<Spawner> {
     if (wrong_ != failure::returned && wrong_ != failure::no_place) [[unlikely]]
       Spawner::note_misuse(&spawner_.memory(), record, wrong_, continuation);
     const int error = returned != 0 ? returned : run::code_of(wrong_);
-    if (frame_ == Spawner::no_frame) return {spawner_.deliver(home_, error)};
+    if (frame_ == Spawner::no_frame) return {spawner_.deliver(destination_, error)};
     spawner_.set_status(frame_, error);
     return {frame_, forks_};
   }
@@ -202,14 +203,14 @@ class join_context : public context<Spawner> {
     if (wrong_ == run::failure::returned) wrong_ = what;
   }
   template <class Task>
-  GROSR_DEVICE void start(const Task& task, run::home slot) {
+  GROSR_DEVICE void start(const Task& task, run::destination slot) {
     if (spawner_.spawn(run::forked<Task>{task, slot.bits}, level_, depth_))
       ++forks_;
     else
       spawner_.set_status(frame_, -ENOSPC);
   }
 
-  run::home home_;
+  run::destination destination_;
   std::uint32_t frame_ = Spawner::no_frame, forks_ = 0;
   int status_ = 0;
   run::failure wrong_ = run::failure::returned;  ///< what it did that it should not, if anything
@@ -258,7 +259,7 @@ struct chain {
           self.continuation_of(frame));
     }
     self.free_frames(frame, n, mine && h.status == cancelled_here);
-    const std::uint32_t type = mine ? type_of(h.kind_and_home) : ~std::uint32_t{0};
+    const std::uint32_t type = mine ? type_of(h.kind_and_destination) : ~std::uint32_t{0};
     task_end end;
     ((type == types::template index_of<Records>() ? (end = run_one<Records>(self, h, c), 0) : 0),
      ...);
@@ -273,8 +274,8 @@ struct chain {
       loaded<task_type> l;
       task_type& task = l.task;
       __builtin_memcpy(&task, &c, sizeof task);
-      const home to = home_of(h.kind_and_home);
-      const std::uint32_t level = level_of(h.kind_and_home);
+      const destination to = destination_of(h.kind_and_destination);
+      const std::uint32_t level = level_of(h.kind_and_destination);
       if constexpr (width_of<task_type>() != width::lane) {
         const Record record{task, to.with_status(status_of(h)).bits};
         return {Spawner::spawn_alone(&self.memory(), record, level) ? Spawner::no_frame
@@ -298,7 +299,7 @@ struct chain {
 template <class T>
 GROSR_DEVICE int forked<T>::operator()(auto& c) const {
   using spawner_type = typename std::remove_cvref_t<decltype(c)>::spawner_type;
-  const run::home to{home};
+  const run::destination to{destination};
   if constexpr (width == grosr::width::lane)
     if (c.spawner().cancelling() && c.spawner().is_cancelled(to.plain())) {
       c.set_end({c.spawner().deliver(to.plain(), -ECANCELED)});

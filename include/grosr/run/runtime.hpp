@@ -163,16 +163,16 @@ class basic_runtime {
 
   template <class Task>
   future<typename Task::result> fork_task(const Task& task, priority p) {
-    const std::uint32_t root = engine_->take_root();
-    const run::forked<Task> record{task, engine_->home_of_root(root)};
+    const std::uint32_t promise = engine_->take_promise();
+    const run::forked<Task> record{task, engine_->destination_of_promise(promise)};
     try {
       engine_->submit(types::template index_of<Task>(), &record, 1, static_cast<unsigned>(p), {},
                       false);
     } catch (...) {
-      engine_->give_root_back(root);
+      engine_->give_promise_back(promise);
       throw;
     }
-    return future<typename Task::result>(engine_.get(), root);
+    return future<typename Task::result>(engine_.get(), promise);
   }
 
   static run::program with(run::program p, run::collection c) {

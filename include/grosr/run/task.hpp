@@ -72,7 +72,7 @@ struct forked {
   static constexpr grosr::width width = width_of<T>();
   using shown_as = T;
   T task;
-  std::uint64_t home;
+  std::uint64_t destination;
   GROSR_DEVICE int operator()(auto& context) const;
 };
 
@@ -102,9 +102,9 @@ inline constexpr std::uint32_t stride_of_task<forked<T>> = stride_of<T>;
 
 /// A task as its record.
 template <class T>
-GROSR_DEVICE constexpr auto as_record(const T& task, std::uint64_t home = 0) {
+GROSR_DEVICE constexpr auto as_record(const T& task, std::uint64_t destination = 0) {
   if constexpr (brings_result<T>)
-    return forked<T>{task, home};
+    return forked<T>{task, destination};
   else
     return task;
 }

@@ -44,32 +44,32 @@ template <class Result>
 class future {
  public:
   future() = default;
-  future(run::host_engine* e, std::uint32_t root) : engine_(e), root_(root) {}
+  future(run::host_engine* e, std::uint32_t promise) : engine_(e), promise_(promise) {}
   future(future&& other) noexcept
-      : engine_(std::exchange(other.engine_, nullptr)), root_(other.root_) {}
+      : engine_(std::exchange(other.engine_, nullptr)), promise_(other.promise_) {}
   future& operator=(future&& other) noexcept {
     std::swap(engine_, other.engine_);
-    std::swap(root_, other.root_);
+    std::swap(promise_, other.promise_);
     return *this;
   }
   ~future() {
-    if (engine_) engine_->drop_root(root_);
+    if (engine_) engine_->drop_promise(promise_);
   }
 
   /// True when the result, or an error in its place, is there. Never blocks.
-  bool ready() const { return engine_ == nullptr || engine_->root_ready(root_); }
+  bool ready() const { return engine_ == nullptr || engine_->promise_ready(promise_); }
   /// Waits until ready(). Throws error(device_lost, watchdog or stopped) if that cannot happen.
   void wait() const {
-    if (engine_) engine_->wait_root(root_, {});
+    if (engine_) engine_->wait_for_promise(promise_, {});
   }
   /// The same with a time limit: false when it passed first.
   bool wait_for(std::chrono::nanoseconds limit) const {
-    return engine_ == nullptr || engine_->wait_root(root_, run::in(limit));
+    return engine_ == nullptr || engine_->wait_for_promise(promise_, run::in(limit));
   }
   /// Waits: 0, or the first error (a negative errno) of the tasks that made the result.
   int status() const {
     wait();
-    return engine_ ? engine_->root_at(root_).status : 0;
+    return engine_ ? engine_->promise_at(promise_).status : 0;
   }
   /// Waits: the result. Throws error(task_failed) when status() is not 0.
   Result get() const {
@@ -77,14 +77,14 @@ class future {
     if (s != 0) run::throw_task_failed(s);
     if constexpr (!std::is_void_v<Result>) {
       Result r;
-      __builtin_memcpy(&r, engine_->root_at(root_).value, sizeof r);
+      __builtin_memcpy(&r, engine_->promise_at(promise_).value, sizeof r);
       return r;
     }
   }
 
  private:
   run::host_engine* engine_ = nullptr;
-  std::uint32_t root_ = 0;
+  std::uint32_t promise_ = 0;
 };
 
 }  // namespace grosr

@@ -1,8 +1,8 @@
 // Frames: continuations that wait for what was forked into them.
 //
-//   frame     16 bytes of header, then the continuation, a task; `stride` apart, in memory of their own
-//   pending   results still to come; while the task that joins runs, `joining` more
-//   home      where the continuation's own result goes, and what it is
+//   frame         16 bytes of header, then the continuation, a task; `stride` apart
+//   pending       results still to come; while the task that joins runs, `still_forking` more
+//   destination   where the continuation's own result goes, and what it is
 //
 // A frame is claimed by the task that joins, from its warp's stack (frame_stack.hpp), and given
 // back by the warp that runs its continuation, before that runs.
@@ -16,8 +16,8 @@ namespace grosr::run {
 
 struct alignas(16) frame_header {
   std::uint32_t pending;
-  std::int32_t status;          ///< the first error among the results, or 0
-  std::uint64_t kind_and_home;  ///< home, with the continuation's type and level
+  std::int32_t status;                 ///< the first error among the results, or 0
+  std::uint64_t kind_and_destination;  ///< destination, with the continuation's type and level
 };
 inline constexpr std::uint32_t frame_header_bytes = sizeof(frame_header);
 static_assert(frame_header_bytes == 16);
@@ -37,6 +37,6 @@ struct task_end {
 };
 
 /// Added to frame_header::pending while the task that joins still forks.
-inline constexpr std::uint32_t joining = 1u << 30;
+inline constexpr std::uint32_t still_forking = 1u << 30;
 
 }  // namespace grosr::run

@@ -68,13 +68,15 @@ class host_engine {
   virtual bool wait_all(deadline until) = 0;
 
   // Results that the host waits for.
-  virtual std::uint32_t take_root() = 0;
-  virtual void give_root_back(std::uint32_t root) = 0;  ///< nothing will be brought there
-  virtual void drop_root(std::uint32_t root) = 0;
-  static std::uint64_t home_of_root(std::uint32_t root) { return home::of_host(root).bits; }
-  virtual bool root_ready(std::uint32_t root) const = 0;
-  virtual bool wait_root(std::uint32_t root, deadline until) = 0;
-  virtual const run::root& root_at(std::uint32_t root) const = 0;
+  virtual std::uint32_t take_promise() = 0;
+  virtual void give_promise_back(std::uint32_t promise) = 0;  ///< nothing will be brought there
+  virtual void drop_promise(std::uint32_t promise) = 0;
+  static std::uint64_t destination_of_promise(std::uint32_t promise) {
+    return destination::of_host(promise).bits;
+  }
+  virtual bool promise_ready(std::uint32_t promise) const = 0;
+  virtual bool wait_for_promise(std::uint32_t promise, deadline until) = 0;
+  virtual const run::promise& promise_at(std::uint32_t promise) const = 0;
 
   /// Leaves the device at the workers' next step, and returns when the kernel has ended. Work that
   /// is left goes on with the next submit or wait.

@@ -53,7 +53,7 @@ struct warp_local {
   std::uint32_t spare[frame_group];
   std::uint32_t ready_count;
   std::uint32_t ready[2 * simt::warp_size];  ///< frames whose continuations are to run
-  std::uint32_t left;                        ///< one more such frame: the first of a list
+  std::uint32_t ready_list;                  ///< more such frames: the first of a list, or none
   std::uint32_t stock_count;
   std::uint32_t stock[stock_capacity];
   // What else a worker remembers between runs. Lane 0 writes it, between runs but for those that

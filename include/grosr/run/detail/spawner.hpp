@@ -134,15 +134,15 @@ class spawner {
   GROSR_DEVICE unsigned char* continuation_of(std::uint32_t frame) const {
     return v_.frame_at(frame) + frame_header_bytes;
   }
-  GROSR_DEVICE unsigned char* value_of(home to) const {
-    return to.host() ? v_.frames.roots[to.where()].value : v_.frame_at(to.where()) + to.offset();
+  GROSR_DEVICE unsigned char* value_of(destination to) const {
+    return to.host() ? v_.frames.promises[to.where()].value : v_.frame_at(to.where()) + to.offset();
   }
   /// Where what finds no room may be written: this worker's, and read by nobody.
-  GROSR_DEVICE unsigned char* waste() const { return continuation_of(id_); }
+  GROSR_DEVICE unsigned char* sink() const { return continuation_of(id_); }
 
   /// One lane: a result has come, or has not: the frame whose continuation is to run now, or
   /// no_frame. The value was stored before.
-  GROSR_DEVICE std::uint32_t deliver(home to, int status);
+  GROSR_DEVICE std::uint32_t deliver(destination to, int status);
   /// One lane: the first error stays.
   GROSR_DEVICE void set_status(std::uint32_t frame, int status);
 
@@ -150,9 +150,9 @@ class spawner {
   GROSR_DEVICE GROSR_NOINLINE static void cancel(shared* block, std::uint32_t frame);
   /// One lane, on behalf of a task whose result goes to `to`: whether that, or a frame above, is
   /// cancelled. They all wait for it, and stay.
-  GROSR_DEVICE GROSR_NOINLINE static bool is_cancelled(shared* block, home to);
+  GROSR_DEVICE GROSR_NOINLINE static bool is_cancelled(shared* block, destination to);
   GROSR_DEVICE void cancel(std::uint32_t frame) { cancel(&b_, frame); }
-  GROSR_DEVICE bool is_cancelled(home to) const { return is_cancelled(&b_, to); }
+  GROSR_DEVICE bool is_cancelled(destination to) const { return is_cancelled(&b_, to); }
   /// Whether a frame may be cancelled. Cheap.
   GROSR_DEVICE bool cancelling() const {
     return simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.cancelling).load(simt::relaxed) !=
@@ -271,11 +271,11 @@ class spawner {
 
   // spawner_frames.inl
   GROSR_DEVICE GROSR_NOINLINE static std::uint32_t wait_for_frame(shared* block);
-  GROSR_DEVICE void leave_ready(std::uint32_t frame);
+  GROSR_DEVICE void defer_ready(std::uint32_t frame);
   GROSR_DEVICE std::uint32_t ready_after(task_end end);
   GROSR_DEVICE std::uint32_t await(std::uint32_t frame, std::uint32_t n);
   GROSR_DEVICE std::uint32_t count_down(std::uint32_t frame);
-  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t deliver_otherwise(shared* block, home to,
+  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t deliver_otherwise(shared* block, destination to,
                                                                      int status);
   GROSR_DEVICE GROSR_NOINLINE static void end_of_cancel(shared* block);
 

@@ -65,18 +65,18 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::free_frames(std::uint32_t frame, st
 // ---- results ----
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::deliver(home to, int status) {
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::deliver(destination to, int status) {
   if (status == 0 && to && !to.host()) return count_down(to.where());
   return deliver_otherwise(&b_, to, status);
 }
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::deliver_otherwise(
-    shared* block, home to, int status) {
+    shared* block, destination to, int status) {
   spawner self(simt::in_block_shared(block));
   if (!to) return no_frame;
   if (to.host()) {
-    root& r = self.v_.frames.roots[to.where()];
+    promise& r = self.v_.frames.promises[to.where()];
     r.status = status;
     simt::fence<simt::scope::system>(simt::acq_rel);
     simt::atomic_ref<std::uint32_t, simt::scope::system>(r.done).store(1, simt::release);
@@ -121,7 +121,9 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::await(std::uint32_t frame,
     pending.store(n, simt::relaxed);
     return no_frame;
   }
-  return pending.fetch_sub(joining - n, simt::release_for_warp()) == joining - n ? frame : no_frame;
+  return pending.fetch_sub(still_forking - n, simt::release_for_warp()) == still_forking - n
+             ? frame
+             : no_frame;
 }
 
 // ---- continuations that are ready ----
@@ -141,7 +143,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::keep_ready(task_end end) {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::take_ready(std::uint32_t& frame, bool all) {
-  const std::uint32_t have = w_.ready_count, left = w_.left;
+  const std::uint32_t have = w_.ready_count, left = w_.ready_list;
   const std::uint32_t n = have < simt::warp_size ? (all ? have : 0) : simt::warp_size;
   if (n == 0 && (!all || left == no_frame)) return 0;
   if (n == 0)
@@ -151,7 +153,7 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::take_ready(std::uint32_t& 
   simt::sync_warp();
   if (leads()) {
     w_.ready_count = have - n;
-    if (n == 0) w_.left = header_of(left).pending;
+    if (n == 0) w_.ready_list = header_of(left).pending;
   }
   simt::sync_warp();
   return n == 0 ? 1 : n;
@@ -159,10 +161,10 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::take_ready(std::uint32_t& 
 
 /// One lane, inside a task: leaves a frame whose continuation is to run to the run's end.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void spawner<Policy, Tasks...>::leave_ready(std::uint32_t frame) {
+GROSR_DEVICE void spawner<Policy, Tasks...>::defer_ready(std::uint32_t frame) {
   lock(w_.deques.lock);
-  header_of(frame).pending = w_.left;
-  w_.left = frame;
+  header_of(frame).pending = w_.ready_list;
+  w_.ready_list = frame;
   unlock(w_.deques.lock);
 }
 
@@ -183,7 +185,8 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::cancel(shared* block
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::is_cancelled(shared* block, home to) {
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::is_cancelled(shared* block,
+                                                                         destination to) {
   spawner self(simt::in_block_shared(block));
   GROSR_NO_UNROLL
   while (to && !to.host()) {
@@ -191,7 +194,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::is_cancelled(shared*
     const std::int32_t status =
         simt::atomic_ref<std::int32_t>(const_cast<std::int32_t&>(h.status)).load(simt::relaxed);
     if (status == cancelled_here || status == -ECANCELED) return true;
-    to = home_of(h.kind_and_home);
+    to = destination_of(h.kind_and_destination);
   }
   return false;
 }

@@ -151,7 +151,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::run_inline(shared* b
   if (status != 0) note_failure(block, task, status);
   if constexpr (is_forked<T>) {
     const std::uint32_t ready = self.ready_after(c.end());
-    if (ready != no_frame) self.leave_ready(ready);
+    if (ready != no_frame) self.defer_ready(ready);
   }
 }
 

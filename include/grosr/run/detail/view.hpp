@@ -11,7 +11,7 @@
 #include "grosr/queue/deque.hpp"
 #include "grosr/queue/ring.hpp"
 #include "grosr/queue/submission_ring.hpp"
-#include "grosr/run/detail/root.hpp"
+#include "grosr/run/detail/promise.hpp"
 #include "grosr/run/detail/words.hpp"
 #include "grosr/run/task.hpp"
 
@@ -211,12 +211,12 @@ struct task_memory {
 };
 
 /// Fork and join; nothing unless a task type brings a result. A frame belongs to the worker that
-/// took it until its task has forked, then to whoever brings a result; a root is written once, by
-/// the worker that brings its result, and the host reads it when it is done.
+/// took it until its task has forked, then to whoever brings a result; a promise is written once,
+/// by the worker that brings its result, and the host reads it when it is done.
 struct frame_memory {
   unsigned char* memory;  ///< the first ones, one a worker, are for what found no room
   queue::ring_ref<std::uint32_t> free;  ///< groups of them: frame_stack.hpp
-  root* roots;                          ///< pinned: what the host waits for
+  promise* promises;                    ///< pinned: what the host waits for
 };
 
 /// What workers tell of themselves. Each writes its own place; an error record belongs to the

@@ -6,7 +6,7 @@
 //   signals, hint   device memory, one 64-bit load      any worker
 //   activity_count  device memory                       any worker
 //   ref             private refs, deques, spills        who holds the records
-//   home            records of tasks with a result      who forks
+//   destination     records of tasks with a result      who forks
 //   slot_count      device memory, by slot              workers that ran tasks of the slot
 //   slot_word       pinned memory, by slot              who completes the slot
 //   heartbeat_word  pinned memory, by worker            the worker
@@ -173,12 +173,12 @@ struct ref {
 
 /// Where a result goes: a slot of a frame, or of what the host waits for. 0 is nowhere.
 ///
-///   set (63) │ host (62) │ see below (40-51) │ byte in it (32-38) │ frame, or host root (0-31)
+///   set (63) │ host (62) │ see below (40-51) │ byte in it (32-38) │ frame, or promise (0-31)
 ///
 /// In a record of a continuation bits 40 to 51 hold the status of what it waited for: -status. In a
-/// frame's header (frame_header::kind_and_home) bits 40 to 44 hold the continuation's type, 45 to
-/// 47 its level.
-struct home {
+/// frame's header (frame_header::kind_and_destination) bits 40 to 44 hold the continuation's type,
+/// 45 to 47 its level.
+struct destination {
   std::uint64_t bits = 0;
 
   static constexpr std::uint64_t is_set = std::uint64_t{1} << 63, on_host = std::uint64_t{1} << 62;
@@ -186,35 +186,39 @@ struct home {
   static constexpr std::uint32_t offset_mask = (1u << 7) - 1, status_mask = (1u << 12) - 1;
   static constexpr unsigned type_bits = 5, level_bits = 3;
 
-  GROSR_DEVICE static home in_frame(std::uint32_t frame, std::uint32_t offset) {
+  GROSR_DEVICE static destination in_frame(std::uint32_t frame, std::uint32_t offset) {
     return {is_set | std::uint64_t{offset} << offset_at | frame};
   }
-  static home of_host(std::uint32_t root) { return {is_set | on_host | root}; }
+  static destination of_host(std::uint32_t promise) { return {is_set | on_host | promise}; }
   GROSR_DEVICE explicit operator bool() const { return bits != 0; }
   GROSR_DEVICE bool host() const { return (bits & on_host) != 0; }
   GROSR_DEVICE std::uint32_t where() const { return static_cast<std::uint32_t>(bits); }
   GROSR_DEVICE std::uint32_t offset() const {
     return static_cast<std::uint32_t>(bits >> offset_at & offset_mask);
   }
-  GROSR_DEVICE home with_status(int status) const {
+  GROSR_DEVICE destination with_status(int status) const {
     return {bits | std::uint64_t{static_cast<std::uint32_t>(-status) & status_mask} << status_at};
   }
   GROSR_DEVICE int status() const { return -static_cast<int>(bits >> status_at & status_mask); }
-  GROSR_DEVICE home plain() const { return {bits & ~(std::uint64_t{status_mask} << status_at)}; }
+  GROSR_DEVICE destination plain() const {
+    return {bits & ~(std::uint64_t{status_mask} << status_at)};
+  }
 };
 
-GROSR_DEVICE inline std::uint64_t with_kind(home h, std::uint32_t type, std::uint32_t level) {
-  return h.bits | std::uint64_t{type | level << home::type_bits} << home::kind_at;
+GROSR_DEVICE inline std::uint64_t with_kind(destination h, std::uint32_t type,
+                                            std::uint32_t level) {
+  return h.bits | std::uint64_t{type | level << destination::type_bits} << destination::kind_at;
 }
-GROSR_DEVICE inline home home_of(std::uint64_t kind_and_home) {
-  constexpr std::uint64_t kind = (1u << (home::type_bits + home::level_bits)) - 1;
-  return {kind_and_home & ~(kind << home::kind_at)};
+GROSR_DEVICE inline destination destination_of(std::uint64_t kind_and_destination) {
+  constexpr std::uint64_t kind = (1u << (destination::type_bits + destination::level_bits)) - 1;
+  return {kind_and_destination & ~(kind << destination::kind_at)};
 }
-GROSR_DEVICE inline std::uint32_t type_of(std::uint64_t kind_and_home) {
-  return kind_and_home >> home::kind_at & ((1u << home::type_bits) - 1);
+GROSR_DEVICE inline std::uint32_t type_of(std::uint64_t kind_and_destination) {
+  return kind_and_destination >> destination::kind_at & ((1u << destination::type_bits) - 1);
 }
-GROSR_DEVICE inline std::uint32_t level_of(std::uint64_t kind_and_home) {
-  return kind_and_home >> (home::kind_at + home::type_bits) & ((1u << home::level_bits) - 1);
+GROSR_DEVICE inline std::uint32_t level_of(std::uint64_t kind_and_destination) {
+  return kind_and_destination >> (destination::kind_at + destination::type_bits) &
+         ((1u << destination::level_bits) - 1);
 }
 
 // ---- completion ----

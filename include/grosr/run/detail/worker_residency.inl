@@ -19,7 +19,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
   if (simt::lane_id() == 0) {
     w_.deques = {};
     w_.open_mask = 0;
-    w_.left = no_frame;
+    w_.ready_list = no_frame;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
     w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;
     w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = 0;

@@ -210,7 +210,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::keep_ready(task_end end) {
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::run_ready(bool all) {
   if constexpr ((is_forked<Tasks> || ...))
-    if (w_.ready_count >= (all ? 1 : simt::warp_size) || w_.left != no_frame)
+    if (w_.ready_count >= (all ? 1 : simt::warp_size) || w_.ready_list != no_frame)
       chain<spawner_type>::run(all);
 }
 
