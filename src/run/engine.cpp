@@ -157,8 +157,9 @@ void engine::allocate(const memory_plan& p) {
 
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
-  view_.common = {&words->activity, &words->signals,       &words->quiet_since, &words->keeper,
-                  &words->departed, &words->yield_granted, &words->cancelled,   nullptr};
+  view_.common = {&words->activity,      &words->signals,  &words->quiet_since,
+                  &words->reserve_owner, &words->departed, &words->yield_granted,
+                  &words->cancelled,     nullptr};
 
   for (std::uint32_t i = 0; i < p.rings; ++i)
     rings_.push_back(std::make_unique<queue::submission_ring>(device_, options_.ring_capacity));
@@ -213,12 +214,12 @@ void engine::fill_memory(const memory_plan& p) {
   std::vector<queue::submission_ring_ref> refs;
   for (auto& ring : rings_) refs.push_back(ring->ref());
   ring_refs_.copy_from(refs);
-  // Every worker begins with a stock; the rest is in the ring.
-  const std::uint32_t stock = p.sizes.stock_target, batches = p.sizes.pool_batches;
+  // Every worker begins with a full magazine; the rest is in the ring.
+  const std::uint32_t magazine = p.sizes.magazine_target, batches = p.sizes.pool_batches;
   std::vector<worker_save> saves(p.sizes.workers);
   for (std::uint32_t w = 0; w < p.sizes.workers; ++w) {
-    saves[w].stock_count = stock;
-    for (std::uint32_t k = 0; k < stock; ++k) saves[w].stock[k] = w * stock + k;
+    saves[w].magazine_count = magazine;
+    for (std::uint32_t k = 0; k < magazine; ++k) saves[w].magazine[k] = w * magazine + k;
   }
   saves_.copy_from(saves);
   free_batches_.fill(batches - p.stocked, [&](std::uint32_t i) { return p.stocked + i; });

@@ -14,10 +14,10 @@ namespace {
 using simt::space;
 using std::chrono::hours;
 
-constexpr std::uint32_t least_margin = 128;    // batches; twice what one worker may need
+constexpr std::uint32_t least_reserve = 128;   // batches; twice what one worker may need
 constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keeps, at least
 constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its sink
-constexpr std::size_t frame_margin = 64 * simt::warp_size;
+constexpr std::size_t frame_reserve = 64 * simt::warp_size;
 constexpr std::chrono::milliseconds least_watchdog{50};  // workers send a heartbeat every 4 ms
 constexpr std::uint32_t most_workers = 1u << 20;
 constexpr std::uint32_t most_overflow_batches = 1u << 24;
@@ -127,20 +127,21 @@ void plan_fixed(memory_plan& p, std::span<const task_type> types) {
 std::size_t frames_beside(const memory_plan& p, std::size_t batches) {
   if (!p.joins) return 0;
   const std::size_t n = batches * p.sizes.batch_bytes / p.sizes.frame_stride;
-  return std::clamp<std::size_t>(n, p.sizes.workers * std::size_t{least_frames} + 2 * frame_margin,
+  return std::clamp<std::size_t>(n, p.sizes.workers * std::size_t{least_frames} + 2 * frame_reserve,
                                  fresh_group - 1) /
          frame_group * frame_group;
 }
 
 /// What depends on how many batches the pool has, and the parts.
-void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
+void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
   const runtime_options& o = p.options;
   view_sizes& s = p.sizes;
   s.pool_batches = static_cast<std::uint32_t>(batches);
-  s.pool_margin =
-      std::clamp<std::uint32_t>(s.pool_batches / 16, static_cast<std::uint32_t>(margin / 2), 1024);
-  s.stock_target = std::clamp<std::uint32_t>(s.pool_batches / s.workers / 4, 1, stock_capacity / 2);
-  p.stocked = s.workers * s.stock_target;
+  s.pool_reserve =
+      std::clamp<std::uint32_t>(s.pool_batches / 16, static_cast<std::uint32_t>(reserve / 2), 1024);
+  s.magazine_target =
+      std::clamp<std::uint32_t>(s.pool_batches / s.workers / 4, 1, magazine_capacity / 2);
+  p.stocked = s.workers * s.magazine_target;
   p.free_batch_cells = cells_for(batches);
   // A spill ring has a cell for every ref there may be. A staging buffer may be named by several
   // refs, of a run of lane tasks each.
@@ -149,10 +150,10 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t margin) {
   p.spill_cells = cells_for(batches + p.overflow_batches + staged_refs);
   p.frames = frames_beside(p, batches);
   if (p.joins) {
-    s.frame_margin = static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(p.frames / 16, frame_margin, 16 * frame_margin));
+    s.frame_reserve = static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(p.frames / 16, frame_reserve, 16 * frame_reserve));
     s.frame_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(
-        (p.frames - 2 * frame_margin) / s.workers / 2, most_kept_least, frame_capacity - 32));
+        (p.frames - 2 * frame_reserve) / s.workers / 2, most_kept_least, frame_capacity - 32));
     p.sink_groups = (s.workers + frame_group - 1) / frame_group;
     p.free_frame_cells = cells_for(p.frame_groups());
   }
@@ -202,10 +203,10 @@ memory_plan plan_memory(const runtime_options& asked, std::span<const task_type>
   plan_fixed(p, types);
   // Each batch also has a cell in the free ring and in every spill ring. Rings are powers of two,
   // so the largest pool is found by trying.
-  const std::size_t margin = p.joins ? 2 * least_margin : least_margin;
-  const std::size_t least = std::size_t{2} * p.sizes.workers + margin;
+  const std::size_t reserve = p.joins ? 2 * least_reserve : least_reserve;
+  const std::size_t least = std::size_t{2} * p.sizes.workers + reserve;
   const auto fits = [&](std::size_t batches) {
-    plan_pool(p, batches, margin);
+    plan_pool(p, batches, reserve);
     return p.device_bytes <= p.options.memory_limit;
   };
   if (!fits(least))
@@ -218,7 +219,7 @@ memory_plan plan_memory(const runtime_options& asked, std::span<const task_type>
     const std::size_t middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;
   }
-  plan_pool(p, low, margin);
+  plan_pool(p, low, reserve);
   return p;
 }
 

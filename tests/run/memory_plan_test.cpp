@@ -87,13 +87,13 @@ TEST(memory_plan, leaves_nearly_all_of_the_default_memory_to_tasks) {
   EXPECT_EQ(on_gpu.sizes.workers, 2640u);
   EXPECT_NEAR(on_host.sizes.pool_batches, 414'000, 2'000);
   EXPECT_NEAR(on_gpu.sizes.pool_batches, 383'000, 2'000);
-  EXPECT_EQ(on_gpu.sizes.pool_margin, 1024u);
-  EXPECT_EQ(on_gpu.sizes.stock_target, 8u);
+  EXPECT_EQ(on_gpu.sizes.pool_reserve, 1024u);
+  EXPECT_EQ(on_gpu.sizes.magazine_target, 8u);
   EXPECT_NEAR(with_joins.sizes.pool_batches, 57'500, 500);
-  EXPECT_EQ(with_joins.sizes.stock_target, 5u);
+  EXPECT_EQ(with_joins.sizes.magazine_target, 5u);
   EXPECT_NEAR(static_cast<double>(with_joins.frames), 1'840'000, 10'000);
   EXPECT_EQ(with_joins.sizes.frame_keep, 256u);
-  EXPECT_EQ(with_joins.sizes.frame_margin, 32768u);
+  EXPECT_EQ(with_joins.sizes.frame_reserve, 32768u);
 }
 
 TEST(memory_plan, adds_up) {
@@ -121,7 +121,7 @@ TEST(memory_plan, keeps_to_the_limit_and_uses_it) {
     EXPECT_GE(p.free_overflow_cells, p.overflow_batches);
     // Every ref there may be has a cell: a spill never waits.
     EXPECT_GE(p.spill_cells, batches + p.overflow_batches + p.options.staging_buffers * 16);
-    EXPECT_LT(2 * p.sizes.pool_margin, batches);
+    EXPECT_LT(2 * p.sizes.pool_reserve, batches);
   });
 }
 
@@ -137,7 +137,7 @@ TEST(memory_plan, has_frames_for_types_that_bring_results) {
     EXPECT_GE(p.free_frame_cells, p.frame_groups() - p.sink_groups);
     // What all workers keep, and the margin, leave some for the ring.
     EXPECT_GT(p.frames, (p.sizes.frame_keep + 1) * std::size_t{p.sizes.workers});
-    EXPECT_LT(p.sizes.frame_margin, p.frames);
+    EXPECT_LT(p.sizes.frame_reserve, p.frames);
     EXPECT_LT(p.frames, std::size_t{run::fresh_group});
   });
 }
@@ -153,7 +153,7 @@ TEST(memory_plan, grows_with_the_limit) {
       EXPECT_GE(p.device_bytes, before.device_bytes) << o.memory_limit;
       EXPECT_GE(p.frames, before.frames) << o.memory_limit;
       EXPECT_GE(p.spill_cells, before.spill_cells) << o.memory_limit;
-      EXPECT_GE(p.sizes.stock_target, before.sizes.stock_target) << o.memory_limit;
+      EXPECT_GE(p.sizes.magazine_target, before.sizes.magazine_target) << o.memory_limit;
       before = p;
     }
     EXPECT_GT(before.sizes.pool_batches, 1u << 26);

@@ -12,14 +12,15 @@ namespace grosr::run {
 inline constexpr std::uint32_t fresh_group = 1u << 31;
 
 /// What a worker has at hand before it runs tasks that fork: each may claim one frame.
-inline constexpr std::uint32_t fork_stock = 4, fork_frames = simt::warp_size;
+inline constexpr std::uint32_t fork_magazine = 4, fork_frames = simt::warp_size;
 
 /// One lane: up to n groups of free frames from the ring; how many frames.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_groups(const view* v, std::uint32_t* to,
                                                              std::uint32_t n,
                                                              std::uint32_t worker) {
   constexpr std::uint32_t most = fork_frames / frame_group;
-  if (v->frames.free.ready() * frame_group < v->sizes.frame_margin && !keeps(*v, worker)) return 0;
+  if (v->frames.free.ready() * frame_group < v->sizes.frame_reserve && !owns_reserve(*v, worker))
+    return 0;
   std::uint32_t group[most];
   n = v->frames.free.try_pop_n(group, n);
   GROSR_NO_UNROLL
@@ -55,17 +56,17 @@ GROSR_DEVICE GROSR_NOINLINE void spill_frames(const view* v, warp_local<Types>* 
 }
 
 /// One lane, nobody spawning: whether there is room for what tasks may fork. If not, this worker
-/// should leave them to the keeper, which may use the margins: it has given its own back.
+/// should leave them to the owner of the reserves, which may use them: it has given its own back.
 template <unsigned Types>
 GROSR_DEVICE GROSR_NOINLINE bool has_room_to_fork(const view* v, warp_local<Types>* w,
                                                   std::uint32_t worker) {
   if (static_cast<std::int32_t>(w->frame_count) < 0) w->frame_count = 0;
   GROSR_NO_UNROLL
-  while (w->stock_count < fork_stock || w->frame_count < fork_frames) {
+  while (w->magazine_count < fork_magazine || w->frame_count < fork_frames) {
     bool some = true;
-    if (w->stock_count < fork_stock) {
-      const std::uint32_t n = refill(*v, w->stock + w->stock_count, worker);
-      w->stock_count += n;
+    if (w->magazine_count < fork_magazine) {
+      const std::uint32_t n = refill(*v, w->magazine + w->magazine_count, worker);
+      w->magazine_count += n;
       some = n != 0;
     }
     if (w->frame_count < fork_frames) {
@@ -75,10 +76,10 @@ GROSR_DEVICE GROSR_NOINLINE bool has_room_to_fork(const view* v, warp_local<Type
       some = some && n != 0;
     }
     if (some) continue;
-    if (simt::atomic_ref<std::uint32_t>(*v->common.keeper).load(simt::relaxed) == worker + 1)
+    if (simt::atomic_ref<std::uint32_t>(*v->common.reserve_owner).load(simt::relaxed) == worker + 1)
       return true;
-    if (w->stock_count != 0) v->tasks.free_batches.try_push_n(w->stock, w->stock_count);
-    w->stock_count = 0;
+    if (w->magazine_count != 0) v->tasks.free_batches.try_push_n(w->magazine, w->magazine_count);
+    w->magazine_count = 0;
     spill_frames(v, w, 0);
     return false;
   }

@@ -1,5 +1,5 @@
 // What a worker keeps in block-shared memory, and the operations on it: its deques' owner state,
-// its open batches, its stock of free pool batches.
+// its open batches, its magazine of free pool batches.
 #pragma once
 
 #include "grosr/run/detail/view.hpp"
@@ -54,8 +54,8 @@ struct warp_local {
   std::uint32_t ready_count;
   std::uint32_t ready[2 * simt::warp_size];  ///< frames whose continuations are to run
   std::uint32_t ready_list;                  ///< more such frames: the first of a list, or none
-  std::uint32_t stock_count;
-  std::uint32_t stock[stock_capacity];
+  std::uint32_t magazine_count;
+  std::uint32_t magazine[magazine_capacity];
   // What else a worker remembers between runs. Lane 0 writes it, between runs but for those that
   // tasks count in. Here and not in registers, because the hot loop needs those.
   std::uint32_t spawned, inlined, spilled, rejected, failed, joined;  // since the last flush_stats
@@ -265,32 +265,33 @@ GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t ind
   return r;
 }
 
-/// One lane: whether this worker is the one that may use the margins, or has just become that. The
-/// last `v.sizes.pool_margin` batches, and frames, are for one worker at a time, the keeper: it
-/// goes on depth-first while the others wait or run children inline, and what it finishes makes
-/// room for them.
-GROSR_DEVICE inline bool keeps(const view& v, std::uint32_t worker) {
-  simt::atomic_ref<std::uint32_t> keeper(*v.common.keeper);
-  std::uint32_t who = keeper.load(simt::relaxed);
-  return who == worker + 1 || (who == 0 && keeper.compare_exchange(who, worker + 1, simt::relaxed));
+/// One lane: whether this worker is the one that may use the reserves, or has just become that. The
+/// last `v.sizes.pool_reserve` batches, and frames, are for one worker at a time, the reserve
+/// owner: it goes on depth-first while the others wait or run children inline, and what it finishes
+/// makes room for them.
+GROSR_DEVICE inline bool owns_reserve(const view& v, std::uint32_t worker) {
+  simt::atomic_ref<std::uint32_t> reserve_owner(*v.common.reserve_owner);
+  std::uint32_t who = reserve_owner.load(simt::relaxed);
+  return who == worker + 1 ||
+         (who == 0 && reserve_owner.compare_exchange(who, worker + 1, simt::relaxed));
 }
 
-/// One lane: takes batches from the pool into `stock`; returns how many.
-GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t refill(const view& v, std::uint32_t* stock,
+/// One lane: takes batches from the pool into `magazine`; returns how many.
+GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t refill(const view& v, std::uint32_t* magazine,
                                                         std::uint32_t worker) {
-  if (v.tasks.free_batches.ready() < v.sizes.pool_margin && !keeps(v, worker)) return 0;
-  return v.tasks.free_batches.try_pop_n(stock, v.sizes.stock_target);
+  if (v.tasks.free_batches.ready() < v.sizes.pool_reserve && !owns_reserve(v, worker)) return 0;
+  return v.tasks.free_batches.try_pop_n(magazine, v.sizes.magazine_target);
 }
 
 /// One lane, lock held or nobody spawning: a free pool batch, or no_batch.
 template <unsigned Types>
 GROSR_DEVICE inline std::uint32_t take_batch(const view& v, warp_local<Types>& w,
                                              std::uint32_t worker) {
-  if (w.stock_count == 0) {
-    w.stock_count = refill(v, w.stock, worker);
-    if (w.stock_count == 0) return no_batch;
+  if (w.magazine_count == 0) {
+    w.magazine_count = refill(v, w.magazine, worker);
+    if (w.magazine_count == 0) return no_batch;
   }
-  return w.stock[--w.stock_count];
+  return w.magazine[--w.magazine_count];
 }
 
 /// One lane: a batch in host memory, or no_batch.
@@ -299,19 +300,19 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_overflow(const view& v) {
   return v.tasks.free_overflow.try_pop_n(&batch, 1) == 1 ? batch : no_batch;
 }
 
-/// One lane: gives up the keeper's office, if this worker has it and room is there again, or it has
+/// One lane: gives the reserve up, if this worker owns it and room is there again, or it has
 /// nothing left to do.
-GROSR_DEVICE inline void yield_keeper(const view& v, std::uint32_t worker, bool idle) {
-  simt::atomic_ref<std::uint32_t> keeper(*v.common.keeper);
-  if (keeper.load(simt::relaxed) == worker + 1 &&
-      (idle || (v.tasks.free_batches.ready() >= 2 * v.sizes.pool_margin &&
+GROSR_DEVICE inline void release_reserve(const view& v, std::uint32_t worker, bool idle) {
+  simt::atomic_ref<std::uint32_t> reserve_owner(*v.common.reserve_owner);
+  if (reserve_owner.load(simt::relaxed) == worker + 1 &&
+      (idle || (v.tasks.free_batches.ready() >= 2 * v.sizes.pool_reserve &&
                 (v.sizes.frame_stride == 0 ||
-                 v.frames.free.ready() * frame_group >= 2 * v.sizes.frame_margin))))
-    keeper.store(0, simt::relaxed);
+                 v.frames.free.ready() * frame_group >= 2 * v.sizes.frame_reserve))))
+    reserve_owner.store(0, simt::relaxed);
 }
 
-GROSR_DEVICE GROSR_NOINLINE inline void give_back(const view& v, const std::uint32_t* batches,
-                                                  std::uint32_t n) {
+GROSR_DEVICE GROSR_NOINLINE inline void return_batches(const view& v, const std::uint32_t* batches,
+                                                       std::uint32_t n) {
   (*batches < v.sizes.pool_batches ? v.tasks.free_batches : v.tasks.free_overflow)
       .try_push_n(batches, n);
 }
@@ -320,15 +321,15 @@ GROSR_DEVICE GROSR_NOINLINE inline void give_back(const view& v, const std::uint
 template <unsigned Types>
 GROSR_DEVICE inline void free_batch(const view& v, warp_local<Types>& w, std::uint32_t batch) {
   if (batch >= v.sizes.pool_batches) {
-    give_back(v, &batch, 1);
+    return_batches(v, &batch, 1);
     return;
   }
-  if (w.stock_count >= 2 * v.sizes.stock_target) {
-    std::uint32_t n = v.sizes.stock_target;
-    w.stock_count -= n;
-    give_back(v, w.stock + w.stock_count, n);
+  if (w.magazine_count >= 2 * v.sizes.magazine_target) {
+    std::uint32_t n = v.sizes.magazine_target;
+    w.magazine_count -= n;
+    return_batches(v, w.magazine + w.magazine_count, n);
   }
-  w.stock[w.stock_count++] = batch;
+  w.magazine[w.magazine_count++] = batch;
 }
 
 // ---- traces ----

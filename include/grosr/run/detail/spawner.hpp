@@ -9,7 +9,7 @@
 // Invariants between tasks, when nobody spawns in the warp:
 //   * every place that was taken in an open batch has been written;
 //   * open[i].batch is no_batch where bit i of open_mask is not set;
-//   * frame_count, ready_count and stock_count count what lies in their arrays (while lanes spawn,
+//   * frame_count, ready_count and magazine_count count what lies in their arrays (while lanes spawn
 //     frame_count may be below 0).
 //
 // Tasks are placed and batches published in spawner_tasks.inl; what is done when there is no room

@@ -81,13 +81,13 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::reject(const T& task) {
 
 // ---- who waits ----
 
-/// One lane: waits for room from now on. It gives up the keeper's office: another worker may get on
-/// with the margins.
+/// One lane: waits for room from now on. It gives the reserve up: another worker may get on
+/// with the reserves.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::begin_wait(shared* block, lacks what) {
   spawner self(simt::in_block_shared(block));
   room_state& room = *self.v_.common.room;
-  yield_keeper(self.v_, self.id_, true);
+  release_reserve(self.v_, self.id_, true);
   lock(self.w_.deques.lock);
   std::uint64_t more = 0;
   if (self.w_.waiting++ == 0) {
@@ -163,7 +163,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::room_seen(shared* bl
   const view& v = self.v_;
   local& w = self.w_;
   lock(w.deques.lock);
-  const std::uint32_t at_hand = kind != no_kind ? w.stock_count : w.spare_count;
+  const std::uint32_t at_hand = kind != no_kind ? w.magazine_count : w.spare_count;
   unlock(w.deques.lock);
   if (at_hand != 0) return true;
   if (kind == no_kind) return v.frames.free.ready() != 0;

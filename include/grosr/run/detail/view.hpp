@@ -78,7 +78,7 @@ struct worker_stats {
 };
 
 /// Free pool batches that a worker keeps at hand, at most.
-inline constexpr std::uint32_t stock_capacity = 16;
+inline constexpr std::uint32_t magazine_capacity = 16;
 
 /// Free frames that travel together between workers and the ring of free ones.
 inline constexpr std::uint32_t frame_group = 8;
@@ -86,8 +86,8 @@ inline constexpr std::uint32_t frame_group = 8;
 /// What of a worker survives a kernel's end.
 struct worker_save {
   std::uint32_t active;
-  std::uint32_t stock_count, frame_count;
-  std::uint32_t stock[stock_capacity];
+  std::uint32_t magazine_count, frame_count;
+  std::uint32_t magazine[magazine_capacity];
   std::uint32_t frames[frame_group - 1];
 };
 
@@ -163,7 +163,7 @@ struct common_memory {
   alignas(128) std::uint64_t yield_granted;
   alignas(128) run::signals signals;
   alignas(128) std::uint32_t error_count;
-  alignas(128) std::uint32_t keeper;
+  alignas(128) std::uint32_t reserve_owner;
   alignas(128) std::uint32_t departed;
   alignas(128) std::uint32_t cancelled;
 };
@@ -174,7 +174,7 @@ struct common_words {
   std::uint64_t* activity;       ///< activity_count
   run::signals* signals;         ///< hints and `leave`: what every worker looks at
   std::uint64_t* quiet_since;    ///< when the last active worker came to rest (clock_ns)
-  std::uint32_t* keeper;         ///< 1 + the worker that may use the pool's margin; 0: nobody
+  std::uint32_t* reserve_owner;  ///< 1 + the worker that may use the pool's reserve; 0: nobody
   std::uint32_t* departed;       ///< how many workers have left, of all kernels (wraps)
   std::uint64_t* yield_granted;  ///< when (clock_ns) a task was last told to yield; 0: it has
   std::uint32_t* cancelled;      ///< how many frames are
@@ -240,8 +240,8 @@ struct trace_memory {
 /// How many there are of everything, and how large (memory_plan.hpp). Nobody writes them.
 struct view_sizes {
   std::uint32_t rings_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
-  std::uint32_t deque_capacity, batch_bytes, staging_bytes, stock_target, pool_margin, pool_batches,
-      inline_depth, frame_stride, frame_margin, frame_keep;
+  std::uint32_t deque_capacity, batch_bytes, staging_bytes, magazine_target, pool_reserve,
+      pool_batches, inline_depth, frame_stride, frame_reserve, frame_keep;
 };
 
 /// Everything a kernel needs; passed by value, and copied to block-shared memory by each block. The

@@ -36,13 +36,13 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     }
     adopt(w_.deques, id_);
     active = v_.reports.saves[id_].active;
-    w_.stock_count = v_.reports.saves[id_].stock_count;
+    w_.magazine_count = v_.reports.saves[id_].magazine_count;
     w_.frame_count = v_.reports.saves[id_].frame_count;
   }
   if (simt::lane_id() < frame_group - 1)
     w_.frames[simt::lane_id()] = v_.reports.saves[id_].frames[simt::lane_id()];
-  if (simt::lane_id() < stock_capacity)
-    w_.stock[simt::lane_id()] = v_.reports.saves[id_].stock[simt::lane_id()];
+  if (simt::lane_id() < magazine_capacity)
+    w_.magazine[simt::lane_id()] = v_.reports.saves[id_].magazine[simt::lane_id()];
   standing_ = simt::shuffle(simt::full_mask, active, 0) != 0 ? standing::active : standing::resting;
   if (simt::thread_id() == 0) {
     b_.deques = {};
@@ -199,13 +199,13 @@ GROSR_DEVICE void worker<Policy, Tasks...>::depart() {
   spill_frames(&v_, &w_, 0);
   publish_all(v_, w_.deques, id_, 0);
   if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.sizes.workers + simt::block_id(), 0);
-  yield_keeper(v_, id_, true);
+  release_reserve(v_, id_, true);
   worker_save& save = v_.reports.saves[id_];
   save.active = is_active() ? 1 : 0;
-  save.stock_count = w_.stock_count;
+  save.magazine_count = w_.magazine_count;
   save.frame_count = w_.frame_count;
   for (std::uint32_t i = 0; i < w_.frame_count; ++i) save.frames[i] = w_.frames[i];
-  for (std::uint32_t i = 0; i < w_.stock_count; ++i) save.stock[i] = w_.stock[i];
+  for (std::uint32_t i = 0; i < w_.magazine_count; ++i) save.magazine[i] = w_.magazine[i];
   flush_stats();
   take_leave();
 }

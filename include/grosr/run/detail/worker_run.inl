@@ -217,7 +217,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_ready(bool all) {
 /// Whole warp: whether tasks that fork may be run now. If not, others find them.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::may_fork(ref r) {
-  const bool low = w_.stock_count < fork_stock || spawner_.frames_at_hand() < fork_frames;
+  const bool low = w_.magazine_count < fork_magazine || spawner_.frames_at_hand() < fork_frames;
   if (simt::shuffle(simt::full_mask, low ? 1u : 0u, 0) == 0) return true;
   run_ready(true);  // it frees frames
   std::uint32_t room = leads() && has_room_to_fork(&v_, &w_, id_) ? 1 : 0;
