@@ -99,8 +99,8 @@ struct block_local {
   std::uint32_t cancelling;  ///< a frame is cancelled somewhere, as a warp last saw
   std::uint64_t next_rendezvous;  ///< not before this (clock_ns), unless to leave
   /// The ref whose record lies in `record` already, if nothing was published since; or 0.
-  std::uint64_t early;
-  std::uint32_t early_published;  ///< deques.published before that ref became private
+  std::uint64_t prefetched;
+  std::uint32_t published_at_prefetch;  ///< deques.published before that ref became private
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;

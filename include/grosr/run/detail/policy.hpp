@@ -80,12 +80,12 @@ struct default_policy {
   // ---- what a worker looks at, and how often ----
 
   /// After so many turns, or runs_a_turn times as many runs in bursts:
-  static constexpr unsigned look_turns = 4;       ///< it looks at hints, if runs are short
+  static constexpr unsigned signal_turns = 4;     ///< it looks at hints, if runs are short
   static constexpr unsigned one_ring_turns = 16;  ///< it polls a ring if that is overdue
   static constexpr unsigned all_turns = 64;       ///< all overdue rings; it tells its counts
   static constexpr unsigned runs_a_turn = 8;
   /// After a run that took longer it looks at hints.
-  static constexpr std::uint64_t look_cycles = 4096;  // about 2 us
+  static constexpr std::uint64_t signal_cycles = 4096;  // about 2 us
   /// A ring that nobody polled for so long is overdue.
   static constexpr std::uint32_t poll_stale_ns = 4096;
   /// While it waits: what hints may have missed.

@@ -198,7 +198,7 @@ GROSR_DEVICE GROSR_NOINLINE auto spawner<Policy, Tasks...>::look_ahead(shared* b
     return all_active || simt::clock_ns() - began > Policy::swap_after_ns ? prospect::swaps
                                                                           : prospect::waits;
   // Workers that leave the device give no frame back before the next kernel.
-  if (kind == no_kind && v.look().says_leave(v.epoch)) return prospect::none;
+  if (kind == no_kind && v.poll_signals().says_leave(v.epoch)) return prospect::none;
   // Those that wait for room for a task go on by way of the host.
   if (!all_active || (!swap_full && waiting_count::for_tasks(before) != 0)) return prospect::waits;
   const bool some_look =

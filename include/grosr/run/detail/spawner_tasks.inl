@@ -315,7 +315,7 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::publish_blocks() {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::others_wait() const {
-  return (v_.look().hints & hint::starving) != 0;
+  return (v_.poll_signals().hints & hint::starving) != 0;
 }
 
 template <class Policy, class... Tasks>
@@ -324,7 +324,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::should_yield(std::uint32_t level) {
   const std::uint32_t above = levels | hint::for_blocks(levels);
   if (simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.must_yield).load(simt::relaxed) != 0)
     return true;
-  const signals now = v_.look();
+  const signals now = v_.poll_signals();
   if (now.says_leave(v_.epoch)) return true;
   const std::uint32_t hints = now.hints & above;
   if (hints != 0) return try_grant_yield(&b_, hints);

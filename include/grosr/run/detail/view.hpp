@@ -280,7 +280,7 @@ struct view {
            (block ? sizes.warp_bitmap_words : 0);
   }
   /// Hints and leave, in one load.
-  GROSR_DEVICE signals look() const {
+  GROSR_DEVICE signals poll_signals() const {
     return simt::atomic_ref<signals>(*common.signals).load(simt::relaxed);
   }
   GROSR_DEVICE simt::atomic_ref<std::uint32_t> hints() const {

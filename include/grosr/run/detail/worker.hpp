@@ -33,7 +33,7 @@ namespace grosr::run {
 /// Invariants between methods:
 ///   * A worker is active (counted in the activity word) whenever it holds work: a packet or a ref
 ///   in hand,
-///     private refs, open batches, published refs, counts that are not settled.
+///     private refs, open batches, published refs, completions that are not flushed.
 ///   * No lane spawns: open batches are whole, and lane 0 may change the warp's deques without a
 ///     lock. The block's deques are always changed under their lock.
 ///   * A ring's poll lock is held between lead() and what ended it, and in watched::lock; while a
@@ -41,7 +41,7 @@ namespace grosr::run {
 ///     runs no poll lock is held.
 ///   * At most one warp of a block is its spinner. One that has taken a packet stays it until
 ///     open_packet().
-///   * pending_* count tasks of one slot, and are settled before the worker waits or meets.
+///   * pending_* count tasks of one slot, and are flushed before the worker waits or meets.
 template <class Policy, class... Tasks>
 class worker {
   using spawner_type = spawner<Policy, Tasks...>;
@@ -67,9 +67,9 @@ class worker {
   //
   // A worker's state is four things that change at different moments:
   //
-  //   standing   resting ── activate, unspill ──> active ── publish_if_sole ──> quiescent
-  //                 ^                               │  ^── activate, unspill ─┘ │
-  //                 └─────────────── rest ──────────┴───────────────────────────┘
+  //   standing   resting ── activate, pop_spilled ──> active ── publish_if_sole ──> quiescent
+  //                 ^                                  │  ^── activate, pop_spilled ──┘ │
+  //                 └──────────────── rest ────────────┴────────────────────────────────┘
   //   pace       set at the end of a turn, read in the next one
   //   hand       empty when a turn begins; filled by find() or wait(); open_packet() deals with it
   //   outcome    `other` when a turn begins; set by open_packet() and what that runs
@@ -129,7 +129,7 @@ class worker {
   /// A burst, as its leader knows it after one of them.
   struct burst_state {
     std::uint64_t began;  ///< cycle_count
-    signals news;         ///< when the run began
+    signals seen;         ///< when the run began
     bool published;       ///< whoever waits for work finds some here
     std::uint32_t runs;   ///< so far, this one not
   };
@@ -139,7 +139,7 @@ class worker {
   static constexpr std::uint32_t no_frame = spawner_type::no_frame;
   static constexpr std::uint32_t no_slot = 0xffffffffu;
 
-  // Bits of look() above the hints.
+  // Bits of poll_signals() above the hints.
   static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
   static constexpr std::uint64_t rendezvous_called = std::uint64_t{1} << 33;
   static constexpr std::uint64_t interrupts = leave_now | rendezvous_called;
@@ -185,7 +185,7 @@ class worker {
     /// a turn in which other levels come first than the most urgent one.
     GROSR_DEVICE static bool gives_way(worker&, bool others_first) { return !others_first; }
     /// Not while others have some: they may be in a long task and would not set the hint again.
-    GROSR_DEVICE static bool clears_hint(const worker& w) { return !w.outrun_; }
+    GROSR_DEVICE static bool clears_hint(const worker& w) { return !w.lost_race_; }
   };
 
   // ---- coming: worker_residency.inl ----
@@ -193,7 +193,7 @@ class worker {
   GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const;
 
   // ---- a turn: worker_loop.inl ----
-  GROSR_DEVICE std::uint64_t look() const;
+  GROSR_DEVICE std::uint64_t poll_signals() const;
   GROSR_DEVICE void publish_own();
   GROSR_DEVICE void wake_others();
   GROSR_DEVICE void begin_busy();
@@ -207,7 +207,7 @@ class worker {
   GROSR_DEVICE ref find_as(std::uint32_t hints, unsigned turn);
   template <class As>
   GROSR_DEVICE ref elsewhere(std::uint32_t level, unsigned turn);
-  GROSR_DEVICE ref unspill(const queue::ring_ref<std::uint64_t>& ring);
+  GROSR_DEVICE ref pop_spilled(const queue::ring_ref<std::uint64_t>& ring);
   GROSR_DEVICE bool claim(std::uint32_t level);
   GROSR_DEVICE ref steal(std::uint32_t level, std::uint32_t victim);
   GROSR_DEVICE void now_empty(std::uint32_t level, std::uint32_t victim) const;
@@ -248,7 +248,7 @@ class worker {
   template <class T>
   GROSR_DEVICE static void read_record(const unsigned char* at, T& task);
   GROSR_DEVICE const unsigned char* batch_at(ref r) const;
-  GROSR_DEVICE void retire(ref r, std::uint32_t n);
+  GROSR_DEVICE void consume(ref r, std::uint32_t n);
   GROSR_DEVICE ref pop_same(ref like);
   GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot, std::uint32_t place);
   GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed);
@@ -262,7 +262,7 @@ class worker {
   GROSR_DEVICE void run_packet_typed(const packet_header& h, const queue::held_packet& l);
   GROSR_DEVICE bool hands_empty();
   GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed, bool more);
-  GROSR_DEVICE void settle();
+  GROSR_DEVICE void flush_completions();
   GROSR_DEVICE void report(std::uint32_t slot, std::uint32_t generation, std::uint32_t ticket,
                            std::uint32_t ticket_generation, std::uint32_t ticket_packets,
                            bool failed);
@@ -349,9 +349,9 @@ class worker {
   bool back_ = false;
   // The leader's. What this worker has taken in the block's memory and has to give back
   // (end_of_spinning): b_.spinner, b_.polls. It can have either without the other.
-  bool spins_ = false;   // it spins for the block
-  bool polls_ = false;   // it polls, or has just had a packet
-  bool outrun_ = false;  // another thief was faster, and may have left something
+  bool spins_ = false;      // it spins for the block
+  bool polls_ = false;      // it polls, or has just had a packet
+  bool lost_race_ = false;  // another thief was faster, and may have left something
 };
 
 /// The kernel.

@@ -91,7 +91,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find_block() {
     constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
     std::uint32_t hints = 0, turn = 0;
     if (leads()) {
-      const signals now = v_.look();
+      const signals now = v_.poll_signals();
       if (!now.says_leave(v_.epoch)) hints = now.hints | stays;
       turn = ++b_.turns;
     }
@@ -109,11 +109,11 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find_block() {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::load_block_task(ref r) {
-  if (b_.early != r.bits || b_.early_published != published(b_.deques)) load_record(r);
+  if (b_.prefetched != r.bits || b_.published_at_prefetch != published(b_.deques)) load_record(r);
   simt::sync_warp();
   if (!leads()) return;
-  b_.early = 0;
-  retire(r, 1);
+  b_.prefetched = 0;
+  consume(r, 1);
   GROSR_NO_UNROLL
   for (std::uint32_t level = 0; level < priority_levels; ++level) publish_private(level);
 }

@@ -20,7 +20,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
   }
   std::uint32_t type = h.type();
   ref r = ref::make(h.slot, true, 0, h.count, type, h.level(), true);
-  bool meets = false, early = false;
+  bool meets = false, prefetched = false;
   if (leads()) {
     w_.packet = h;
     if (h.count > 1 || spawner_type::is_block_type(type)) {
@@ -36,10 +36,9 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
       spawner_.push_any(r, false);
       meets = ask_for_rendezvous(false) && h.count == 1;
       std::uint64_t none = 0;
-      early =
-          meets && simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.early).compare_exchange(
-                       none, r.split().bits, simt::relaxed);
-      if (early) b_.early_published = before;
+      prefetched = meets && simt::atomic_ref<std::uint64_t, simt::scope::block>(b_.prefetched)
+                                .compare_exchange(none, r.split().bits, simt::relaxed);
+      if (prefetched) b_.published_at_prefetch = before;
     }
   }
   end_of_spinning();  // who comes after sees the call for a rendezvous, and polls nothing before it
@@ -47,7 +46,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
   if (!spawner_type::is_block_type(type)) return r;
   if (simt::shuffle(simt::full_mask, meets ? 1u : 0u, 0) != 0) outcome_ = outcome::meets;
   // While the others come, and before this warp does.
-  if (simt::shuffle(simt::full_mask, early ? 1u : 0u, 0) != 0) load_record(r);
+  if (simt::shuffle(simt::full_mask, prefetched ? 1u : 0u, 0) != 0) load_record(r);
   return {};
 }
 
@@ -56,7 +55,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::run_packet(const packet_header& h,
                                                        const queue::held_packet& l) {
-  settle();
+  flush_completions();
   std::uint32_t type = h.type();
   begin_busy();
   ((type == types::template index_of<Tasks>() ? (run_packet_typed<Tasks>(h, l), 0) : 0), ...);
@@ -105,7 +104,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::hands_empty() {
 // ---- completion ----
 
 /// Whole warp: `n` tasks of a slot were run, `failed` of them with an error. Counts that the next
-/// run is likely to add to are settled later: at the latest before this worker rests.
+/// run is likely to add to are flushed later: at the latest before this worker rests.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::complete(ref r, std::uint32_t n, std::uint32_t failed,
                                                      bool more) {
@@ -117,16 +116,16 @@ GROSR_DEVICE void worker<Policy, Tasks...>::complete(ref r, std::uint32_t n, std
     }
     return;
   }
-  if (pending_slot_ != r.where()) settle();
+  if (pending_slot_ != r.where()) flush_completions();
   pending_slot_ = r.where();
   pending_done_ += n;
   pending_failed_ += failed;
-  if (!more) settle();
+  if (!more) flush_completions();
 }
 
 /// Whole warp: adds what is pending to its slot's counter; whoever completes it reports.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::settle() {
+GROSR_DEVICE void worker<Policy, Tasks...>::flush_completions() {
   if (pending_slot_ == no_slot) return;
   simt::sync_warp();
   if (leads()) {

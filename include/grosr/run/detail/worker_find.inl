@@ -49,9 +49,9 @@ template <class Policy, class... Tasks>
 template <class As>
 GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsigned turn) {
   const queue::ring_ref<std::uint64_t>& ring = As::spill(v_)[level];
-  if (ref r = unspill(ring)) return r;
+  if (ref r = pop_spilled(ring)) return r;
   if (!As::block && claim(level)) return {};
-  outrun_ = false;
+  lost_race_ = false;
   ref r = Policy::steal(v_, level, As::block, As::number(*this), turn,
                         [&](std::uint32_t victim) { return steal(level, As::first(v_) + victim); });
   if (r) return r;
@@ -75,7 +75,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::elsewhere(std::uint32_t level, unsign
 
 /// Takes a ref from a spill ring; its active count comes with it.
 template <class Policy, class... Tasks>
-GROSR_DEVICE ref worker<Policy, Tasks...>::unspill(const queue::ring_ref<std::uint64_t>& ring) {
+GROSR_DEVICE ref worker<Policy, Tasks...>::pop_spilled(const queue::ring_ref<std::uint64_t>& ring) {
   std::uint64_t bits = 0;
   if (leads() && ring.ready() != 0) {
     end_of_stall();
@@ -131,7 +131,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::steal(std::uint32_t level, std::uint3
       record_now(v_, id_, trace_event::steal, {bits}, victim);
       if (last) now_empty(level, victim);
     } else {
-      outrun_ = true;
+      lost_race_ = true;
     }
   }
   return {simt::shuffle(simt::full_mask, bits, 0)};

@@ -21,7 +21,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
     return;
   }
   if (leads()) end_of_stall();
-  settle();
+  flush_completions();
   // The sole active worker says that all is done, and keeps its count for a while if it polls: the
   // next packet then needs no fence.
   if (standing_ == standing::active && pace_ != pace::quick) {
@@ -97,7 +97,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         }
       }
       if (spins_) {
-        std::uint64_t now = look();
+        std::uint64_t now = poll_signals();
         bool mine = eager || Policy::follows_hints(id_ / warps_per_block, turn);
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))

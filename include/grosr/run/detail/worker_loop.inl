@@ -26,13 +26,14 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
         poll_overdue(1u << (id_ + turn / Policy::one_ring_turns +
                             runs / (Policy::one_ring_turns * Policy::runs_a_turn)) %
                                rings());
-      if (pace_ == pace::idle || run_cycles_ > Policy::look_cycles || every(Policy::look_turns)) {
+      if (pace_ == pace::idle || run_cycles_ > Policy::signal_cycles ||
+          every(Policy::signal_turns)) {
         std::uint64_t now = 0;
-        if (leads()) now = rendezvous_is_called() ? rendezvous_called : look();
+        if (leads()) now = rendezvous_is_called() ? rendezvous_called : poll_signals();
         now = simt::shuffle(simt::full_mask, now, 0);
         hints_ = static_cast<std::uint32_t>(now);
         if (now & interrupts) {
-          settle();
+          flush_completions();
           if ((now & leave_now) && leads()) ask_for_rendezvous(true);
           if (meet()) break;
           continue;
@@ -81,8 +82,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
 
 /// One lane: the hints, and whether to leave or to meet.
 template <class Policy, class... Tasks>
-GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::look() const {
-  const signals both = v_.look();
+GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::poll_signals() const {
+  const signals both = v_.poll_signals();
   std::uint64_t now = both.hints;
   if (both.says_leave(v_.epoch)) now |= leave_now;
   using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;

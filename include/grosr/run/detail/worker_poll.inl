@@ -31,7 +31,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     const std::uint64_t state = other ? v_.submission.rings[lane].load_state() : 0;
     std::uint64_t now = 0, activity = 0;
     if (leads()) {
-      now = look();
+      now = poll_signals();
       if (is_active() || ring == 0) activity = activity_word().load(simt::relaxed);
     }
     const std::uint32_t late =
@@ -54,8 +54,8 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
         stop |= drop_count;
       if (scan_due()) {
         const std::uint32_t found = scan_hints(),
-                            news = is_active() ? found : found | hint::starving;
-        if ((news & ~now) != 0) v_.hints().fetch_or(news, simt::relaxed);
+                            fresh = is_active() ? found : found | hint::starving;
+        if ((fresh & ~now) != 0) v_.hints().fetch_or(fresh, simt::relaxed);
         if (found || finds_overdue()) stop |= give_up;
       }
     }

@@ -48,7 +48,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
     b_.deques = {};
     b_.rendezvous = b_.arrived = b_.leaves = b_.spinner = b_.wake = b_.cancelling = b_.polls = 0;
     b_.ring = simt::block_id() % rings();
-    b_.early = b_.waiting = 0;
+    b_.prefetched = b_.waiting = 0;
     b_.turns = 0;
     b_.next_rendezvous = 0;
     adopt(b_.deques, v_.sizes.workers + simt::block_id());
@@ -170,7 +170,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::say_leaving() {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::must_leave() const {
-  return v_.look().says_leave(v_.epoch);
+  return v_.poll_signals().says_leave(v_.epoch);
 }
 
 /// One lane: the runtime came to rest, or woke, now.

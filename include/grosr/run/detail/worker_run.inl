@@ -7,7 +7,7 @@ namespace grosr::run {
 /// Whole warp: runs what `r` names, or its first tasks, and says which of a slot are done.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::run(ref r) {
-  if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) settle();
+  if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) flush_completions();
   begin_busy();
   const ran result = run_refs(r);
   end_busy();
@@ -28,17 +28,17 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
   const std::uint64_t began = simt::cycle_count();
   GROSR_NO_UNROLL
   for (; r; ++result.runs) {
-    signals news;
+    signals seen;
     std::uint64_t published = 0;
     if (leads()) {
-      news = self.v_.look();
+      seen = self.v_.poll_signals();
       published = self.v_.deque(r.level(), self.id_).size();
     }
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
      ...);
     self.run_ready(self.run_cycles_ > Policy::long_run_cycles);
-    const burst_state burst{began, news, published != 0, result.runs};
+    const burst_state burst{began, seen, published != 0, result.runs};
     r = !r.slot() && result.runs < Policy::burst_runs ? self.next_private(r.level(), burst) : ref{};
   }
   self.run_ready(true);
@@ -54,11 +54,11 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_private(std::uint32_t level,
                                                         const burst_state& burst) {
   std::uint64_t got = 0;
   if (leads()) {
-    const std::uint32_t hints = burst.news.hints;
+    const std::uint32_t hints = burst.seen.hints;
     const std::uint32_t ends_burst = Policy::levels_that_end_burst(level, burst.runs);
     std::uint32_t& private_count = w_.deques.private_count[level];
     if ((hints & (hint::cancelling | ends_burst | hint::blocks)) == 0 &&
-        !burst.news.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_burst) == 0 &&
+        !burst.seen.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_burst) == 0 &&
         (w_.open_mask & (kinds_of_levels(ends_burst) | kinds_of_blocks)) == 0 &&
         w_.must_yield == 0 && run_cycles_ <= Policy::long_run_cycles &&
         simt::cycle_count() - burst.began < Policy::burst_cycles && nonempty(b_.deques) == 0 &&
@@ -98,7 +98,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
   if (r.slot()) {
     total = r.count() < most ? r.count() : most;
     fetch(r.take(total), total * stride, stride);
-    if (leads()) retire(r, total);
+    if (leads()) consume(r, total);
   } else {
     // Fill up from this worker's newest refs while they are of the same kind.
     GROSR_NO_UNROLL
@@ -107,7 +107,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
       if (lane - total < n)
         read_record(batch_at(part) + (part.first() + lane - total) * stride, task);
       simt::sync_warp();  // the records are in registers: the batch may be split or freed
-      if (leads()) retire(part, n);
+      if (leads()) consume(part, n);
       total += n;
     }
   }
@@ -141,7 +141,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
   read_record(r.slot() ? w_.stage : batch_at(r) + r.first() * stride_of<T>, task);
   simt::sync_warp();
   if (leads()) {
-    retire(r, 1);
+    consume(r, 1);
     // Tasks this wide may be long: the others of a packet do not wait for it.
     if (r.slot() && r.count() > 1) w_.spilled += publish_all(v_, w_.deques, id_, 0);
   }
@@ -269,7 +269,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::fetch(ref r, std::uint32_t bytes,
 
 /// One lane: the first n records of `r` are loaded; puts the rest back, or frees the batch.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::retire(ref r, std::uint32_t n) {
+GROSR_DEVICE void worker<Policy, Tasks...>::consume(ref r, std::uint32_t n) {
   if (n == r.count()) {
     if (!r.slot()) free_batch(v_, w_, r.where());
     return;
@@ -306,8 +306,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
   end_of_yield();
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(type + 1, simt::relaxed);
   // The host knows which tasks lie in slots, but not that this worker goes on.
-  bool news = !from_slot && type + 1 != w_.heartbeat_type;
-  if (w_.run_began - w_.heartbeat_at > (news ? Policy::report_cycles : Policy::heartbeat_cycles))
+  bool changed = !from_slot && type + 1 != w_.heartbeat_type;
+  if (w_.run_began - w_.heartbeat_at > (changed ? Policy::report_cycles : Policy::heartbeat_cycles))
     spawner_.send_heartbeat(type + 1, w_.run_began);
 }
 
