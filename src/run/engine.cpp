@@ -157,8 +157,8 @@ void engine::allocate(const memory_plan& p) {
 
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
-  view_.common = {&words->activity,      &words->signals,  &words->quiet_since,
-                  &words->reserve_owner, &words->departed, &words->yield_granted,
+  view_.common = {&words->activity,      &words->signals, &words->quiet_since,
+                  &words->reserve_owner, &words->exited,  &words->yield_granted,
                   &words->cancelled,     nullptr};
 
   for (std::uint32_t i = 0; i < p.rings; ++i)

@@ -70,7 +70,8 @@ void engine::park() {
     epoch = epoch_;
     if (epoch == 0) return;
     parked_by_user_ = true;
-    host_word(state_[control_at]).store(control_word::of(epoch, request::park), simt::release);
+    host_word(state_[control_at])
+        .store(control_word::of(epoch, control_request::park), simt::release);
   }
   // Not under the lock: the kernel may take long to end, and submitters may bring the next one.
   auto ended = [&] {
@@ -172,7 +173,8 @@ std::string engine::running_at_abort() const {
 void engine::ask_for_abort() {
   std::lock_guard lock(residency_lock_);
   aborting_ = true;
-  host_word(state_[control_at]).store(control_word::of(epoch_, request::abort), simt::release);
+  host_word(state_[control_at])
+      .store(control_word::of(epoch_, control_request::abort), simt::release);
 }
 
 // After ask_for_abort(): if the workers do not leave, ends the context.

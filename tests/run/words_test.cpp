@@ -75,8 +75,8 @@ TEST(words, generations_of_slots_wrap) {
 
 TEST(words, epochs_wrap_in_what_the_host_asks_and_what_the_kernel_says) {
   for (std::uint32_t epoch : {1u, 0x3fffffffu, 0x40000000u, 0x7fffffffu, 0xffffffffu}) {
-    const std::uint32_t asked = control_word::of(epoch, request::abort);
-    EXPECT_EQ(control_word::asked(asked), request::abort);
+    const std::uint32_t asked = control_word::of(epoch, control_request::abort);
+    EXPECT_EQ(control_word::asked(asked), control_request::abort);
     EXPECT_TRUE(control_word::concerns(asked, epoch));
     EXPECT_TRUE(control_word::concerns(asked, epoch - 1));  // it is in the way
     EXPECT_FALSE(control_word::concerns(asked, epoch + 1));

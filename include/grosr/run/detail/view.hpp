@@ -164,7 +164,7 @@ struct common_memory {
   alignas(128) run::signals signals;
   alignas(128) std::uint32_t error_count;
   alignas(128) std::uint32_t reserve_owner;
-  alignas(128) std::uint32_t departed;
+  alignas(128) std::uint32_t exited;
   alignas(128) std::uint32_t cancelled;
 };
 
@@ -175,7 +175,7 @@ struct common_words {
   run::signals* signals;         ///< hints and `leave`: what every worker looks at
   std::uint64_t* quiet_since;    ///< when the last active worker came to rest (clock_ns)
   std::uint32_t* reserve_owner;  ///< 1 + the worker that may use the pool's reserve; 0: nobody
-  std::uint32_t* departed;       ///< how many workers have left, of all kernels (wraps)
+  std::uint32_t* exited;         ///< how many workers have left, of all kernels (wraps)
   std::uint64_t* yield_granted;  ///< when (clock_ns) a task was last told to yield; 0: it has
   std::uint32_t* cancelled;      ///< how many frames are
   room_state* room;              ///< for spawns that find none

@@ -287,7 +287,7 @@ struct state_word {
   }
 };
 
-enum class request : std::uint32_t { none = 0, park = 1, abort = 2 };
+enum class control_request : std::uint32_t { none = 0, park = 1, abort = 2 };
 
 /// The word `control` in pinned memory: what the host asks of a kernel, and of those before it.
 /// Beside it (`swap_full`): whether the host takes no more tasks into its memory for now.
@@ -297,11 +297,11 @@ struct control_word {
   static constexpr unsigned epoch_at = 2;
   static constexpr unsigned swap_full = 1;  // place in view::control
 
-  static constexpr std::uint32_t of(std::uint32_t epoch, request r) {
+  static constexpr std::uint32_t of(std::uint32_t epoch, control_request r) {
     return epoch << epoch_at | static_cast<std::uint32_t>(r);
   }
-  GROSR_DEVICE static constexpr request asked(std::uint32_t word) {
-    return static_cast<request>(word & ((1u << epoch_at) - 1));
+  GROSR_DEVICE static constexpr control_request asked(std::uint32_t word) {
+    return static_cast<control_request>(word & ((1u << epoch_at) - 1));
   }
   /// Whether it is asked of the kernel of this epoch, or of one behind it: that starts when this
   /// one has left. Epochs have 30 bits here, and wrap.

@@ -5,7 +5,7 @@
 // Here are a worker's state, the states it is in, what holds between its methods, and its methods
 // in the order of a worker's life. Their contracts and bodies are in the files beside this one:
 //
-//   worker_residency.inl arriving, leaving, parking, aborting: all that asks whether to stay
+//   worker_residency.inl entering, leaving, parking, aborting: all that asks whether to stay
 //   worker_loop.inl      a turn: look, find, run, hand on; and the accounts
 //   worker_find.inl      what to run next: its own, seen packets, what others hold
 //   worker_poll.inl      taking packets in; leading a ring
@@ -189,7 +189,7 @@ class worker {
   };
 
   // ---- coming: worker_residency.inl ----
-  GROSR_DEVICE void arrive();
+  GROSR_DEVICE void enter();
   GROSR_DEVICE void adopt(deque_local& d, std::uint32_t index) const;
 
   // ---- a turn: worker_loop.inl ----
@@ -304,14 +304,14 @@ class worker {
   GROSR_DEVICE GROSR_NOINLINE static void name_running(const view& v);
   GROSR_DEVICE bool idles_too_long(unsigned ring, std::uint64_t activity) const;
   GROSR_DEVICE bool park();
-  GROSR_DEVICE bool has_arrived() const;
+  GROSR_DEVICE bool has_entered() const;
   GROSR_DEVICE bool work_waits() const;
   GROSR_DEVICE void say_leaving();
   GROSR_DEVICE void quiet_now() const;
   GROSR_DEVICE std::uint64_t quiet_for() const;
   GROSR_DEVICE bool must_leave() const;
-  GROSR_DEVICE void depart();
-  GROSR_DEVICE void take_leave() const;
+  GROSR_DEVICE void exit();
+  GROSR_DEVICE void join_exit() const;
 
   // ---- small things ----
   GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }

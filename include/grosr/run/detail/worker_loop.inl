@@ -6,7 +6,7 @@ namespace grosr::run {
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
-  arrive();
+  enter();
   // Work that is not done at every turn is due after so many turns, or so many runs in bursts.
   unsigned turn = 1, runs = 0, burst = 0;
   auto every = [&](unsigned turns) {
@@ -77,7 +77,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
       release_reserve(v_, id_, false);
     }
   }
-  depart();
+  exit();
 }
 
 /// One lane: the hints, and whether to leave or to meet.

@@ -6,7 +6,7 @@
 //      long (idles_too_long, park). It says so to submitters (say_leaving), and sets `leave`.
 //   2. Each worker sees `leave` when it looks, and calls a rendezvous of its block, which finds
 //      nothing that must be run first, and the block leaves the loop.
-//   3. A worker saves what outlives the kernel (depart), and is counted (take_leave).
+//   3. A worker saves what outlives the kernel (exit), and is counted (join_exit).
 #pragma once
 
 namespace grosr::run {
@@ -14,7 +14,7 @@ namespace grosr::run {
 // ---- coming ----
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::arrive() {
+GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
   std::uint32_t active = 0;  // when the last kernel ended
   if (simt::lane_id() == 0) {
     w_.deques = {};
@@ -89,12 +89,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::obey_control() {
                         const_cast<std::uint32_t&>(*v_.submission.control))
                         .load(simt::relaxed);
   if (!control_word::concerns(c, v_.epoch)) return;
-  const request asked = control_word::asked(c);
+  const control_request asked = control_word::asked(c);
   simt::atomic_ref<std::uint32_t> leave(v_.common.signals->leave);
-  if (asked == request::park) {
+  if (asked == control_request::park) {
     say_leaving();
     leave.store(v_.epoch, simt::release);
-  } else if (asked == request::abort && !v_.aborted()) {
+  } else if (asked == control_request::abort && !v_.aborted()) {
     name_running(v_);
     leave.store(leave_abort, simt::release);
   }
@@ -126,7 +126,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::idles_too_long(unsigned ring,
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
   // Looked for twice: to submitters, `leaving` is gone, so it is not said while work is seen.
-  if (!has_arrived() || work_waits()) return false;
+  if (!has_entered() || work_waits()) return false;
   if (leads()) say_leaving();
   simt::sync_warp();
   bool busy = work_waits();
@@ -143,7 +143,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::park() {
 /// Whole warp: whether block 0 has said that this kernel is there. Before, it could still say so
 /// after somebody has said that it leaves.
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool worker<Policy, Tasks...>::has_arrived() const {
+GROSR_DEVICE bool worker<Policy, Tasks...>::has_entered() const {
   bool there = leads() && simt::atomic_ref<std::uint32_t, simt::scope::system>(*v_.submission.state)
                                   .load(simt::relaxed) == state_word::there(v_.epoch);
   return simt::any(simt::full_mask, there);
@@ -190,7 +190,7 @@ GROSR_DEVICE std::uint64_t worker<Policy, Tasks...>::quiet_for() const {
 // ---- leaving ----
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::depart() {
+GROSR_DEVICE void worker<Policy, Tasks...>::exit() {
   simt::sync_warp();
   if (!leads()) return;
   record_now(v_, id_, trace_event::leave, {}, 0);
@@ -207,20 +207,20 @@ GROSR_DEVICE void worker<Policy, Tasks...>::depart() {
   for (std::uint32_t i = 0; i < w_.frame_count; ++i) save.frames[i] = w_.frames[i];
   for (std::uint32_t i = 0; i < w_.magazine_count; ++i) save.magazine[i] = w_.magazine[i];
   flush_stats();
-  take_leave();
+  join_exit();
 }
 
 /// One lane, leaving: after an abort, when not all workers leave in time, ends them.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::take_leave() const {
-  simt::atomic_ref<std::uint32_t> departed(*v_.common.departed);
+GROSR_DEVICE void worker<Policy, Tasks...>::join_exit() const {
+  simt::atomic_ref<std::uint32_t> exited(*v_.common.exited);
   std::uint32_t all = v_.epoch * v_.sizes.workers;  // of every kernel so far
-  if (departed.fetch_add(1, simt::relaxed) + 1 == all)
+  if (exited.fetch_add(1, simt::relaxed) + 1 == all)
     simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.submission.state[state_word::left])
         .store(v_.epoch, simt::relaxed);
   if (!v_.aborted()) return;
   std::uint64_t began = simt::clock_ns();
-  for (unsigned turn = 0; departed.load(simt::relaxed) != all; ++turn) {
+  for (unsigned turn = 0; exited.load(simt::relaxed) != all; ++turn) {
     if (simt::clock_ns() - began > Policy::abort_patience_ns) {
       simt::trap();
       return;  // on the host, where nothing ends them
