@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "grosr/alloc/detail/crew.hpp"
+#include "grosr/alloc/detail/group.hpp"
 #include "grosr/simt/shared.hpp"
 
 namespace grosr {
@@ -139,7 +139,7 @@ class basic_heap_ref {
   /// Bytes that the block of `p` has room for, at least what was asked for; 0 if it is no block. In
   /// a checked heap just what was asked for.
   GROSR_DEVICE std::size_t usable(void* p) const {
-    alloc::place at = alloc::place_in(v_, p, alloc::state_at(v_, p));
+    alloc::location at = alloc::locate(v_, p, alloc::state_at(v_, p));
     std::size_t has = alloc::is_taken(v_, at) ? alloc::slot_size(v_, at) : 0;
     if constexpr (Checked)
       return has == 0 ? 0 : alloc::checked::bytes_of(p, has);
@@ -198,13 +198,13 @@ class basic_heap_ref {
     std::uint64_t state = alloc::state_at(v_, p);
     if constexpr (Checked) {
       if (v_.count == 0) return;
-      if (!alloc::may_free(alloc::heap_view(v_), p, alloc::place_in(v_, p, state))) return;
+      if (!alloc::may_free(alloc::heap_view(v_), p, alloc::locate(v_, p, state))) return;
     }
     if (simt::is_whole_warp()) {
       // R1: what was written to the block; pairs with A1 and A3 in slab.hpp.
       simt::sync_warp(simt::full_mask);
       simt::fence(simt::release);
-      alloc::place at = alloc::place_in(v_, p, state);
+      alloc::location at = alloc::locate(v_, p, state);
       if (simt::all(simt::full_mask, at.kind < alloc::run_class)) {
         alloc::free_slots(v_, at, simt::full_mask);
         return simt::sync_warp();

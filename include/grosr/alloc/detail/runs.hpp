@@ -1,8 +1,8 @@
 // Blocks of more than a slab: runs of whole slabs.
 #pragma once
 
-#include "grosr/alloc/detail/place.hpp"
-#include "grosr/alloc/detail/supply.hpp"
+#include "grosr/alloc/detail/locate.hpp"
+#include "grosr/alloc/detail/slab_source.hpp"
 
 namespace grosr::alloc {
 
@@ -27,8 +27,8 @@ class runs {
       std::uint32_t now = moment();
       bool overtaken = false;
       if (!is_dry(n)) {
-        if (tries == 1) supply::watch(v_);
-        if (tries != 0) supply::reclaim(v_);
+        if (tries == 1) slab_source::watch(v_);
+        if (tries != 0) slab_source::reclaim(v_);
         first = search(n, overtaken);
         // A slab that comes into the pool from here on changes the moment.
         if (first == none && tries > 1 && !overtaken) {

@@ -1,7 +1,7 @@
 // One slab: promising slots, finding them, giving them back; its birth and death.
 #pragma once
 
-#include "grosr/alloc/detail/layout.hpp"
+#include "grosr/alloc/detail/heap_view.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 
@@ -22,7 +22,7 @@ struct found_slots {
 };
 
 /// What a group of lanes wants, and has of it so far; promised and found are the leader's.
-struct request {
+struct slot_request {
   std::uint32_t group;  ///< the lanes
   std::uint32_t desk;   ///< what was on the desk
   promise promised;
@@ -165,36 +165,36 @@ class slabs {
     return {w, wanted & ~before};
   }
 
-  /// Lanes of `crew`, a whole number of groups: each group finds the slots that were promised to
+  /// Lanes of `callers`, a whole number of groups: each group finds the slots that were promised to
   /// its first lanes. The caller's slot, if it is one of them.
-  GROSR_DEVICE std::uint32_t find_slots(const request& r, std::uint32_t slots,
-                                        std::uint32_t crew) const {
+  GROSR_DEVICE std::uint32_t find_slots(const slot_request& r, std::uint32_t slots,
+                                        std::uint32_t callers) const {
     const promise& p = r.promised;
     std::uint32_t words = (slots + 31) / 32, mine = 0, served = 0;
     unsigned leader = simt::lowest_bit(r.group), rank = simt::rank_in(r.group, simt::lane_id());
-    std::uint32_t bits = simt::shuffle(crew, r.found.bits, leader);
-    std::uint32_t w = simt::shuffle(crew, r.found.word, leader);
+    std::uint32_t bits = simt::shuffle(callers, r.found.bits, leader);
+    std::uint32_t w = simt::shuffle(callers, r.found.word, leader);
     if (bits == 0) w = fold(p.cursor, slots) / 32;
     for (unsigned turn = 0;; ++turn) {
       std::uint32_t n = simt::popcount(bits);
       if (rank >= served && rank - served < n) mine = w * 32 + simt::nth_bit(bits, rank - served);
       served += n;
-      crew = simt::ballot(crew, served < p.count);
+      callers = simt::ballot(callers, served < p.count);
       if (served >= p.count) return mine;
       // The next word that is not full, of as many as there are lanes to look.
       std::uint32_t next = (w + rank) % words, valid = valid_bits(next, slots);
       std::uint32_t taken = v_.bits_of(p.slab, next).load(simt::relaxed);
-      std::uint32_t open = simt::ballot(crew, (taken & valid) != valid) & r.group;
+      std::uint32_t open = simt::ballot(callers, (taken & valid) != valid) & r.group;
       unsigned who = open != 0 ? simt::lowest_bit(open) : leader;
-      std::uint32_t found = simt::shuffle(crew, next, who);
-      taken = simt::shuffle(crew, taken, who);
+      std::uint32_t found = simt::shuffle(callers, next, who);
+      taken = simt::shuffle(callers, taken, who);
       w = open != 0 ? found : (w + simt::popcount(r.group)) % words;
       bits = 0;
       if (open != 0 && simt::lane_id() == leader) {
         std::uint32_t wanted = simt::lowest_bits(valid_bits(w, slots) & ~taken, p.count - served);
         bits = wanted & ~v_.bits_of(p.slab, w).fetch_or(wanted, simt::acquire);  // A1
       }
-      bits = simt::shuffle(crew, bits, leader);
+      bits = simt::shuffle(callers, bits, leader);
       simt::pause_if_host(turn / words, "a promised slot");
     }
   }
@@ -253,9 +253,9 @@ class slabs {
     using word = simt::atomic_ref<std::uint32_t>;
     column& here = v_.columns[v_.column_of_caller()];
     for (unsigned i = 0; i < 4; ++i) {
-      word place(here.place(c, (slab + i) % shelf_places));
+      word slot(here.partial_slot(c, (slab + i) % shelf_places));
       std::uint32_t found = 0;
-      if (place.compare_exchange(found, slab + 1, simt::after_result())) return true;  // R9
+      if (slot.compare_exchange(found, slab + 1, simt::after_result())) return true;  // R9
       if (found == slab + 1) return true;
     }
     return false;

@@ -1,7 +1,7 @@
 // Where a pointer lies: in which block, and in a checked heap whether that may be freed.
 #pragma once
 
-#include "grosr/alloc/detail/layout.hpp"
+#include "grosr/alloc/detail/heap_view.hpp"
 
 namespace grosr::alloc {
 
@@ -17,7 +17,7 @@ GROSR_DEVICE inline std::uint32_t run_length(const heap_view& v, std::uint32_t s
 }
 
 /// What a pointer points to.
-struct place {
+struct location {
   std::uint32_t slab, kind, slot;  ///< kind: a class, no_block or freed_block
   std::uint64_t state;             ///< the slab's word
 };
@@ -33,7 +33,7 @@ GROSR_DEVICE inline std::uint64_t state_at(const heap_view& v, const void* p) {
 }
 
 /// Whether a slot of a live slab, or a run, is somebody's.
-GROSR_DEVICE inline bool is_taken(const heap_view& v, const place& at) {
+GROSR_DEVICE inline bool is_taken(const heap_view& v, const location& at) {
   if (at.kind >= slot_classes) return at.kind == run_class;
   return (v.bits_of(at.slab, at.slot / 32).load(simt::relaxed) >> (at.slot % 32) & 1) != 0;
 }
@@ -50,7 +50,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t kind_of_dead(const heap_view& v
 }
 
 /// What `p` points to, s being what state_at() said.
-GROSR_DEVICE inline place place_in(const heap_view& v, const void* p, std::uint64_t s) {
+GROSR_DEVICE inline location locate(const heap_view& v, const void* p, std::uint64_t s) {
   std::size_t offset = offset_of(v, p);
   auto slab = static_cast<std::uint32_t>(offset / slab_bytes);
   std::uint32_t inside = static_cast<std::uint32_t>(offset) % slab_bytes;
@@ -63,14 +63,14 @@ GROSR_DEVICE inline place place_in(const heap_view& v, const void* p, std::uint6
 }
 
 /// Bytes of the block there; 0 if it is none.
-GROSR_DEVICE inline std::size_t slot_size(const heap_view& v, const place& at) {
+GROSR_DEVICE inline std::size_t slot_size(const heap_view& v, const location& at) {
   if (at.kind == run_class) return std::size_t{run_length(v, at.slab)} * slab_bytes;
   return at.kind < slot_classes ? slot_bytes(at.kind) : 0;
 }
 
 /// Whether a block of a checked heap may be freed; what is wrong is kept. Of several who free a
 /// block, one may.
-GROSR_DEVICE GROSR_NOINLINE inline bool may_free(const heap_view& v, void* p, place at) {
+GROSR_DEVICE GROSR_NOINLINE inline bool may_free(const heap_view& v, void* p, location at) {
   std::size_t has = slot_size(v, at);
   if (has == 0) {
     fault what = at.kind == freed_block ? fault::double_free : fault::foreign_free;

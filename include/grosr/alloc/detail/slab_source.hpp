@@ -5,12 +5,12 @@
 
 namespace grosr::alloc {
 
-/// The supply of one class for lanes of one SM.
-class supply {
+/// The source of slabs of one class for lanes of one SM.
+class slab_source {
   using word = simt::atomic_ref<std::uint32_t>;
 
  public:
-  GROSR_DEVICE supply(const heap_view& v, std::uint32_t c)
+  GROSR_DEVICE slab_source(const heap_view& v, std::uint32_t c)
       : v_(v),
         class_(c),
         column_(v.column_of_caller()),
@@ -228,22 +228,22 @@ class supply {
   }
 
   GROSR_DEVICE std::uint32_t shelf_places_used(const column& c) const {
-    std::uint32_t places = 0;
+    std::uint32_t used = 0;
     for (unsigned i = 0; i < shelf_places / 4; ++i) {
       simt::bus_word four = simt::bus_load(&c.shelf[class_][i]);
-      for (unsigned k = 0; k < 4; ++k) places |= (four.w[k] != 0 ? 1u : 0u) << (i * 4 + k);
+      for (unsigned k = 0; k < 4; ++k) used |= (four.w[k] != 0 ? 1u : 0u) << (i * 4 + k);
     }
-    return places;
+    return used;
   }
 
-  GROSR_DEVICE promise from_shelf(column& c, std::uint32_t places, std::uint32_t n,
+  GROSR_DEVICE promise from_shelf(column& c, std::uint32_t used, std::uint32_t n,
                                   unsigned looks) const {
     std::uint32_t first = simt::warp_slot() % shelf_places;
-    for (; places != 0 && looks != 0; --looks) {
-      std::uint32_t after = places >> first << first;
-      unsigned i = simt::lowest_bit(after != 0 ? after : places);
-      places &= ~(1u << i);
-      std::uint32_t slab = word(c.place(class_, i)).exchange(0, simt::acquire);  // A9
+    for (; used != 0 && looks != 0; --looks) {
+      std::uint32_t after = used >> first << first;
+      unsigned i = simt::lowest_bit(after != 0 ? after : used);
+      used &= ~(1u << i);
+      std::uint32_t slab = word(c.partial_slot(class_, i)).exchange(0, simt::acquire);  // A9
       if (slab == 0) continue;
       promise p = slabs(v_).try_reserve(slab - 1, class_, n, true);
       if (p.count != 0) return p;

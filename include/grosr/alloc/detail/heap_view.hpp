@@ -72,13 +72,13 @@ struct fault_counts {
 
 /// What lanes of one SM share.
 struct alignas(128) column {
-  std::uint32_t begun, ended;  ///< moves of slabs from one place to another, see supply
+  std::uint32_t begun, ended;  ///< moves of slabs from one place to another, see slab_source
   std::uint32_t pool_leaf;     ///< where they took slabs from the pool last
   std::uint32_t partial_leaf[slot_classes];  ///< and from the partial sets
   /// Partial slabs by class, + 1, or 0: looked at before the set of the class.
   simt::bus_word shelf[slot_classes][shelf_places / 4];
 
-  GROSR_DEVICE std::uint32_t& place(std::uint32_t c, unsigned i) {
+  GROSR_DEVICE std::uint32_t& partial_slot(std::uint32_t c, unsigned i) {
     return shelf[c][i / 4].w[i % 4];
   }
 };
