@@ -45,7 +45,7 @@ std::uint32_t slabs_for(const device& d, std::size_t bytes) {
                     bytes, d.name(), slab_bytes));
   const device_properties p = d.properties();
   const std::size_t slabs = (bytes - 1) / slab_bytes + 1;
-  const std::size_t most = std::min(p.memory, std::size_t{desk::max_slabs} * slab_bytes);
+  const std::size_t most = std::min(p.memory, std::size_t{active_word::max_slabs} * slab_bytes);
   if (bytes > most)
     throw error(errc::out_of_memory,
                 fmt::format("a heap of {} bytes ({}) was asked for on {}, which has {} bytes of "
@@ -58,27 +58,27 @@ std::uint32_t slabs_for(const device& d, std::size_t bytes) {
 
 heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where(d), calls(d) {
   const std::uint32_t n = slabs_for(d, bytes);
-  // Desks may hold up to half of the slabs; SMs share them where that is little.
+  // Up to half of the slabs may be active; SMs share them where that is little.
   const device_properties p = d.properties();
   view.count = n;
-  view.column_count = p.sms;
+  view.sm_cache_count = p.sms;
   view.most_ways = max_ways;
-  const auto desks_held = [&] {
+  const auto active_slabs = [&] {
     std::size_t held = 0;
     for (std::uint32_t c = 0; c < slot_classes; ++c) held += view.ways(slots_of(c));
-    return held * view.column_count;
+    return held * view.sm_cache_count;
   };
-  while (desks_held() > n / 2 && view.most_ways > 1) view.most_ways /= 2;
-  while (desks_held() > n / 2 && view.column_count > 1)
-    view.column_count = (view.column_count + 1) / 2;
+  while (active_slabs() > n / 2 && view.most_ways > 1) view.most_ways /= 2;
+  while (active_slabs() > n / 2 && view.sm_cache_count > 1)
+    view.sm_cache_count = (view.sm_cache_count + 1) / 2;
   view.set_words = slab_set::words_of(n);
   // Two rounds of them are half of the heap at most: runs find room behind them.
   view.home_words = 1;
-  while (view.home_words < 8 && view.column_count * view.home_words * 8 <= slab_set::leaves_of(n))
+  while (view.home_words < 8 && view.sm_cache_count * view.home_words * 8 <= slab_set::leaves_of(n))
     view.home_words *= 2;
 
   carver c;
-  const std::size_t desks_count = std::size_t{slot_classes} * view.column_count * max_ways;
+  const std::size_t active_count = std::size_t{slot_classes} * view.sm_cache_count * max_ways;
   const std::size_t states = c.add<std::uint64_t>((n + heap_view::states_multiple - 1) /
                                                   heap_view::states_multiple *
                                                   heap_view::states_multiple),
@@ -86,9 +86,10 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
                     lengths = c.add<std::uint32_t>(n),
                     sets = c.add<std::uint64_t>(std::size_t{heap_view::set_count} * view.set_words +
                                                 slab_set::leaves_of(n)),
-                    desks = c.add<std::uint32_t>(desks_count),
-                    columns = c.add<column>(view.column_count), words = c.add<shared_words>(1),
-                    faults = c.add<fault_counts>(1), found = c.add<fault_list>(o.checked ? 1 : 0);
+                    actives = c.add<std::uint32_t>(active_count),
+                    sm_caches = c.add<sm_cache>(view.sm_cache_count),
+                    words = c.add<shared_words>(1), faults = c.add<fault_counts>(1),
+                    found = c.add<fault_list>(o.checked ? 1 : 0);
   metadata = simt::buffer<unsigned char>(d, simt::space::device, c.bytes());
   // A slab more, for the alignment.
   slabs = simt::buffer<unsigned char>(d, simt::space::device, (std::size_t{n} + 1) * slab_bytes);
@@ -99,8 +100,8 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
   view.bits = reinterpret_cast<std::uint32_t*>(m + bits);
   view.run_lengths = reinterpret_cast<std::uint32_t*>(m + lengths);
   view.sets = reinterpret_cast<std::uint64_t*>(m + sets);
-  view.desks = reinterpret_cast<std::uint32_t*>(m + desks);
-  view.columns = reinterpret_cast<column*>(m + columns);
+  view.actives = reinterpret_cast<std::uint32_t*>(m + actives);
+  view.sm_caches = reinterpret_cast<sm_cache*>(m + sm_caches);
   view.words = reinterpret_cast<shared_words*>(m + words);
   view.faults = reinterpret_cast<fault_counts*>(m + faults);
 
@@ -115,12 +116,12 @@ heap::memory::memory(device d, std::size_t bytes, const heap_options& o) : where
     level += ones;
   }
   simt::copy_bytes(d, view.sets, set.data(), set.size() * sizeof set[0]);
-  std::vector<column> all(view.column_count);
+  std::vector<sm_cache> all(view.sm_cache_count);
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].pool_leaf = static_cast<std::uint32_t>(i % slab_set::leaves_of(n));
     std::fill(std::begin(all[i].partial_leaf), std::end(all[i].partial_leaf), slab_set::none);
   }
-  simt::copy_bytes(d, view.columns, all.data(), all.size() * sizeof all[0]);
+  simt::copy_bytes(d, view.sm_caches, all.data(), all.size() * sizeof all[0]);
 }
 
 heap::memory::~memory() { simt::wait_for_kernels(where); }

@@ -25,7 +25,7 @@ TEST_P(class_shifts, from_any_size_to_any_other) {
     expect_full_capacity(h, {2, 64}, bytes);
 }
 
-// Desks may hold empty slabs, which runs go around while they can: of a length below half of the
+// Active slabs may be empty, which runs go around while they can: of a length below half of the
 // heap, how many there is room for depends on where.
 void expect_a_run(const heap& h, simt::shape grid, std::size_t slabs) {
   hoard runs(h);

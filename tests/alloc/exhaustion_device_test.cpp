@@ -51,7 +51,7 @@ TEST_P(exhausted_heaps, give_every_slot) {
       expect_all_and_no_more(h, grid, bytes);
 }
 
-TEST_P(exhausted_heaps, give_every_slot_where_warps_have_desks_of_their_own) {
+TEST_P(exhausted_heaps, give_every_slot_where_warps_have_slabs_of_their_own) {
   const heap h(where(), 640 * slab_bytes);
   expect_all_and_no_more(h, {4, 64}, 4096);
   expect_all_and_no_more(h, {8, 32}, 9000);
@@ -123,7 +123,7 @@ TEST(exhausted_heaps_seeded, give_every_slot) {
       1000);
 }
 
-TEST(exhausted_heaps_seeded, give_every_slot_where_warps_have_desks_of_their_own) {
+TEST(exhausted_heaps_seeded, give_every_slot_where_warps_have_slabs_of_their_own) {
   testing::for_seeds(
       200,
       [] {

@@ -87,7 +87,7 @@ TEST(blocks_apart_seeded, with_runs) {
       200);
 }
 
-TEST(blocks_apart_seeded, where_warps_have_desks_of_their_own) {
+TEST(blocks_apart_seeded, where_warps_have_slabs_of_their_own) {
   testing::for_seeds(
       200,
       [] {

@@ -67,7 +67,8 @@ TEST_P(freed_blocks, serve_a_warp_that_needs_every_slot) {
 TEST_P(freed_blocks, serve_other_sizes) {
   expect_served(where(), {1, 32}, 1, 16, 2048, rounds(200));
   expect_served(where(), {1, 32}, 4, 8192, 48, rounds(200));
-  // Warps are out of step: each class may hold what its lanes had at most, and each desk a slab.
+  // Warps are out of step: each class may hold what its lanes had at most, and each SM some active
+  // slabs.
   expect_served(where(), {4, 64}, 80, 1024, 4096, rounds(100));
 }
 
@@ -94,7 +95,7 @@ TEST(freed_blocks_seeded, serve_other_sizes) {
       100);
 }
 
-// While one lane brings the slab back from another size's desk, others see it nowhere.
+// While one lane brings the slab back from another size's active slab, others see it nowhere.
 TEST(freed_blocks_seeded, of_the_only_slab_serve_other_sizes) {
   testing::for_seeds(
       400,
@@ -105,7 +106,7 @@ TEST(freed_blocks_seeded, of_the_only_slab_serve_other_sizes) {
 }
 
 // One warp takes what it needs of a slab that has room for all, while others do too.
-TEST(freed_blocks_seeded, nobody_is_refused_while_there_is_room_on_another_warps_desk) {
+TEST(freed_blocks_seeded, nobody_is_refused_while_there_is_room_in_another_warps_slab) {
   testing::for_seeds(
       400,
       [] {

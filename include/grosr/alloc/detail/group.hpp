@@ -31,11 +31,11 @@ GROSR_DEVICE inline void* get_slabs(const heap_view& v, const slab_source& from,
   void* mine = nullptr;
   if (rank < served) {
     std::uint32_t slab = got.first + simt::nth_bit64(got.mask, which), slot = rank - which * slots;
-    if (slot == 0) slabs(v).give_birth_full(slab, c, slots);
+    if (slot == 0) slabs(v).init_full(slab, c, slots);
     mine = v.address(slab, slot * slot_bytes(c));
   }
   group &= ~simt::lowest_bits(group, served);
-  // Nobody has a pointer into a slab that is not born.
+  // Nobody has a pointer into a slab that is not initialised.
   simt::sync_warp(callers);
   return mine;
 }
@@ -48,26 +48,26 @@ GROSR_DEVICE GROSR_NOINLINE inline void* get_slots_slowly(const heap_view& v, st
   for (;;) {
     unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
     bool leads = simt::lane_id() == leader;
-    if (leads && r.promised.count == 0) r.promised = from.refill(n, r.desk);
-    r.promised = from_lane(callers, r.promised, leader);
-    std::uint32_t got = r.promised.count;
+    if (leads && r.reserved.count == 0) r.reserved = from.refill(n, r.active);
+    r.reserved = from_lane(callers, r.reserved, leader);
+    std::uint32_t got = r.reserved.count;
     if (leads && got == 0) fault_count(v.faults->failures[c]).fetch_add(n, simt::relaxed);
     std::uint32_t slot = slabs(v).find_slots(r, slots, callers);
     bool served = simt::rank_in(r.group, simt::lane_id()) < got;
     callers = simt::ballot(callers, !served && got != 0);
-    if (served) return v.address(r.promised.slab, slot * slot_bytes(c));
+    if (served) return v.address(r.reserved.slab, slot * slot_bytes(c));
     if (got == 0) return nullptr;
     r.group &= ~simt::lowest_bits(r.group, got);
     r.found = {};
-    r.promised = {};
+    r.reserved = {};
     if (simt::lane_id() == simt::lowest_bit(r.group))
-      r.promised = from.try_take(simt::popcount(r.group), r.desk);
+      r.reserved = from.try_take(simt::popcount(r.group), r.active);
   }
 }
 
 /// Lanes of `callers` each get a slot of their class c; those of one class are a group, whose
 /// lowest lane leads. All stay together: collectives of smaller masks would break the warp up.
-/// Straight on where the desk's slab has enough and the first word looked at has it; loops would
+/// Straight on where the active slab has enough and the first word looked at has it; loops would
 /// break it up too. `InUsersKernel`: the call becomes part of one.
 template <bool InUsersKernel>
 GROSR_DEVICE inline void* get_slots(const heap_view& v, std::uint32_t c, std::uint32_t callers,
@@ -84,11 +84,11 @@ GROSR_DEVICE inline void* get_slots(const heap_view& v, std::uint32_t c, std::ui
   }
   unsigned leader = simt::lowest_bit(r.group), n = simt::popcount(r.group);
   if (simt::lane_id() == leader) {
-    r.promised = from.try_take(n, r.desk);
-    if (r.promised.count == n) r.found = slabs(v).find_first(r.promised, slots);
+    r.reserved = from.try_take(n, r.active);
+    if (r.reserved.count == n) r.found = slabs(v).find_first(r.reserved, slots);
   }
   std::uint64_t both =
-      std::uint64_t{r.promised.slab * words_a_slab + r.found.word} << 32 | r.found.bits;
+      std::uint64_t{r.reserved.slab * words_a_slab + r.found.word} << 32 | r.found.bits;
   both = simt::shuffle(callers, both, leader);
   auto bits = static_cast<std::uint32_t>(both), at = static_cast<std::uint32_t>(both >> 32);
   bool served = simt::popcount(bits) == n;

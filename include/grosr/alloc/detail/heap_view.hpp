@@ -40,14 +40,15 @@ GROSR_DEVICE constexpr bool is_held(std::uint64_t s) { return (s & held) != 0; }
 GROSR_DEVICE constexpr std::uint32_t class_in(std::uint64_t s) {
   return static_cast<std::uint32_t>(s >> class_shift) & 63;
 }
-/// What a promise of n slots adds.
-GROSR_DEVICE constexpr std::uint64_t promise(std::uint32_t n) {
+/// What a reservation of n slots adds.
+GROSR_DEVICE constexpr std::uint64_t reservation(std::uint32_t n) {
   return std::uint64_t{n} << cursor_shift | n;
 }
 }  // namespace state
 
-/// The word of a desk: the slab that warps of one SM take slots of one class from, and its lock.
-namespace desk {
+/// The word of an active slab: the slab that warps of one SM take slots of one class from, and its
+/// lock.
+namespace active_word {
 inline constexpr std::uint32_t locked = 1;
 inline constexpr std::uint32_t max_slabs = (1u << 24) - 2;
 
@@ -56,10 +57,10 @@ GROSR_DEVICE constexpr std::uint32_t slab_plus_one(std::uint32_t d) { return d >
 GROSR_DEVICE constexpr std::uint32_t unlocked_with(std::uint32_t before, std::uint32_t plus_one) {
   return plus_one << 8 | ((before + 2) & 0xfe);
 }
-}  // namespace desk
+}  // namespace active_word
 
 inline constexpr unsigned max_ways = 16;
-inline constexpr unsigned shelf_places = 16;
+inline constexpr unsigned partial_cache_size = 16;
 
 /// A class's failures and those that have no class. Counted when they happen, on no fast path.
 struct fault_counts {
@@ -71,15 +72,15 @@ struct fault_counts {
 };
 
 /// What lanes of one SM share.
-struct alignas(128) column {
+struct alignas(128) sm_cache {
   std::uint32_t begun, ended;  ///< moves of slabs from one place to another, see slab_source
   std::uint32_t pool_leaf;     ///< where they took slabs from the pool last
   std::uint32_t partial_leaf[slot_classes];  ///< and from the partial sets
   /// Partial slabs by class, + 1, or 0: looked at before the set of the class.
-  simt::bus_word shelf[slot_classes][shelf_places / 4];
+  simt::bus_word partial_cache[slot_classes][partial_cache_size / 4];
 
   GROSR_DEVICE std::uint32_t& partial_slot(std::uint32_t c, unsigned i) {
-    return shelf[c][i / 4].w[i % 4];
+    return partial_cache[c][i / 4].w[i % 4];
   }
 };
 
@@ -90,9 +91,9 @@ struct shared_words {
   alignas(128) std::uint32_t epoch;    ///< grows by 2, if watched, when slots or slabs came free
   std::uint32_t epoch_seen;            ///< by who waits for it
   std::uint64_t seen_at;               ///< and when it was first seen (clock_ns)
-  alignas(128) std::uint32_t dry[classes];  ///< epoch + 1 at which there was no memory for a class
-  std::uint32_t dry_length;                 ///< slabs of the run for which there was none then
-  std::uint32_t returned;                   ///< grows by 2 with every slab that desks gave back
+  alignas(128) std::uint32_t exhausted[classes];  ///< epoch + 1 when a class found no memory
+  std::uint32_t exhausted_length;  ///< slabs of the run for which there was none then
+  std::uint32_t returned;          ///< grows by 2 with every active slab that was given back
 };
 
 /// Everything a heap consists of; by value in a heap_ref.
@@ -101,16 +102,16 @@ struct heap_view {
   std::uint64_t* states;       ///< [slab]
   std::uint32_t* bits;         ///< [slab][words_a_slab]
   std::uint32_t* run_lengths;  ///< [slab], of heads of runs
-  std::uint64_t* sets;         ///< pool, idle, partial[class], crumbs[class]
-  std::uint32_t* desks;        ///< [class][column][max_ways]
-  column* columns;
+  std::uint64_t* sets;         ///< pool, idle, partial[class], nearly_full[class]
+  std::uint32_t* actives;      ///< [class][sm cache][max_ways]
+  sm_cache* sm_caches;
   shared_words* words;
   fault_counts* faults;
   fault_list* found;    ///< of a checked heap, else null
   std::uint32_t count;  ///< slabs
-  std::uint32_t column_count;
+  std::uint32_t sm_cache_count;
   std::uint32_t most_ways;   ///< a power of two, at most max_ways
-  std::uint32_t home_words;  ///< leaf words of the pool that a column's warps spread over, likewise
+  std::uint32_t home_words;  ///< leaf words of the pool that an SM's warps spread over, likewise
   std::uint32_t owner;       ///< who allocates through this view, in a checked heap
   std::uint32_t set_words;   ///< of each set
 
@@ -119,7 +120,7 @@ struct heap_view {
   GROSR_DEVICE slab_set partial(std::uint32_t c) const {
     return {sets + std::size_t{2 + c} * set_words, count};
   }
-  GROSR_DEVICE slab_set crumbs(std::uint32_t c) const {
+  GROSR_DEVICE slab_set nearly_full(std::uint32_t c) const {
     return {sets + std::size_t{2 + slot_classes + c} * set_words, count};
   }
   /// States are padded to a multiple of this, for loads that are under way together.
@@ -141,24 +142,25 @@ struct heap_view {
     return slabs + std::size_t{slab} * slab_bytes + offset;
   }
 
-  GROSR_DEVICE std::uint32_t& desk(std::uint32_t c, std::uint32_t column, std::uint32_t way) const {
-    return desks[(c * column_count + column) * max_ways + way];
+  GROSR_DEVICE std::uint32_t& active_at(std::uint32_t c, std::uint32_t cache,
+                                        std::uint32_t way) const {
+    return actives[(c * sm_cache_count + cache) * max_ways + way];
   }
 
-  /// The column of the SM that the caller runs on.
-  GROSR_DEVICE std::uint32_t column_of_caller() const {
+  /// The cache of the SM that the caller runs on.
+  GROSR_DEVICE std::uint32_t cache_of_caller() const {
     std::uint32_t sm = simt::sm_id();
-    return sm < column_count ? sm : sm % column_count;
+    return sm < sm_cache_count ? sm : sm % sm_cache_count;
   }
 
-  /// A slab with fewer slots promised goes to the partial set of its class: there is enough in it
-  /// for whoever puts it on a desk. Between that and full it goes to the crumbs.
+  /// A slab with fewer slots reserved goes to the partial set of its class: there is enough in it
+  /// for a warp that makes it active. Between that and full it goes to the nearly-full set.
   GROSR_DEVICE static constexpr std::uint32_t partial_below(std::uint32_t slots) {
     std::uint32_t enough = slots > 32 && slots <= 512 ? slots / 2 : slots / 4;
     return slots - (enough > 1 ? enough : 1);
   }
 
-  /// Desks that the warps of a column spread over: more where a slab holds few slots.
+  /// Active slabs that the warps of an SM spread over: more where a slab holds few slots.
   GROSR_DEVICE std::uint32_t ways(std::uint32_t slots) const {
     std::uint32_t n = slots >= 512 ? 4 : slots >= 128 ? 8 : 16;
     return n < most_ways ? n : most_ways;

@@ -19,21 +19,21 @@ class runs {
     auto n = static_cast<std::uint32_t>(length);
     word lock(v_.words->run_lock);
     std::uint32_t first = none;
-    for (unsigned tries = 0; tries < 4 && first == none && !is_dry(n); ++tries) {
+    for (unsigned tries = 0; tries < 4 && first == none && !is_exhausted(n); ++tries) {
       // A5: pairs with R5.
       simt::wait_until(
           [&] { return lock.load(simt::relaxed) == 0 && lock.exchange(1, simt::acquire) == 0; },
           simt::forever, nullptr, "the lane that looks for a run of slabs");
       std::uint32_t now = moment();
       bool overtaken = false;
-      if (!is_dry(n)) {
+      if (!is_exhausted(n)) {
         if (tries == 1) slab_source::watch(v_);
         if (tries != 0) slab_source::reclaim(v_);
         first = search(n, overtaken);
         // A slab that comes into the pool from here on changes the moment.
         if (first == none && tries > 1 && !overtaken) {
-          word(v_.words->dry_length).store(n, simt::relaxed);
-          word(v_.words->dry[run_class]).store(now | 1, simt::relaxed);
+          word(v_.words->exhausted_length).store(n, simt::relaxed);
+          word(v_.words->exhausted[run_class]).store(now | 1, simt::relaxed);
         }
       }
       lock.store(0, simt::release);  // R5: pairs with A5
@@ -54,7 +54,7 @@ class runs {
     std::uint32_t n = run_length(v_, slab);
     do {
       if (!state::is_class(s, run_class)) return false;
-      // Promises that others have not taken back yet stay.
+      // Reservations that others have not taken back yet stay.
     } while (!word.compare_exchange(s, state::seen | (state::count(s) - 1), simt::relaxed));
     put(slab, n);
     slabs(v_).tell();
@@ -66,9 +66,9 @@ class runs {
 
   // Whether nothing came free since there was no run of `n` slabs, or of fewer. Under the lock
   // exact; else both words may be of different moments, and the answer late.
-  GROSR_DEVICE bool is_dry(std::uint32_t n) const {
-    return n >= word(v_.words->dry_length).load(simt::relaxed) &&
-           word(v_.words->dry[run_class]).load(simt::relaxed) == (moment() | 1);
+  GROSR_DEVICE bool is_exhausted(std::uint32_t n) const {
+    return n >= word(v_.words->exhausted_length).load(simt::relaxed) &&
+           word(v_.words->exhausted[run_class]).load(simt::relaxed) == (moment() | 1);
   }
 
   // Grows with every slab that comes into the pool.

@@ -1,4 +1,4 @@
-// One slab: promising slots, finding them, giving them back; its birth and death.
+// One slab: reserving slots, finding them, giving them back; how it is initialised and released.
 #pragma once
 
 #include "grosr/alloc/detail/heap_view.hpp"
@@ -7,12 +7,12 @@
 
 namespace grosr::alloc {
 
-/// Slots of one slab that are promised to a group of lanes.
-struct promise {
+/// Slots of one slab that are reserved for a group of lanes.
+struct reservation {
   std::uint32_t slab = 0;
   std::uint32_t count = 0;
   std::uint32_t cursor = 0;  ///< where to look for them first
-  bool held = false;         ///< the slab is the caller's to put on a desk or let go
+  bool held = false;         ///< the slab is the caller's to make active or let go
 };
 
 /// Slots found in one word of bits.
@@ -21,16 +21,16 @@ struct found_slots {
   std::uint32_t bits = 0;
 };
 
-/// What a group of lanes wants, and has of it so far; promised and found are the leader's.
+/// What a group of lanes wants, and has of it so far; reserved and found are the leader's.
 struct slot_request {
-  std::uint32_t group;  ///< the lanes
-  std::uint32_t desk;   ///< what was on the desk
-  promise promised;
+  std::uint32_t group;   ///< the lanes
+  std::uint32_t active;  ///< the word of the active slab
+  reservation reserved;
   found_slots found;
 };
 
-/// The promise that `source`, a lane of `mask`, passed.
-GROSR_DEVICE inline promise from_lane(std::uint32_t mask, promise p, unsigned source) {
+/// The reservation that `source`, a lane of `mask`, passed.
+GROSR_DEVICE inline reservation from_lane(std::uint32_t mask, reservation p, unsigned source) {
   p.slab = simt::shuffle(mask, p.slab, source);
   p.count = simt::shuffle(mask, p.count, source);
   p.cursor = simt::shuffle(mask, p.cursor, source);
@@ -42,10 +42,10 @@ class slabs {
  public:
   GROSR_DEVICE explicit slabs(const heap_view& v) : v_(v) {}
 
-  /// Promises the caller up to n slots of a slab that should be of class c.
-  GROSR_DEVICE promise reserve(std::uint32_t slab, std::uint32_t c, std::uint32_t n) const {
-    // A6: pairs with R6 in give_birth(): who freed the slab's blocks in an earlier life was seen.
-    std::uint64_t before = v_.state_of(slab).fetch_add(state::promise(n), simt::acquire);
+  /// Reserves up to n slots for the caller, of a slab that should be of class c.
+  GROSR_DEVICE reservation reserve(std::uint32_t slab, std::uint32_t c, std::uint32_t n) const {
+    // A6: pairs with R6 in init(): who freed the slab's blocks in an earlier life was seen.
+    std::uint64_t before = v_.state_of(slab).fetch_add(state::reservation(n), simt::acquire);
     std::uint32_t got = 0;
     if (state::is_class(before, c)) {
       std::uint32_t used = state::count(before), slots = slots_of(c);
@@ -57,7 +57,7 @@ class slabs {
     return {slab, got, state::cursor(before)};
   }
 
-  /// Takes n promises of a slab back: what was freed, or not had. Tells who may want the slab.
+  /// Takes n reservations of a slab back: what was freed, or not had. Tells who may want the slab.
   GROSR_DEVICE void take_back(std::uint32_t slab, std::uint32_t n) const {
     std::uint64_t before = v_.state_of(slab).fetch_sub(n, simt::relaxed);
     if (!state::is_alive(before) || state::class_in(before) >= slot_classes) return;
@@ -69,38 +69,38 @@ class slabs {
       settle(v_, slab, before - n);
   }
 
-  /// Puts a slab that was taken from the pool to use: class c, up to n slots promised. Held, unless
+  /// Puts a slab that was taken from the pool to use: class c, up to n slots reserved. Held, unless
   /// these are all.
-  GROSR_DEVICE promise give_birth(std::uint32_t slab, std::uint32_t c, std::uint32_t n) const {
+  GROSR_DEVICE reservation init(std::uint32_t slab, std::uint32_t c, std::uint32_t n) const {
     std::uint32_t slots = slots_of(c), got = n < slots ? n : slots;
     bool held = got < slots;
     // R6: pairs with A6.
     std::uint64_t before = v_.state_of(slab).fetch_add(
-        state::of_class(c) | (held ? state::held : 0) | state::promise(got), simt::after_result());
+        state::of_class(c) | (held ? state::held : 0) | state::reservation(got),
+        simt::after_result());
     if (state::is_alive(before)) return {};  // never; to ask makes the caller wait for the answer
     return {slab, got, state::cursor(before), held};
   }
 
-  /// The same with all slots promised, and nobody to hold it. Before anybody frees one, nobody can
+  /// The same with all slots reserved, and nobody to hold it. Before anybody frees one, nobody can
   /// get one, so nothing is released here.
-  GROSR_DEVICE void give_birth_full(std::uint32_t slab, std::uint32_t c,
-                                    std::uint32_t slots) const {
+  GROSR_DEVICE void init_full(std::uint32_t slab, std::uint32_t c, std::uint32_t slots) const {
     v_.bits_of(slab, 0).store(simt::first_bits(slots), simt::relaxed);
-    v_.state_of(slab).fetch_add(state::of_class(c) | state::promise(slots), simt::relaxed);
+    v_.state_of(slab).fetch_add(state::of_class(c) | state::reservation(slots), simt::relaxed);
   }
 
-  /// Promises up to n slots of a slab if it is of class c and has some, without ever promising more
+  /// Reserves up to n slots of a slab if it is of class c and has some, without ever reserving more
   /// than there are. With `hold`: only if nobody holds it, and then the caller does, unless it got
   /// the last slots.
-  GROSR_DEVICE promise try_reserve(std::uint32_t slab, std::uint32_t c, std::uint32_t n,
-                                   bool hold) const {
+  GROSR_DEVICE reservation try_reserve(std::uint32_t slab, std::uint32_t c, std::uint32_t n,
+                                       bool hold) const {
     simt::atomic_ref<std::uint64_t> word = v_.state_of(slab);
     std::uint32_t slots = slots_of(c);
     std::uint64_t s = word.load(simt::relaxed);
     while (state::is_class(s, c) && !(hold && state::is_held(s)) && state::count(s) < slots) {
       std::uint32_t left = slots - state::count(s), got = n < left ? n : left;
       bool held = hold && got < left;
-      std::uint64_t taken = (s | (held ? state::held : 0)) + state::promise(got);
+      std::uint64_t taken = (s | (held ? state::held : 0)) + state::reservation(got);
       if (word.compare_exchange(s, taken, simt::acquire))  // A6
         return {slab, got, state::cursor(s), held};
     }
@@ -129,14 +129,14 @@ class slabs {
   /// Ends the holding.
   GROSR_DEVICE void let_go(std::uint32_t slab) const {
     std::uint64_t before = v_.state_of(slab).fetch_and(~state::held, simt::relaxed);
-    if (!state::is_alive(before) || !state::is_held(before)) return;  // died meanwhile
+    if (!state::is_alive(before) || !state::is_held(before)) return;  // released meanwhile
     if (state::count(before) < slots_of(state::class_in(before)))
       settle(v_, slab, before & ~state::held);
   }
 
-  /// Kills the slab if it is alive, has no slot promised and nothing of `unless` in its word; true
-  /// if it was this call that did. The slab is then the caller's, to put into the pool.
-  GROSR_DEVICE bool kill(std::uint32_t slab, std::uint64_t unless) const {
+  /// Releases the slab if it is alive, has no slot reserved and nothing of `unless` in its word;
+  /// true if it was this call that did. The slab is then the caller's, to put into the pool.
+  GROSR_DEVICE bool release(std::uint32_t slab, std::uint64_t unless) const {
     simt::atomic_ref<std::uint64_t> word = v_.state_of(slab);
     std::uint64_t s = word.load(simt::relaxed);
     while (state::is_alive(s) && state::class_in(s) < slot_classes && state::count(s) == 0 &&
@@ -144,16 +144,16 @@ class slabs {
       // A3: pairs with R1 of all who freed: their subtractions, or later ones, are what it reads.
       if (word.compare_exchange(s, state::seen, simt::acquire)) {
         v_.partial(state::class_in(s)).remove(slab);
-        v_.crumbs(state::class_in(s)).remove(slab);
+        v_.nearly_full(state::class_in(s)).remove(slab);
         return true;
       }
     }
     return false;
   }
 
-  /// One lane: those of the promised slots that are in the word which the cursor names, or in the
+  /// One lane: those of the reserved slots that are in the word which the cursor names, or in the
   /// next one if they would not fit there.
-  GROSR_DEVICE found_slots find_first(const promise& p, std::uint32_t slots) const {
+  GROSR_DEVICE found_slots find_first(const reservation& p, std::uint32_t slots) const {
     std::uint32_t at = fold(p.cursor, slots), w = at / 32;
     if (at % 32 + p.count > 32) {
       w = (w + 1) * 32 < slots ? w + 1 : 0;
@@ -165,11 +165,11 @@ class slabs {
     return {w, wanted & ~before};
   }
 
-  /// Lanes of `callers`, a whole number of groups: each group finds the slots that were promised to
-  /// its first lanes. The caller's slot, if it is one of them.
+  /// Lanes of `callers`, a whole number of groups: each group finds the slots that were reserved
+  /// for its first lanes. The caller's slot, if it is one of them.
   GROSR_DEVICE std::uint32_t find_slots(const slot_request& r, std::uint32_t slots,
                                         std::uint32_t callers) const {
-    const promise& p = r.promised;
+    const reservation& p = r.reserved;
     std::uint32_t words = (slots + 31) / 32, mine = 0, served = 0;
     unsigned leader = simt::lowest_bit(r.group), rank = simt::rank_in(r.group, simt::lane_id());
     std::uint32_t bits = simt::shuffle(callers, r.found.bits, leader);
@@ -195,7 +195,7 @@ class slabs {
         bits = wanted & ~v_.bits_of(p.slab, w).fetch_or(wanted, simt::acquire);  // A1
       }
       bits = simt::shuffle(callers, bits, leader);
-      simt::pause_if_host(turn / words, "a promised slot");
+      simt::pause_if_host(turn / words, "a reserved slot");
     }
   }
 
@@ -230,7 +230,7 @@ class slabs {
     slabs all(v);
     if (state::count(now) == 0) {
       if (!state::is_held(now)) {
-        if (!all.kill(slab, state::held)) return;
+        if (!all.release(slab, state::held)) return;
         v.pool().insert(slab);
       } else {
         std::uint64_t before = v.state_of(slab).fetch_or(state::idle, simt::relaxed);
@@ -240,20 +240,20 @@ class slabs {
     } else if (!state::is_held(now)) {
       std::uint32_t c = state::class_in(now);
       if (state::count(now) < heap_view::partial_below(slots_of(c))) {
-        if (!all.put_on_shelf(slab, c)) v.partial(c).insert(slab);
+        if (!all.put_in_partial_cache(slab, c)) v.partial(c).insert(slab);
       } else {
         if (!all.is_watched()) return;  // E2 finds it
-        v.crumbs(c).insert(slab);
+        v.nearly_full(c).insert(slab);
       }
     }
     all.tell();
   }
 
-  GROSR_DEVICE bool put_on_shelf(std::uint32_t slab, std::uint32_t c) const {
+  GROSR_DEVICE bool put_in_partial_cache(std::uint32_t slab, std::uint32_t c) const {
     using word = simt::atomic_ref<std::uint32_t>;
-    column& here = v_.columns[v_.column_of_caller()];
+    sm_cache& here = v_.sm_caches[v_.cache_of_caller()];
     for (unsigned i = 0; i < 4; ++i) {
-      word slot(here.partial_slot(c, (slab + i) % shelf_places));
+      word slot(here.partial_slot(c, (slab + i) % partial_cache_size));
       std::uint32_t found = 0;
       if (slot.compare_exchange(found, slab + 1, simt::after_result())) return true;  // R9
       if (found == slab + 1) return true;
