@@ -45,7 +45,7 @@ struct judge {  // serves those that have arrived
 
 // [host]
 int main() {
-  grosr::graph<halve, grow, judge, grosr::on_host<number>> graph;
+  grosr::element_graph<halve, grow, judge, grosr::on_host<number>> graph;
   auto even = graph.channel<number>({.capacity = 4096, .name = "even"});
   auto odd = graph.channel<number>({.capacity = 4096, .name = "odd"});
   auto arrived = graph.channel<number>({.name = "arrived"});

@@ -44,7 +44,7 @@ struct sample {  // makes readings, and sends each to its sensor's channel
 int main() {
   constexpr std::uint32_t sensors = 24, readings = 20000;
   // [host]
-  grosr::graph<sample, add_up, grosr::route<reading>> graph;
+  grosr::element_graph<sample, add_up, grosr::route<reading>> graph;
   grosr::simt::buffer<total> totals(graph.where(), grosr::simt::space::device, sensors);
   totals.copy_from(std::vector<total>(sensors));
   std::vector<grosr::channel<reading>> by_sensor;

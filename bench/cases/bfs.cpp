@@ -23,7 +23,7 @@
 namespace grosr::tool {
 namespace {
 
-using graphs::graph;
+using graphs::csr_graph;
 using graphs::vertex;
 using distances = std::vector<std::uint32_t>;
 
@@ -44,7 +44,7 @@ struct contender {
 
 /// `tasks`: also a task a vertex. Where a vertex can be reached by long ways first, it takes
 /// minutes.
-std::vector<contender> others(const session& s, const graphs::device_graph& on, const graph& g,
+std::vector<contender> others(const session& s, const graphs::device_graph& on, const csr_graph& g,
                               bool tasks) {
   using graphs::driver;
   std::vector<contender> all;
@@ -188,7 +188,7 @@ void paths_from_one(session& s, const std::string& generator, double goal) {
 void from_many(session& s, unsigned scale, double goal) {
   const std::string generator = fmt::format("kronecker:{}", scale);
   const graphs::loaded l = load(generator);
-  const graph& g = l.g;
+  const csr_graph& g = l.g;
   const graphs::device_graph on(s.where, g);
   const unsigned count = s.repeats != 0 ? s.repeats : s.sized(64u, 3u);
   std::vector<vertex> sources;

@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "cases/channel_programs.hpp"
-#include "grosr/flow/graph.hpp"
+#include "grosr/flow/element_graph.hpp"
 #include "recursion/queens_tasks.hpp"
 
 namespace grosr::channels {
@@ -84,7 +84,7 @@ struct fib_node {
   }
 };
 
-class fib_graph : public graph_program<graph<fib_node>> {
+class fib_graph : public graph_program<element_graph<fib_node>> {
  public:
   fib_graph(const device& d, const program_options& o)
       : graph_program(d, o),
@@ -151,7 +151,7 @@ struct place_node {
   }
 };
 
-class queens_graph : public graph_program<graph<place_node, count_node>> {
+class queens_graph : public graph_program<element_graph<place_node, count_node>> {
  public:
   queens_graph(const device& d, const program_options& o, std::uint32_t base)
       : graph_program(d, o), options_(o), base_(base) {}
@@ -188,7 +188,7 @@ struct relay_node {
   }
 };
 
-class relay_graph : public graph_program<graph<relay_node>> {
+class relay_graph : public graph_program<element_graph<relay_node>> {
  public:
   relay_graph(const device& d, const program_options& o)
       : graph_program(d, o),
@@ -227,7 +227,8 @@ struct gather_node {
   GROSR_DEVICE void operator()(const std::uint32_t& i, auto&) const { sum.add(i); }
 };
 
-class scatter_graph : public graph_program<graph<scatter_node, gather_node, route<std::uint32_t>>> {
+class scatter_graph
+    : public graph_program<element_graph<scatter_node, gather_node, route<std::uint32_t>>> {
  public:
   scatter_graph(const device& d, const program_options& o, std::uint32_t targets, aggregation how)
       : graph_program(d, o),

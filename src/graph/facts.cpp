@@ -7,7 +7,7 @@
 
 namespace grosr::graphs {
 
-facts facts_of(const graph& g, const host_work& how) {
+facts facts_of(const csr_graph& g, const host_work& how) {
   host_threads threads(how);
   const host_threads::stage stage(threads, "counting edges");
   bulk<unsigned char> entered;

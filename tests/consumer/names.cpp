@@ -89,8 +89,8 @@ int main() {
   grosr::sys::server talker(d, {.policy = {.network = true}});
   grosr::simt::run(d, {.threads = 32}, unlink{server.ref()});
 
-  grosr::graph<rename_all> graph(d, {.runtime = {.sms = 1}});
-  grosr::graph<rename_all> bounded(d, {.host_records = 64});
+  grosr::element_graph<rename_all> graph(d, {.runtime = {.sms = 1}});
+  grosr::element_graph<rename_all> bounded(d, {.host_records = 64});
   auto next = graph.channel<std::uint64_t>({.capacity = 128});
   auto router = graph.router<std::uint64_t>({next}, {.capacity = 2048});
   graph.connect(next, rename_all{next});

@@ -1,6 +1,6 @@
 // Routers and functions that take batches: every element reaches its target once, however it is
 // collected, and a batch holds what was pushed, and nothing else.
-#include "grosr/flow/graph.hpp"
+#include "grosr/flow/element_graph.hpp"
 
 #include <numeric>
 
@@ -13,8 +13,8 @@ namespace {
 
 GROSR_RUNTIME_SUITE(routers);
 
-graph_options small_graph() {
-  graph_options o;
+element_graph_options small_graph() {
+  element_graph_options o;
   o.runtime.memory_limit = std::size_t{16} << 20;
   o.runtime.sms = 2;
   return o;
@@ -104,7 +104,7 @@ struct attempt {
   }
 };
 
-using routing = graph<scatter, gather, route<item>, of_warps, of_blocks, attempt>;
+using routing = element_graph<scatter, gather, route<item>, of_warps, of_blocks, attempt>;
 
 std::vector<std::uint32_t> numbers(std::size_t n) {
   std::vector<std::uint32_t> v(n);
@@ -267,7 +267,7 @@ TEST(routers_seeded, in_100_schedules) {
   for_seeds(100, [&] {
     const std::uint32_t n = round++;
     sums.copy_from(std::vector<std::uint64_t>(4));
-    graph_options o = small_graph();
+    element_graph_options o = small_graph();
     o.runtime.sms = 1 + n % 2;
     routing g(device(), o);
     std::vector<channel<item>> to;

@@ -11,7 +11,7 @@
 namespace grosr::graphs {
 namespace {
 
-void expect_right(openmp_bfs& search, const graph& g, vertex source) {
+void expect_right(openmp_bfs& search, const csr_graph& g, vertex source) {
   search.run(source);
   const auto distance = search.distance();
   ASSERT_EQ(std::vector(distance.begin(), distance.end()), bfs_distances(g, source));
@@ -20,7 +20,7 @@ void expect_right(openmp_bfs& search, const graph& g, vertex source) {
 
 TEST(openmp_bfs, finds_what_is_right_on_small_graphs) {
   for (const unsigned threads : {1u, 3u})
-    for_small_graphs(testing::scaled(400, 50), 80, [&](const graph& g) {
+    for_small_graphs(testing::scaled(400, 50), 80, [&](const csr_graph& g) {
       openmp_bfs search(g, threads);
       for (vertex source = 0; source < g.vertices(); source += 7) expect_right(search, g, source);
       search.run(g.vertices());
@@ -37,7 +37,7 @@ TEST(openmp_bfs, finds_levels_from_below_in_dense_graphs_and_from_above_otherwis
        {std::pair{20'000u, 200'000u}, {20'000u, 22'000u}, {4'097u, 90'000u}})
     for (const bool directed : {false, true})
       for (const unsigned threads : {1u, 2u, 5u}) {
-        const graph g = random_graph(random, n, edges, directed, weights::none);
+        const csr_graph g = random_graph(random, n, edges, directed, weights::none);
         openmp_bfs search(g, threads);
         for (std::uint64_t i = 0; i < testing::scaled(10, 2); ++i)
           expect_right(search, g, static_cast<vertex>(random() % n));
@@ -65,7 +65,7 @@ TEST(openmp_bfs, changes_direction_and_back) {
     for (vertex i = 0; i < chain; ++i, ++n) edges.push_back({n - 1, n});
     edges.push_back({n - 1, n});
   }
-  const graph g = make_graph(n + 1, edges, false);
+  const csr_graph g = make_graph(n + 1, edges, false);
   for (const unsigned threads : {1u, 4u}) {
     openmp_bfs search(g, threads);
     for (const vertex source : {0u, part, part + chain, n}) {
@@ -81,7 +81,7 @@ TEST(openmp_bfs, follows_a_chain_to_its_end) {
   std::vector<test_edge> edges;
   for (vertex v = 1; v < n; ++v) edges.push_back({v - 1, v});
   for (const bool directed : {false, true}) {
-    const graph g = make_graph(n, edges, directed);
+    const csr_graph g = make_graph(n, edges, directed);
     openmp_bfs search(g);
     expect_right(search, g, 0);
     EXPECT_EQ(search.distance()[n - 1], n - 1);

@@ -31,7 +31,7 @@ wave_tuning tiny() {
   return t;
 }
 
-std::string wrong(const device& d, const graph& g, const search_options& o,
+std::string wrong(const device& d, const csr_graph& g, const search_options& o,
                   std::vector<vertex> sources) {
   const device_graph on(d, g);
   bfs search(on, o);
@@ -43,13 +43,13 @@ std::string wrong(const device& d, const graph& g, const search_options& o,
   return "";
 }
 
-graph chain(vertex n) {
+csr_graph chain(vertex n) {
   std::vector<test_edge> edges;
   for (vertex v = 0; v + 1 < n; ++v) edges.push_back({v, v + 1});
   return make_graph(n, edges, false);
 }
 
-graph grid(vertex side) {
+csr_graph grid(vertex side) {
   std::vector<test_edge> edges;
   for (vertex y = 0; y < side; ++y)
     for (vertex x = 0; x < side; ++x) {
@@ -60,7 +60,7 @@ graph grid(vertex side) {
 }
 
 /// Some vertices with edges to very many.
-graph hubs(vertex n, vertex count, bool directed) {
+csr_graph hubs(vertex n, vertex count, bool directed) {
   std::mt19937 random(n + count);
   std::vector<test_edge> edges;
   for (vertex i = 0; i < n * 3; ++i) {
@@ -72,7 +72,7 @@ graph hubs(vertex n, vertex count, bool directed) {
 }
 
 TEST_P(bfs_on, small_graphs) {
-  for_small_graphs(scaled(24, 8), 40, [&](const graph& g) {
+  for_small_graphs(scaled(24, 8), 40, [&](const csr_graph& g) {
     if (g.vertices() == 0) return;
     search_options o;
     EXPECT_EQ(wrong(where(), g, o, {0, g.vertices() - 1}), "");
@@ -115,7 +115,7 @@ TEST_P(bfs_on, grids_shared_among_members) {
 
 TEST_P(bfs_on, hubs_in_both_directions) {
   for (const bool directed : {false, true}) {
-    const graph g = hubs(1500, 5, directed);
+    const csr_graph g = hubs(1500, 5, directed);
     search_options o;
     EXPECT_EQ(wrong(where(), g, o, {0, 700}), "");
     o.tuning = tiny();
@@ -127,7 +127,7 @@ TEST_P(bfs_on, hubs_in_both_directions) {
 
 TEST_P(bfs_on, queues_too_small_for_a_level) {
   for (const bool directed : {false, true}) {
-    const graph g = hubs(1500, 5, directed);
+    const csr_graph g = hubs(1500, 5, directed);
     search_options o;
     o.tuning = tiny();
     o.tuning.alpha = 1;
@@ -143,9 +143,9 @@ TEST_P(bfs_on, waves_that_end_anywhere) {
   for (std::uint64_t i = 0; i < scaled(60, 10); ++i) {
     std::mt19937 random(static_cast<std::uint32_t>(i));
     const vertex n = 100 + random() % 900;
-    const graph g = random() % 2 != 0
-                        ? random_graph(random, n, n * 2, random() % 2 != 0, weights::none)
-                        : hubs(n, 1 + random() % 9, random() % 2 != 0);
+    const csr_graph g = random() % 2 != 0
+                            ? random_graph(random, n, n * 2, random() % 2 != 0, weights::none)
+                            : hubs(n, 1 + random() % 9, random() % 2 != 0);
     search_options o;
     o.tuning.share_above = 2 + random() % 30;
     o.tuning.call_above = 2 + random() % 30;
@@ -172,7 +172,7 @@ TEST_P(bfs_on, one_member_is_enough) {
 // A leader waits a moment for the next search: some come in that time, some after it.
 TEST_P(bfs_on, searches_follow_each_other_at_any_pace) {
   std::mt19937 random(7);
-  for (const graph& g : {chain(60), hubs(600, 4, false), hubs(300, 4, true)}) {
+  for (const csr_graph& g : {chain(60), hubs(600, 4, false), hubs(300, 4, true)}) {
     const device_graph on(where(), g);
     bfs search(on, {});
     for (std::uint64_t i = 0; i < scaled(80, 12); ++i) {
@@ -231,7 +231,7 @@ TEST_P(bfs_on, searches_longer_than_the_watchdog_waits) {
 TEST_P(bfs_on, every_other_driver) {
   for (const driver how : {driver::waits, driver::ahead, driver::loop, driver::cooperative}) {
     if (how == driver::loop && !where().is_cuda()) continue;
-    for (const graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
+    for (const csr_graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
       const device_graph on(where(), g);
       for (const unsigned blocks : {0u, 3u}) {
         launched_bfs search(on, how, blocks);
@@ -245,7 +245,8 @@ TEST_P(bfs_on, every_other_driver) {
 }
 
 TEST_P(bfs_on, a_kernel_of_its_own) {
-  for (const graph& g : {grid(8), grid(40), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
+  for (const csr_graph& g :
+       {grid(8), grid(40), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
     const device_graph on(where(), g);
     for (const unsigned blocks : {1u, 3u, 0u}) {
       kernel_bfs search(on, blocks);
@@ -258,7 +259,7 @@ TEST_P(bfs_on, a_kernel_of_its_own) {
 }
 
 TEST_P(bfs_on, a_task_a_vertex) {
-  for (const graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
+  for (const csr_graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
     const device_graph on(where(), g);
     bfs right(on);
     task_bfs search(on);
@@ -271,7 +272,7 @@ TEST_P(bfs_on, a_task_a_vertex) {
 }
 
 TEST_P(bfs_on, a_loop_needs_a_gpu) {
-  const graph g = chain(3);
+  const csr_graph g = chain(3);
   const device_graph on(where(), g);
   if (!where().is_cuda()) {
     EXPECT_THROW(launched_bfs(on, driver::loop), grosr::error);

@@ -17,7 +17,7 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 // What a parent may be, beside distances that are right: written down a second time, by walking.
 template <class Distance>
-bool is_tree(const graph& g, vertex source, const std::vector<Distance>& right, Distance none,
+bool is_tree(const csr_graph& g, vertex source, const std::vector<Distance>& right, Distance none,
              const std::vector<vertex>& parent, bool by_edges) {
   const vertex n = g.vertices();
   for (vertex v = 0; v < n; ++v) {
@@ -40,13 +40,13 @@ bool is_tree(const graph& g, vertex source, const std::vector<Distance>& right, 
   return true;
 }
 
-bool is_bfs(const graph& g, vertex source, const std::vector<std::uint32_t>& distance,
+bool is_bfs(const csr_graph& g, vertex source, const std::vector<std::uint32_t>& distance,
             const std::vector<vertex>& parent) {
   const auto right = bfs_distances(g, source);
   return distance == right && is_tree(g, source, right, no_distance, parent, true);
 }
 
-bool is_shortest(const graph& g, vertex source, const std::vector<float>& distance,
+bool is_shortest(const csr_graph& g, vertex source, const std::vector<float>& distance,
                  const std::vector<vertex>& parent) {
   const auto right = shortest_distances(g, source);
   return distance == right && is_tree(g, source, right, no_length, parent, false);
@@ -54,8 +54,8 @@ bool is_shortest(const graph& g, vertex source, const std::vector<float>& distan
 
 // Parents that are right: from rounds over all edges, each vertex after its parent.
 template <class Distance>
-std::vector<vertex> some_parents(const graph& g, vertex source, const std::vector<Distance>& right,
-                                 bool by_edges) {
+std::vector<vertex> some_parents(const csr_graph& g, vertex source,
+                                 const std::vector<Distance>& right, bool by_edges) {
   std::vector<vertex> parent(g.vertices(), no_vertex);
   parent[source] = source;
   for (vertex round = 0; round < g.vertices(); ++round)
@@ -89,7 +89,7 @@ std::vector<vertex> all_parents(vertex n) {
 
 TEST(checks, of_bfs_accept_what_is_right_after_any_one_change) {
   std::uint64_t accepted = 0, rejected = 0;
-  for_small_graphs(testing::scaled(400, 50), 9, [&](const graph& g) {
+  for_small_graphs(testing::scaled(400, 50), 9, [&](const csr_graph& g) {
     for (vertex source = 0; source < g.vertices(); ++source) {
       auto distance = bfs_distances(g, source);
       auto parent = some_parents(g, source, distance, true);
@@ -111,7 +111,7 @@ TEST(checks, of_bfs_accept_what_is_right_after_any_one_change) {
 
 TEST(checks, of_shortest_paths_accept_what_is_right_after_any_one_change) {
   std::uint64_t accepted = 0, rejected = 0;
-  for_small_graphs(testing::scaled(400, 50), 9, [&](const graph& g) {
+  for_small_graphs(testing::scaled(400, 50), 9, [&](const csr_graph& g) {
     for (vertex source = 0; source < g.vertices(); ++source) {
       auto distance = shortest_distances(g, source);
       auto parent = some_parents(g, source, distance, false);
@@ -134,7 +134,7 @@ TEST(checks, of_shortest_paths_accept_what_is_right_after_any_one_change) {
 
 // Graph `index` of all those with 3 vertices: each of 6 entries is missing or has one of `kinds`
 // weights, 0, 1, ...
-graph graph_of_three(unsigned index, unsigned kinds, weights w) {
+csr_graph graph_of_three(unsigned index, unsigned kinds, weights w) {
   std::vector<test_edge> edges;
   for (vertex u = 0; u < 3; ++u)
     for (vertex v = 0; v < 3; ++v) {
@@ -167,7 +167,7 @@ void for_all_of_three(const std::vector<T>& values, const Then& then) {
 TEST(checks, of_bfs_accept_exactly_what_is_right_on_all_graphs_of_three) {
   const auto step = static_cast<unsigned>(std::max(1.0, 1 / testing::scale()));
   for (unsigned index = 0; index < 64; index += step) {
-    const graph g = graph_of_three(index, 1, weights::none);
+    const csr_graph g = graph_of_three(index, 1, weights::none);
     std::uint64_t accepted = 0;
     const std::vector<std::uint32_t> values{0, 1, 2, no_distance - 1, no_distance};
     for_all_of_three(values, [&](const auto& distance, const auto& parent) {
@@ -183,7 +183,7 @@ TEST(checks, of_bfs_accept_exactly_what_is_right_on_all_graphs_of_three) {
 TEST(checks, of_shortest_paths_accept_exactly_what_is_right_on_graphs_of_three) {
   const auto step = static_cast<unsigned>(std::max(1.0, 13 / testing::scale()));
   for (unsigned index = 0; index < 729; index += step) {
-    const graph g = graph_of_three(index, 2, weights::any);
+    const csr_graph g = graph_of_three(index, 2, weights::any);
     std::uint64_t accepted = 0;
     const std::vector<float> values{0, 1, 2, no_length, nan};
     for_all_of_three(values, [&](const auto& distance, const auto& parent) {
@@ -197,7 +197,7 @@ TEST(checks, of_shortest_paths_accept_exactly_what_is_right_on_graphs_of_three) 
 
 TEST(checks, of_shortest_paths_find_circles_of_edges_without_length) {
   // 1 - 2 - 3 - 1 have no length between them, and 4 hangs on 3; all are as far as 1.
-  const graph g =
+  const csr_graph g =
       make_graph(5, {{0, 1, 5}, {1, 2, 0}, {2, 3, 0}, {3, 1, 0}, {3, 4, 0}}, false, weights::any);
   const std::vector<float> distance{0, 5, 5, 5, 5};
   EXPECT_EQ(wrong_shortest(g, 0, distance, std::vector<vertex>{0, 0, 1, 2, 3}), "");
@@ -208,7 +208,7 @@ TEST(checks, of_shortest_paths_find_circles_of_edges_without_length) {
 }
 
 TEST(checks, of_components_accept_the_right_labels_alone) {
-  for_small_graphs(testing::scaled(1000, 100), 9, [](const graph& g) {
+  for_small_graphs(testing::scaled(1000, 100), 9, [](const csr_graph& g) {
     auto label = component_labels(g);
     ASSERT_EQ(wrong_components(g, label), "");
     const auto right = label;
@@ -218,7 +218,7 @@ TEST(checks, of_components_accept_the_right_labels_alone) {
 }
 
 TEST(checks, of_ranks_measure_the_differences) {
-  for_small_graphs(testing::scaled(200, 50), 9, [](const graph& g) {
+  for_small_graphs(testing::scaled(200, 50), 9, [](const csr_graph& g) {
     const std::vector<double> exact = pageranks(g, 0.85, 1e-15);
     std::vector<float> rank(exact.begin(), exact.end());
     ASSERT_EQ(wrong_ranks(g, 0.85, rank, 1e-6), "");
@@ -241,7 +241,7 @@ TEST(checks, of_ranks_measure_the_differences) {
 TEST(checks, find_one_wrong_vertex_among_many_and_name_the_smallest) {
   std::mt19937 random(5);
   const vertex n = 50'000;
-  const graph g = random_graph(random, n, 100'000, false, weights::any);
+  const csr_graph g = random_graph(random, n, 100'000, false, weights::any);
   auto distance = bfs_distances(g, 0);
   std::vector<vertex> parent(n, no_vertex);
   parent[0] = 0;
@@ -267,7 +267,7 @@ TEST(checks, find_one_wrong_vertex_among_many_and_name_the_smallest) {
 }
 
 TEST(checks, say_what_is_wrong_with_the_numbers_of_the_input) {
-  graph g = make_graph(4, {{0, 1}, {1, 2}}, false);
+  csr_graph g = make_graph(4, {{0, 1}, {1, 2}}, false);
   g.first = 1;
   using d = std::vector<std::uint32_t>;
   using f = std::vector<float>;

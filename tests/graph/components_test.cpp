@@ -12,7 +12,7 @@ namespace {
 GROSR_DEVICE_SUITE(components_on);
 using testing::scaled;
 
-std::string wrong(const device& d, const graph& g) {
+std::string wrong(const device& d, const csr_graph& g) {
   const device_graph on(d, g);
   components search(on);
   for (unsigned i = 0; i < 2; ++i) {
@@ -24,14 +24,15 @@ std::string wrong(const device& d, const graph& g) {
 }
 
 TEST_P(components_on, small_graphs) {
-  for_small_graphs(scaled(60, 15), 40, [&](const graph& g) { EXPECT_EQ(wrong(where(), g), ""); });
+  for_small_graphs(scaled(60, 15), 40,
+                   [&](const csr_graph& g) { EXPECT_EQ(wrong(where(), g), ""); });
 }
 
 TEST_P(components_on, random_graphs_of_any_density) {
   for (std::uint64_t i = 0; i < scaled(20, 5); ++i) {
     std::mt19937 random(static_cast<std::uint32_t>(i));
     const vertex n = 1000 + random() % 4000;
-    const graph g =
+    const csr_graph g =
         random_graph(random, n, n / 4 + random() % (2 * n), random() % 2 != 0, weights::none);
     ASSERT_EQ(wrong(where(), g), "") << "graph " << i;
   }

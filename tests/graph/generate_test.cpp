@@ -39,7 +39,7 @@ TEST(graph_generators, grids_are_grids) {
 TEST(graph_generators, grids_lose_the_share_of_edges_that_was_asked_for) {
   const double all = 2 * 300.0 * 299.0;
   for (const double share : {0.0, 0.1, 0.5, 0.9}) {
-    const graph g = make("grid:300x300,removed=" + std::to_string(share) + ",seed=3").g;
+    const csr_graph g = make("grid:300x300,removed=" + std::to_string(share) + ",seed=3").g;
     expect_graph(g);
     const double deviation = std::sqrt(all * share * (1 - share));
     EXPECT_NEAR(static_cast<double>(g.edges()), all * (1 - share), 5 * deviation);
@@ -55,7 +55,7 @@ TEST(graph_generators, kronecker_graphs_have_the_edges_and_the_skew_of_graph500)
     EXPECT_EQ(got.g.vertices(), 1u << scale);
     EXPECT_EQ(got.g.edges() + got.dropped.loops + got.dropped.duplicates, 16u << scale);
   }
-  const graph g = make("kronecker:14,seed=5").g;
+  const csr_graph g = make("kronecker:14,seed=5").g;
   std::uint32_t most = 0, isolated = 0, hub = 0;
   for (vertex v = 0; v < g.vertices(); ++v) {
     const std::uint32_t degree = g.row[v + 1] - g.row[v];
@@ -90,10 +90,10 @@ TEST(graph_generators, random_graphs_have_their_degree) {
 
 TEST(graph_generators, graphs_depend_on_seeds_and_not_on_threads) {
   for (const std::string name : {"kronecker:11", "random:3000", "grid:80x80,removed=0.3"}) {
-    const graph g = make(name + ",seed=1", 1, 9).g;
+    const csr_graph g = make(name + ",seed=1", 1, 9).g;
     expect_same(make(name + ",seed=1", 5, 9).g, g);
     expect_same(make(name, 2, 9).g, g);
-    const graph other = make(name + ",seed=2", 2, 9).g;
+    const csr_graph other = make(name + ",seed=2", 2, 9).g;
     EXPECT_NE(other.column, g.column);
     EXPECT_NE(make(name, 2, 10).g.weight, g.weight);
   }
@@ -102,7 +102,7 @@ TEST(graph_generators, graphs_depend_on_seeds_and_not_on_threads) {
 /// So that results of measurements stay comparable.
 TEST(graph_generators, graphs_stay_what_they_were) {
   const auto sum = [](const std::string& name) {
-    const graph g = make(name, 4, 1).g;
+    const csr_graph g = make(name, 4, 1).g;
     std::uint64_t h = 0;
     for (const vertex c : g.column) h = h * 0x9e3779b97f4a7c15 + c;
     for (const float w : g.weight) h = h * 0x9e3779b97f4a7c15 + std::bit_cast<std::uint32_t>(w);
@@ -114,7 +114,7 @@ TEST(graph_generators, graphs_stay_what_they_were) {
 }
 
 TEST(graph_generators, random_weights_are_uniform_and_the_same_both_ways) {
-  const graph g = make("random:20000", 4, 42).g;
+  const csr_graph g = make("random:20000", 4, 42).g;
   expect_graph(g);
   double total = 0;
   for (const float w : g.weight) {

@@ -39,7 +39,7 @@ TEST(watched_work, ends_wherever_the_watcher_throws) {
   for (int i = 0; i < 20'000; ++i)
     text += std::to_string(i * 7 % 5000) + " " + std::to_string(i) + "\n";
   const std::string list = f.write("list", text), packed = f.write("packed", gzipped(text));
-  const graph g = load(list).g;
+  const csr_graph g = load(list).g;
   write_binary(g, f.at("binary"));
   for (const unsigned threads : {1u, 4u})
     for (const std::string& name :
@@ -64,7 +64,7 @@ TEST(watched_work, ends_wherever_the_watcher_throws) {
 
 TEST(watched_work, on_a_graph_ends_as_well) {
   const folder f;
-  const graph g = load("grid:200x200").g;
+  const csr_graph g = load("grid:200x200").g;
   const std::string path = f.write("there", "old");
   const watched facts(1, [&](const auto& watch) { facts_of(g, {2, watch}); });
   EXPECT_TRUE(facts.ended);
@@ -93,7 +93,7 @@ TEST(watched_work, says_what_failed) {
   };
   EXPECT_EQ(code([&] { load(f.at("none")); }), errc::bad_input);
   EXPECT_EQ(code([&] { load("grid:3"); }), errc::bad_input);
-  EXPECT_EQ(code([&] { write_binary(graph{}, f.at("none/g")); }), errc::write_failed);
+  EXPECT_EQ(code([&] { write_binary(csr_graph{}, f.at("none/g")); }), errc::write_failed);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 /// A binary file to be changed, its checksums made right again.
 class binary_file {
  public:
-  explicit binary_file(const graph& g) {
+  explicit binary_file(const csr_graph& g) {
     write_binary(g, folder_.at("g"));
     bytes_ = folder_.content("g");
   }
@@ -57,12 +57,12 @@ class binary_file {
 };
 
 // Rows begin at 64, columns at 128, weights at 192.
-graph some(bool directed) {
+csr_graph some(bool directed) {
   return make_graph(4, {{0, 1, 2}, {0, 2, 3}, {1, 2, 4}, {2, 3, 5}}, directed, weights::any);
 }
 
 TEST(graph_binary, lies_as_documented) {
-  graph g = some(true);
+  csr_graph g = some(true);
   g.first = 1;
   binary_file file(g);
   EXPECT_EQ(file.bytes().size(), 256u);
@@ -147,7 +147,7 @@ TEST(graph_binary, rows_columns_and_weights_that_lie_are_refused) {
 
 TEST(graph_binary, files_that_cannot_be_written_are_not_left_behind) {
   const folder f;
-  const graph g = some(true);
+  const csr_graph g = some(true);
   const auto says = [&](const std::string& path) {
     return refusal([&] { write_binary(g, path); }, path + ": ");
   };

@@ -69,13 +69,13 @@ inline std::string text_of(float x) {
 
 /// Calls f(from, to, weight) for each edge, once where the graph is undirected: from the larger.
 template <class F>
-void each_edge(const graph& g, F&& f) {
+void each_edge(const csr_graph& g, F&& f) {
   for (vertex v = 0; v < g.vertices(); ++v)
     for (std::uint32_t e = g.row[v]; e < g.row[v + 1]; ++e)
       if (g.directed || v > g.column[e]) f(v, g.column[e], weight_of(g, e));
 }
 
-inline std::string as_edge_list(const graph& g, const std::string& between = " ") {
+inline std::string as_edge_list(const csr_graph& g, const std::string& between = " ") {
   std::string text = "# a comment\n";
   each_edge(g, [&](vertex from, vertex to, float weight) {
     text += std::to_string(from) + between + std::to_string(to);
@@ -85,7 +85,7 @@ inline std::string as_edge_list(const graph& g, const std::string& between = " "
   return text;
 }
 
-inline std::string as_matrix_market(const graph& g) {
+inline std::string as_matrix_market(const csr_graph& g) {
   std::string text = std::string("%%MatrixMarket matrix coordinate ") +
                      (g.weighted() ? "real " : "pattern ") +
                      (g.directed ? "general\n% a comment\n" : "symmetric\n%\n\n");
@@ -99,7 +99,7 @@ inline std::string as_matrix_market(const graph& g) {
   return text;
 }
 
-inline std::string as_dimacs(const graph& g) {
+inline std::string as_dimacs(const csr_graph& g) {
   std::string text =
       "c a comment\np sp " + std::to_string(g.vertices()) + " " + std::to_string(g.edges()) + "\n";
   each_edge(g, [&](vertex from, vertex to, float weight) {
@@ -120,13 +120,13 @@ inline reading in_small_chunks(std::size_t chunk, unsigned threads) {
 }
 
 /// As broken(), on so many threads.
-inline std::string wrong_with(const graph& g, unsigned count) {
+inline std::string wrong_with(const csr_graph& g, unsigned count) {
   const host_work how{count};
   host_threads threads(how);
   return broken(g, threads);
 }
 
-inline void expect_same(const graph& got, const graph& expected) {
+inline void expect_same(const csr_graph& got, const csr_graph& expected) {
   EXPECT_EQ(got.row, expected.row);
   EXPECT_EQ(got.column, expected.column);
   EXPECT_EQ(got.weight, expected.weight);
@@ -147,7 +147,7 @@ inline std::string refusal(const std::function<void()>& f, const std::string& pr
 }
 
 /// All that every graph obeys, in the plainest way.
-inline void expect_graph(const graph& g) {
+inline void expect_graph(const csr_graph& g) {
   ASSERT_FALSE(g.row.empty());
   ASSERT_EQ(g.row[0], 0u);
   ASSERT_EQ(g.row[g.vertices()], g.column.size());

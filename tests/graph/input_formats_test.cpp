@@ -7,21 +7,21 @@
 namespace grosr::graphs {
 namespace {
 
-graph read(const folder& f, const std::string& content, const input_options& options = {},
-           std::size_t chunk = 1 << 20, unsigned threads = 1) {
+csr_graph read(const folder& f, const std::string& content, const input_options& options = {},
+               std::size_t chunk = 1 << 20, unsigned threads = 1) {
   return load(f.write("graph", content), options, in_small_chunks(chunk, threads)).g;
 }
 
 TEST(graph_input, formats_round_trip_through_all_chunks_and_threads) {
   const folder f;
-  for_small_graphs(60, 24, [&](const graph& g) {
+  for_small_graphs(60, 24, [&](const csr_graph& g) {
     std::vector<std::string> texts{as_matrix_market(g)};
     if (g.weighted() && g.directed) texts.push_back(as_dimacs(g));
     for (const std::string& text : texts)
       for (const std::size_t chunk : {1, 7, 64, 1 << 20})
         for (const unsigned threads : {1u, 4u})
           for (const std::string& content : {text, gzipped(text)}) {
-            const graph got = read(f, content, {}, chunk, threads);
+            const csr_graph got = read(f, content, {}, chunk, threads);
             expect_same(got, g);
             EXPECT_EQ(got.first, 1u);
           }
@@ -30,14 +30,14 @@ TEST(graph_input, formats_round_trip_through_all_chunks_and_threads) {
 
 TEST(graph_input, edge_lists_have_as_many_vertices_as_their_greatest_number_says) {
   const folder f;
-  for_small_graphs(60, 24, [&](const graph& g) {
+  for_small_graphs(60, 24, [&](const csr_graph& g) {
     vertex greatest = 0;
     each_edge(g, [&](vertex a, vertex b, float) { greatest = std::max({greatest, a, b}); });
     input_options options;
     if (!g.directed) options.edges = symmetry::undirected;
     for (const char* const between : {" ", "\t", ",", " , ", "  \t"})
       for (const std::size_t chunk : {5, 1 << 20}) {
-        graph got = read(f, as_edge_list(g, between), options, chunk, 4);
+        csr_graph got = read(f, as_edge_list(g, between), options, chunk, 4);
         EXPECT_EQ(got.vertices(), g.edges() == 0 ? 0 : greatest + 1);
         while (got.vertices() < g.vertices()) got.row.push_back(got.row.back());
         expect_same(got, g);
@@ -47,11 +47,11 @@ TEST(graph_input, edge_lists_have_as_many_vertices_as_their_greatest_number_says
 
 TEST(graph_input, binary_files_round_trip) {
   const folder f;
-  for_small_graphs(60, 40, [&](const graph& g) {
+  for_small_graphs(60, 40, [&](const csr_graph& g) {
     write_binary(g, f.at("binary"));
     for (const unsigned threads : {1u, 4u})
       for (const std::string& content : {f.content("binary"), gzipped(f.content("binary"))}) {
-        const graph got = read(f, content, {}, 1 << 20, threads);
+        const csr_graph got = read(f, content, {}, 1 << 20, threads);
         expect_same(got, g);
         EXPECT_EQ(got.first, g.first);
         EXPECT_EQ(wrong_with(got, threads), "");
@@ -64,7 +64,7 @@ TEST(graph_input, larger_graphs_are_the_same_for_all_threads_and_formats) {
   for (const char* const name : {"random:3000,degree=64", "kronecker:12", "grid:100x70"})
     for (const std::uint64_t seed : {0, 7}) {
       const input_options weights{.random_weights = seed};
-      const graph g = load(name, weights, in_small_chunks(1 << 20, 1)).g;
+      const csr_graph g = load(name, weights, in_small_chunks(1 << 20, 1)).g;
       expect_graph(g);
       expect_same(load(name, weights, in_small_chunks(1 << 20, 4)).g, g);
       for (const unsigned threads : {1u, 4u})
@@ -78,7 +78,7 @@ TEST(graph_input, larger_graphs_are_the_same_for_all_threads_and_formats) {
 
 TEST(graph_input, lines_end_in_any_way) {
   const folder f;
-  const graph expected = make_graph(4, {{0, 1}, {1, 2}, {3, 0}}, true);
+  const csr_graph expected = make_graph(4, {{0, 1}, {1, 2}, {3, 0}}, true);
   for (const std::string text :
        {"0 1\n1 2\n3 0\n", "0 1\n1 2\n3 0", "0 1\r\n1 2\r\n3 0\r\n", "0 1\r\n1 2\r\n3 0",
         "\n\n0 1\n  \n1 2 \t\r\n\t3 0\n\n", "# c\n%c\n0 1# c\n1 2 % 9\n#3 1\n3,0 #", "00 +1\n"})
@@ -124,7 +124,7 @@ TEST(graph_input, weights_are_the_nearest_floats) {
       {"123456789012345678901", 123456789012345678901.f},
       {"1e-40", 1e-40f}};
   for (const auto& [text, weight] : numbers) {
-    const graph g = read(f, std::string("0 1 ") + text + "\n");
+    const csr_graph g = read(f, std::string("0 1 ") + text + "\n");
     ASSERT_EQ(g.weight.size(), 1u) << text;
     EXPECT_EQ(g.weight[0], weight) << text;
     EXPECT_FALSE(std::signbit(g.weight[0])) << text;
@@ -135,13 +135,13 @@ TEST(graph_input, graphs_may_be_empty) {
   const folder f;
   for (const std::string text : {"%%MatrixMarket matrix coordinate pattern general\n0 0 0\n",
                                  "p sp 0 0\n", "# nothing\n", "\n"}) {
-    const graph g = read(f, text);
+    const csr_graph g = read(f, text);
     expect_graph(g);
     EXPECT_EQ(g.vertices(), 0u) << text;
   }
   for (const std::string text :
        {"%%MatrixMarket matrix coordinate real symmetric\n5 5 0", "c\np sp 5 0", "4 4\n"}) {
-    const graph g = read(f, text);
+    const csr_graph g = read(f, text);
     expect_graph(g);
     EXPECT_EQ(g.vertices(), 5u) << text;
     EXPECT_EQ(g.entries(), 0u);
@@ -160,16 +160,16 @@ TEST(graph_input, names_and_sizes_are_told) {
 
 TEST(graph_input, undirected_takes_edges_both_ways_whatever_the_format) {
   const folder f;
-  for_small_graphs(40, 20, [&](const graph& g) {
+  for_small_graphs(40, 20, [&](const csr_graph& g) {
     write_binary(g, f.at("binary"));
     std::vector<test_edge> edges;
     for (vertex v = 0; v < g.vertices(); ++v)
       for (std::uint32_t e = g.row[v]; e < g.row[v + 1]; ++e)
         edges.push_back({v, g.column[e], weight_of(g, e)});
-    const graph both =
+    const csr_graph both =
         make_graph(g.vertices(), edges, false, g.weighted() ? weights::any : weights::none);
     const input_options options{.edges = symmetry::undirected};
-    const graph got = load(f.at("binary"), options, in_small_chunks(64, 4)).g;
+    const csr_graph got = load(f.at("binary"), options, in_small_chunks(64, 4)).g;
     expect_same(got, both);
     EXPECT_EQ(got.first, g.first);
     expect_same(read(f, as_matrix_market(g), options), both);
@@ -179,7 +179,7 @@ TEST(graph_input, undirected_takes_edges_both_ways_whatever_the_format) {
 TEST(graph_input, gzip_files_may_have_several_members_and_zeros_behind_them) {
   const folder f;
   const std::string two = gzipped("0 1\n1") + gzipped(" 2\n");
-  const graph expected = make_graph(3, {{0, 1}, {1, 2}}, true);
+  const csr_graph expected = make_graph(3, {{0, 1}, {1, 2}}, true);
   expect_same(read(f, two), expected);
   expect_same(read(f, two + std::string(512, '\0')), expected);
   EXPECT_EQ(read(f, gzipped(std::string(300'000, '\n') + "0 1\n")).entries(), 1u);

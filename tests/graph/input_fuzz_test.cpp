@@ -104,7 +104,7 @@ void seal(std::string& s) {
 
 std::vector<std::string> seeds(const folder& f) {
   std::vector<std::string> all;
-  for_small_graphs(24, 12, [&](const graph& g) {
+  for_small_graphs(24, 12, [&](const csr_graph& g) {
     all.push_back(as_edge_list(g, g.first == 0 ? " " : ","));
     all.push_back(as_matrix_market(g));
     all.push_back(as_dimacs(g));
@@ -137,7 +137,7 @@ TEST(graph_fuzz, any_bytes_are_a_graph_or_refused_in_one_line) {
         in_small_chunks(m.below(3) == 0 ? 1 << 16 : 1 + m.below(100), m.below(8) == 0 ? 4 : 1);
     SCOPED_TRACE("round " + std::to_string(round));
     try {
-      const graph g = load(path, options, how).g;
+      const csr_graph g = load(path, options, how).g;
       ++graphs;
       // The largest are rows without edges that fit into what memory there was said to be.
       if (g.vertices() < 100'000) expect_graph(g);

@@ -15,7 +15,7 @@ namespace {
 GROSR_DEVICE_SUITE(pagerank_on);
 using testing::scaled;
 
-std::string wrong(const device& d, const graph& g, const pagerank_options& o) {
+std::string wrong(const device& d, const csr_graph& g, const pagerank_options& o) {
   const device_graph on(d, g);
   pagerank search(on, o);
   for (unsigned i = 0; i < 2; ++i) {
@@ -31,14 +31,14 @@ TEST_P(pagerank_on, small_graphs) {
   pagerank_options o;
   o.tolerance = 1e-3f;
   for_small_graphs(scaled(40, 10), 40,
-                   [&](const graph& g) { EXPECT_EQ(wrong(where(), g, o), ""); });
+                   [&](const csr_graph& g) { EXPECT_EQ(wrong(where(), g, o), ""); });
 }
 
 TEST_P(pagerank_on, any_damping_any_tolerance) {
   for (std::uint64_t i = 0; i < scaled(16, 4); ++i) {
     std::mt19937 random(static_cast<std::uint32_t>(i));
     const vertex n = 100 + random() % 400;
-    const graph g =
+    const csr_graph g =
         random_graph(random, n, n * (1 + random() % 4), random() % 2 != 0, weights::none);
     pagerank_options o;
     o.damping = std::array{0.0f, 0.5f, 0.85f, 0.95f}[i % 4];
@@ -50,7 +50,7 @@ TEST_P(pagerank_on, any_damping_any_tolerance) {
 // The host backend's threads sleep while all of their lanes wait, not from step to step.
 TEST(pagerank_on_host, does_not_sleep_through_its_rounds) {
   std::mt19937 random(5);
-  const graph g = random_graph(random, 1000, 10'000, false, weights::none);
+  const csr_graph g = random_graph(random, 1000, 10'000, false, weights::none);
   const device_graph on(device("host:0"), g);
   pagerank search(on);
   rusage before{}, after{};
@@ -75,7 +75,7 @@ TEST_P(pagerank_on, hubs) {
 }
 
 TEST_P(pagerank_on, refuses_what_cannot_be) {
-  const graph g = make_graph(2, {{0, 1}}, false);
+  const csr_graph g = make_graph(2, {{0, 1}}, false);
   const device_graph on(where(), g);
   for (const float damping : {1.0f, -0.1f, std::nanf("")}) {
     pagerank_options o;

@@ -14,7 +14,7 @@ namespace grosr::graphs {
 namespace {
 
 // Calls each(path) for every path without a vertex twice, from the source on.
-void for_paths(const graph& g, std::vector<vertex>& path,
+void for_paths(const csr_graph& g, std::vector<vertex>& path,
                const std::function<void(const std::vector<vertex>&)>& each) {
   each(path);
   const vertex u = path.back();
@@ -27,7 +27,7 @@ void for_paths(const graph& g, std::vector<vertex>& path,
 }
 
 // The rank equations solved by elimination.
-std::vector<double> solved_ranks(const graph& g, double damping) {
+std::vector<double> solved_ranks(const csr_graph& g, double damping) {
   const vertex n = g.vertices();
   std::vector<std::vector<double>> a(n, std::vector<double>(n + 1, 0));
   for (vertex v = 0; v < n; ++v) a[v][v] = 1, a[v][n] = (1 - damping) / n;
@@ -48,7 +48,7 @@ std::vector<double> solved_ranks(const graph& g, double damping) {
 }
 
 TEST(references, bfs_and_shortest_distances_are_least_of_all_paths) {
-  for_small_graphs(testing::scaled(2000, 200), 7, [](const graph& g) {
+  for_small_graphs(testing::scaled(2000, 200), 7, [](const csr_graph& g) {
     for (vertex source = 0; source < g.vertices(); ++source) {
       std::vector<std::uint32_t> edges(g.vertices(), no_distance);
       std::vector<float> length(g.vertices(), no_length);
@@ -67,7 +67,7 @@ TEST(references, bfs_and_shortest_distances_are_least_of_all_paths) {
 }
 
 TEST(references, labels_are_the_smallest_vertices_that_edges_connect) {
-  for_small_graphs(testing::scaled(5000, 500), 12, [](const graph& g) {
+  for_small_graphs(testing::scaled(5000, 500), 12, [](const csr_graph& g) {
     const vertex n = g.vertices();
     std::vector<vertex> label(n);
     std::iota(label.begin(), label.end(), vertex{0});
@@ -81,7 +81,7 @@ TEST(references, labels_are_the_smallest_vertices_that_edges_connect) {
 
 TEST(references, ranks_solve_their_equations_and_sum_to_1) {
   for (const double damping : {0.0, 0.5, 0.85, 0.99})
-    for_small_graphs(testing::scaled(1000, 100), 9, [&](const graph& g) {
+    for_small_graphs(testing::scaled(1000, 100), 9, [&](const csr_graph& g) {
       const std::vector<double> rank = pageranks(g, damping, 1e-14),
                                 solved = solved_ranks(g, damping);
       ASSERT_EQ(rank.size(), solved.size());
@@ -98,7 +98,7 @@ TEST(references, ranks_solve_their_equations_and_sum_to_1) {
 
 TEST(references, ranks_are_as_near_as_the_tolerance_promises) {
   std::mt19937 random(1);
-  const graph g = random_graph(random, 300, 900, true, weights::none);
+  const csr_graph g = random_graph(random, 300, 900, true, weights::none);
   const std::vector<double> exact = pageranks(g, 0.85, 1e-15);
   for (const double tolerance : {1e-1, 1e-3, 1e-6, 1e-9}) {
     const std::vector<double> rank = pageranks(g, 0.85, tolerance);
@@ -110,7 +110,7 @@ TEST(references, ranks_are_as_near_as_the_tolerance_promises) {
 
 TEST(references, ranks_end_with_a_tolerance_that_rounding_does_not_allow) {
   std::mt19937 random(2);
-  const graph g = random_graph(random, 100, 300, true, weights::none);
+  const csr_graph g = random_graph(random, 100, 300, true, weights::none);
   EXPECT_EQ(pageranks(g, 0.85, 0).size(), 100u);
   EXPECT_EQ(pageranks(g, 0.5, -1).size(), 100u);
 }
@@ -134,17 +134,17 @@ TEST(references, many_threads_find_the_ranks_that_one_finds) {
 TEST(references, a_source_that_is_no_vertex_reaches_none) {
   std::mt19937 random(4);
   for (const vertex n : {0u, 1u, 5u}) {
-    const graph g = random_graph(random, n, 3 * n, true, weights::none);
+    const csr_graph g = random_graph(random, n, 3 * n, true, weights::none);
     EXPECT_EQ(bfs_distances(g, n), std::vector<std::uint32_t>(n, no_distance));
     EXPECT_EQ(shortest_distances(g, no_vertex), std::vector<float>(n, no_length));
   }
-  EXPECT_TRUE(bfs_distances(graph{}, 0).empty());
-  EXPECT_TRUE(component_labels(graph{}).empty());
-  EXPECT_TRUE(pageranks(graph{}, 0.85, 1e-9).empty());
+  EXPECT_TRUE(bfs_distances(csr_graph{}, 0).empty());
+  EXPECT_TRUE(component_labels(csr_graph{}).empty());
+  EXPECT_TRUE(pageranks(csr_graph{}, 0.85, 1e-9).empty());
 }
 
 TEST(references, paths_of_infinite_length_do_not_reach) {
-  const graph g = make_graph(3, {{0, 1, 3e38f}, {1, 2, 3e38f}}, true, weights::any);
+  const csr_graph g = make_graph(3, {{0, 1, 3e38f}, {1, 2, 3e38f}}, true, weights::any);
   EXPECT_EQ(shortest_distances(g, 0), (std::vector<float>{0, 3e38f, no_length}));
 }
 

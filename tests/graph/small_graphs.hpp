@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 
 namespace grosr::graphs {
 
@@ -25,8 +25,8 @@ struct test_edge {
 enum class weights { none, any };
 
 /// Loops are dropped; of duplicates the least weight stays.
-inline graph make_graph(vertex n, const std::vector<test_edge>& edges, bool directed,
-                        weights w = weights::none) {
+inline csr_graph make_graph(vertex n, const std::vector<test_edge>& edges, bool directed,
+                            weights w = weights::none) {
   std::map<std::pair<vertex, vertex>, float> all;
   const auto add = [&](vertex from, vertex to, float weight) {
     const auto [at, is_new] = all.try_emplace({from, to}, weight);
@@ -37,7 +37,7 @@ inline graph make_graph(vertex n, const std::vector<test_edge>& edges, bool dire
     add(e.from, e.to, e.weight);
     if (!directed) add(e.to, e.from, e.weight);
   }
-  graph g;
+  csr_graph g;
   g.directed = directed;
   g.row.resize(std::size_t{n} + 1);
   g.row[0] = 0;
@@ -53,8 +53,8 @@ inline graph make_graph(vertex n, const std::vector<test_edge>& edges, bool dire
 }
 
 /// So many edges at random; weights of very different sizes, so that sums are rounded, and zeros.
-inline graph random_graph(std::mt19937& random, vertex n, unsigned edges, bool directed,
-                          weights w) {
+inline csr_graph random_graph(std::mt19937& random, vertex n, unsigned edges, bool directed,
+                              weights w) {
   constexpr std::array<float, 8> some{0, 0, 1, 1e-3f, 0.1f, 1.0f / 3, 1e7f, 3e8f};
   std::vector<test_edge> list;
   for (unsigned i = 0; i < edges && n > 0; ++i)
@@ -71,8 +71,8 @@ void for_small_graphs(std::uint64_t count, vertex most, Property&& property) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     const vertex n = seed % (most + 1);
     const auto edges = n == 0 ? 0 : static_cast<unsigned>(random() % (n * 3));
-    graph g = random_graph(random, n, edges, random() % 2 != 0,
-                           random() % 2 != 0 ? weights::any : weights::none);
+    csr_graph g = random_graph(random, n, edges, random() % 2 != 0,
+                               random() % 2 != 0 ? weights::any : weights::none);
     g.first = random() % 2;
     SCOPED_TRACE("graph " + std::to_string(seed));
     property(g);
@@ -81,13 +81,13 @@ void for_small_graphs(std::uint64_t count, vertex most, Property&& property) {
 }
 
 /// The entry of an edge.
-inline std::optional<std::uint32_t> entry_of(const graph& g, vertex from, vertex to) {
+inline std::optional<std::uint32_t> entry_of(const csr_graph& g, vertex from, vertex to) {
   for (std::uint32_t e = g.row[from]; e < g.row[from + 1]; ++e)
     if (g.column[e] == to) return e;
   return {};
 }
 
-inline float weight_of(const graph& g, std::uint32_t entry) {
+inline float weight_of(const csr_graph& g, std::uint32_t entry) {
   return g.weighted() ? g.weight[entry] : 1.0f;
 }
 

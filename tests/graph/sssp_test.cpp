@@ -14,7 +14,7 @@ namespace {
 GROSR_DEVICE_SUITE(sssp_on);
 using testing::scaled;
 
-std::string wrong(const device& d, const graph& g, const sssp_options& o,
+std::string wrong(const device& d, const csr_graph& g, const sssp_options& o,
                   const std::vector<vertex>& sources) {
   const device_graph on(d, g);
   sssp search(on, o);
@@ -28,7 +28,7 @@ std::string wrong(const device& d, const graph& g, const sssp_options& o,
   return "";
 }
 
-graph weighted_grid(vertex side, std::uint32_t seed, bool zeros) {
+csr_graph weighted_grid(vertex side, std::uint32_t seed, bool zeros) {
   std::mt19937 random(seed);
   const auto weight = [&] {
     return zeros && random() % 3 == 0 ? 0.0f : static_cast<float>(random() % 1000 + 1) / 1000;
@@ -44,7 +44,7 @@ graph weighted_grid(vertex side, std::uint32_t seed, bool zeros) {
 
 /// Weights of very different sizes: sums are rounded, some do not change by an edge.
 TEST_P(sssp_on, small_graphs) {
-  for_small_graphs(scaled(40, 10), 40, [&](const graph& g) {
+  for_small_graphs(scaled(40, 10), 40, [&](const csr_graph& g) {
     if (g.vertices() == 0) return;
     EXPECT_EQ(wrong(where(), g, {}, {0, g.vertices() - 1}), "");
   });
@@ -67,8 +67,8 @@ TEST_P(sssp_on, any_delta_any_graph) {
   for (std::uint64_t i = 0; i < scaled(40, 8); ++i) {
     std::mt19937 random(static_cast<std::uint32_t>(i));
     const vertex n = 50 + random() % 600;
-    const graph g = random_graph(random, n, n * (1 + random() % 4), random() % 2 != 0,
-                                 random() % 4 != 0 ? weights::any : weights::none);
+    const csr_graph g = random_graph(random, n, n * (1 + random() % 4), random() % 2 != 0,
+                                     random() % 4 != 0 ? weights::any : weights::none);
     sssp_options o;
     o.delta = std::array{0.0f, 1e-6f, 0.3f, 1e5f, 1e30f}[random() % 5];
     o.search.tuning.share_above = 2 + random() % 30;
@@ -85,19 +85,20 @@ TEST_P(sssp_on, stars) {
     edges.push_back({0, v, static_cast<float>(random() % 100)});
     edges.push_back({v, static_cast<vertex>(random() % 3000), static_cast<float>(random() % 10)});
   }
-  const graph g = make_graph(3000, edges, false, weights::any);
+  const csr_graph g = make_graph(3000, edges, false, weights::any);
   EXPECT_EQ(wrong(where(), g, {}, {0, 17}), "");
 }
 
 TEST_P(sssp_on, sums_too_large_for_a_float) {
-  const graph g = make_graph(4, {{0, 1, 3e38f}, {1, 2, 3e38f}, {0, 3, 1.0f}}, true, weights::any);
+  const csr_graph g =
+      make_graph(4, {{0, 1, 3e38f}, {1, 2, 3e38f}, {0, 3, 1.0f}}, true, weights::any);
   EXPECT_EQ(wrong(where(), g, {}, {0}), "");
 }
 
 // What it is compared with is right as well.
 TEST_P(sssp_on, bellman_ford_by_launches) {
   std::mt19937 random(7);
-  for (const graph& g :
+  for (const csr_graph& g :
        {weighted_grid(12, 1, false), weighted_grid(12, 2, true),
         random_graph(random, 300, 1500, true, weights::any),
         random_graph(random, 300, 1500, false, weights::none),

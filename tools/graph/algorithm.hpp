@@ -49,7 +49,7 @@ class graph_algorithm {
   virtual void read_options() = 0;
   /// Refuses those that are wrong for this one, and frees of it what the algorithm does not need.
   virtual void prepare(graphs::loaded& input) = 0;
-  virtual std::unique_ptr<graph_job> start(const graphs::graph& g,
+  virtual std::unique_ptr<graph_job> start(const graphs::csr_graph& g,
                                            const graphs::device_graph& on) = 0;
 };
 

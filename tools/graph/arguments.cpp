@@ -44,7 +44,7 @@ graphs::input_options graph_arguments::options() const {
   return o;
 }
 
-std::string size_text(const graphs::graph& g) {
+std::string size_text(const graphs::csr_graph& g) {
   return fmt::format("{} vertices, {} edges, {}{}", grouped(g.vertices()), grouped(g.edges()),
                      g.directed ? "directed" : "undirected", g.weighted() ? ", weighted" : "");
 }

@@ -23,7 +23,7 @@ struct graph_arguments {
 };
 
 /// "1,000 vertices, 1,998 edges, undirected".
-std::string size_text(const graphs::graph& g);
+std::string size_text(const graphs::csr_graph& g);
 
 /// "loaded in 0.31 s (120 MB/s); dropped 3 loops and 17 duplicates".
 std::string load_text(const graphs::loaded& input);

@@ -16,11 +16,11 @@
 namespace grosr::tool {
 namespace {
 
-using graphs::graph, graphs::vertex;
+using graphs::csr_graph, graphs::vertex;
 
 class bfs_job final : public graph_job {
  public:
-  bfs_job(const graph& g, const graphs::device_graph& on, vertex source)
+  bfs_job(const csr_graph& g, const graphs::device_graph& on, vertex source)
       : g_(g), source_(source), search_(on) {}
 
   void run(const graphs::pulse& between) override { search_.run(source_, between); }
@@ -52,7 +52,7 @@ class bfs_job final : public graph_job {
  private:
   std::uint64_t number(vertex v) const { return std::uint64_t{g_.first} + v; }  // the input's
 
-  const graph& g_;
+  const csr_graph& g_;
   const vertex source_;
   graphs::bfs search_;
   std::vector<std::uint32_t> distance_;
@@ -120,7 +120,7 @@ class bfs_command final : public graph_algorithm {
     begin_ = source_.choose(input);
     input.g.weight = graphs::bulk<float>();
   }
-  std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
+  std::unique_ptr<graph_job> start(const csr_graph& g, const graphs::device_graph& on) override {
     return std::make_unique<bfs_job>(g, on, begin_);
   }
 

@@ -14,11 +14,11 @@
 namespace grosr::tool {
 namespace {
 
-using graphs::graph, graphs::vertex;
+using graphs::csr_graph, graphs::vertex;
 
 class cc_job final : public graph_job {
  public:
-  cc_job(const graph& g, const graphs::device_graph& on) : g_(g), search_(on) {}
+  cc_job(const csr_graph& g, const graphs::device_graph& on) : g_(g), search_(on) {}
 
   void run(const graphs::pulse& between) override { search_.run(between); }
   void fetch() override {
@@ -52,7 +52,7 @@ class cc_job final : public graph_job {
   std::size_t runtime_bytes() const override { return search_.stats().memory; }
 
  private:
-  const graph& g_;
+  const csr_graph& g_;
   graphs::components search_;
   std::vector<vertex> label_;
   vertex components_ = 0, largest_ = 0;
@@ -77,7 +77,7 @@ class cc_command final : public graph_algorithm {
   void add_options(CLI::App&) override {}
   void read_options() override {}
   void prepare(graphs::loaded& input) override { input.g.weight = graphs::bulk<float>(); }
-  std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
+  std::unique_ptr<graph_job> start(const csr_graph& g, const graphs::device_graph& on) override {
     return std::make_unique<cc_job>(g, on);
   }
 };

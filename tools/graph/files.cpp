@@ -42,7 +42,7 @@ int describe_graph(const graph_arguments& graph, const std::optional<std::string
   if (json) refuse_own_input(fmt::format("--json {}", one_line(*json)), *json, graph.name);
   json_file file(json);
   const graphs::loaded input = load_graph(graph.name, how);
-  const graphs::graph& g = input.g;
+  const graphs::csr_graph& g = input.g;
   const graphs::facts f = graphs::facts_of(g, {how.threads, shown_progress()});
   nlohmann::ordered_json j{{"graph", input.what},
                            {"commit", commit()},

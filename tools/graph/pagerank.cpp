@@ -18,14 +18,15 @@
 namespace grosr::tool {
 namespace {
 
-using graphs::graph, graphs::vertex;
+using graphs::csr_graph, graphs::vertex;
 
 /// The shortest number that is this float, for JSON, which knows only doubles.
 double as_written(float number) { return std::stod(fmt::format("{}", number)); }
 
 class pagerank_job final : public graph_job {
  public:
-  pagerank_job(const graph& g, const graphs::device_graph& on, const graphs::pagerank_options& o)
+  pagerank_job(const csr_graph& g, const graphs::device_graph& on,
+               const graphs::pagerank_options& o)
       : g_(g), options_(o), search_(on, o) {}
 
   void run(const graphs::pulse& between) override { search_.run(between); }
@@ -64,7 +65,7 @@ class pagerank_job final : public graph_job {
  private:
   std::uint64_t number(vertex v) const { return std::uint64_t{g_.first} + v; }  // the input's
 
-  const graph& g_;
+  const csr_graph& g_;
   const graphs::pagerank_options options_;
   graphs::pagerank search_;
   std::vector<float> rank_;
@@ -115,7 +116,7 @@ class pagerank_command final : public graph_algorithm {
     if (tolerance_) options_.tolerance = read_share("--tolerance", *tolerance_, 1e-7f, 1);
   }
   void prepare(graphs::loaded& input) override { input.g.weight = graphs::bulk<float>(); }
-  std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
+  std::unique_ptr<graph_job> start(const csr_graph& g, const graphs::device_graph& on) override {
     return std::make_unique<pagerank_job>(g, on, options_);
   }
 

@@ -22,7 +22,7 @@ void source_option::read() {
 }
 
 graphs::vertex source_option::choose(const graphs::loaded& input) const {
-  const graphs::graph& g = input.g;
+  const graphs::csr_graph& g = input.g;
   const std::uint64_t first = g.first, last = first + g.vertices() - 1;
   if (asked_ && (source_ < first || source_ > last))
     throw usage_error(fmt::format("--source is {}, but {} has vertices {} to {}; give one of these",

@@ -18,11 +18,11 @@
 namespace grosr::tool {
 namespace {
 
-using graphs::graph, graphs::vertex;
+using graphs::csr_graph, graphs::vertex;
 
 class sssp_job final : public graph_job {
  public:
-  sssp_job(const graph& g, const graphs::device_graph& on, vertex source)
+  sssp_job(const csr_graph& g, const graphs::device_graph& on, vertex source)
       : g_(g), source_(source), search_(on) {}
 
   void run(const graphs::pulse& between) override { search_.run(source_, between); }
@@ -78,7 +78,7 @@ class sssp_job final : public graph_job {
  private:
   std::uint64_t number(vertex v) const { return std::uint64_t{g_.first} + v; }  // the input's
 
-  const graph& g_;
+  const csr_graph& g_;
   const vertex source_;
   graphs::sssp search_;
   std::vector<float> distance_;
@@ -110,7 +110,7 @@ class sssp_command final : public graph_algorithm {
   void add_options(CLI::App& command) override { source_.add_to(command); }
   void read_options() override { source_.read(); }
   void prepare(graphs::loaded& input) override { begin_ = source_.choose(input); }
-  std::unique_ptr<graph_job> start(const graph& g, const graphs::device_graph& on) override {
+  std::unique_ptr<graph_job> start(const csr_graph& g, const graphs::device_graph& on) override {
     return std::make_unique<sssp_job>(g, on, begin_);
   }
 

@@ -50,7 +50,7 @@ class openmp_bfs::found {
 };
 
 // What is not filled here is first touched, and so placed, by the threads that use it.
-openmp_bfs::openmp_bfs(const graph& g, unsigned threads)
+openmp_bfs::openmp_bfs(const csr_graph& g, unsigned threads)
     : g_(g),
       threads_(openmp_threads(threads)),
       distance_(std::make_unique_for_overwrite<std::uint32_t[]>(g.vertices())),

@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 
 namespace grosr::graphs {
 
@@ -17,7 +17,7 @@ namespace grosr::graphs {
 class openmp_bfs {
  public:
   /// With 0 threads, as many as OpenMP takes; one where the program was built without OpenMP.
-  explicit openmp_bfs(const graph& g, unsigned threads = 0);
+  explicit openmp_bfs(const csr_graph& g, unsigned threads = 0);
 
   /// A source that is no vertex reaches none.
   void run(vertex source);
@@ -41,7 +41,7 @@ class openmp_bfs {
   void bits_to_queue();
   std::uint64_t words() const { return (std::uint64_t{g_.vertices()} + 63) / 64; }
 
-  const graph& g_;
+  const csr_graph& g_;
   unsigned threads_, from_below_ = 0;
   std::unique_ptr<std::uint32_t[]> distance_;
   std::unique_ptr<vertex[]> parent_, queue_;

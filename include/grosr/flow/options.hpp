@@ -10,7 +10,7 @@
 
 namespace grosr {
 
-struct graph_options {
+struct element_graph_options {
   runtime_options runtime = {};
   /// wait() gives up after so long and says which channel most went into: for graphs with cycles,
   /// which may never come to rest. 0: it waits as long as it takes.

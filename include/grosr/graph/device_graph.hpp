@@ -1,7 +1,7 @@
 // A graph in device memory.
 #pragma once
 
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 #include "grosr/simt/buffer.hpp"
 
 namespace grosr::graphs {
@@ -10,7 +10,7 @@ namespace grosr::graphs {
 class device_graph {
  public:
   /// Throws error(out_of_memory, device_lost).
-  device_graph(const device& d, const graph& g)
+  device_graph(const device& d, const csr_graph& g)
       : where_(d),
         row_(d, simt::space::device, g.row.size()),
         column_(d, simt::space::device, (g.column.size() + 7) / 8 * 8),  // for quad_of()

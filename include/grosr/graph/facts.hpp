@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 #include "grosr/graph/host_work.hpp"
 
 namespace grosr::graphs {
@@ -14,6 +14,6 @@ struct facts {
   vertex without_edges = 0;           ///< vertices that no edge leaves or enters
 };
 
-facts facts_of(const graph& g, const host_work& how = {});
+facts facts_of(const csr_graph& g, const host_work& how = {});
 
 }  // namespace grosr::graphs

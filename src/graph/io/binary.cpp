@@ -47,7 +47,7 @@ struct part {
   std::uint64_t padding() const { return (64 - bytes % 64) % 64; }
 };
 
-std::vector<part> parts_of(graph& g) {
+std::vector<part> parts_of(csr_graph& g) {
   const auto bytes = [](auto& array) {
     return part{reinterpret_cast<char*>(array.data()), array.size() * 4};
   };
@@ -84,9 +84,9 @@ class reader {
   reader(source& from, const reading& how, host_threads& threads)
       : from_(from), how_(how), threads_(threads) {}
 
-  graph read() {
+  csr_graph read() {
     const file_header h = header();
-    graph g;
+    csr_graph g;
     g.directed = (h.flags & flag_directed) != 0;
     g.first = h.first;
     g.row.resize(h.vertices + 1);
@@ -203,16 +203,16 @@ bool is_binary(std::string_view head) {
   return head.starts_with(std::string_view(magic, sizeof magic));
 }
 
-graph read_binary(source& from, const reading& how, host_threads& threads) {
+csr_graph read_binary(source& from, const reading& how, host_threads& threads) {
   return reader(from, how, threads).read();
 }
 
-void write_binary(const graph& g, const std::string& path, const host_work& how) {
+void write_binary(const csr_graph& g, const std::string& path, const host_work& how) {
   host_threads threads(how);
   const host_threads::stage stage(threads, fmt::format("writing {}", one_line(path)));
-  graph empty;
+  csr_graph empty;
   empty.row.assign(1, 0);
-  auto parts = parts_of(const_cast<graph&>(g.row.empty() ? empty : g));  // only read
+  auto parts = parts_of(const_cast<csr_graph&>(g.row.empty() ? empty : g));  // only read
   file_header h{};
   std::copy(std::begin(magic), std::end(magic), h.name);
   h.version = 1;

@@ -14,7 +14,7 @@ namespace {
 /// chance of 2^-64 otherwise.
 class both_ways {
  public:
-  explicit both_ways(const graph& g) : g_(g) {}
+  explicit both_ways(const csr_graph& g) : g_(g) {}
 
   void add(std::uint64_t v, std::uint32_t entry) {
     const std::uint64_t w = g_.column[entry];
@@ -26,12 +26,12 @@ class both_ways {
   std::uint64_t sum() const { return sum_; }
 
  private:
-  const graph& g_;
+  const csr_graph& g_;
   std::uint64_t sum_ = 0;
 };
 
 /// Checks the row of vertex v, which is within the columns.
-std::string broken_row(const graph& g, std::uint64_t v, both_ways& sum) {
+std::string broken_row(const csr_graph& g, std::uint64_t v, both_ways& sum) {
   std::uint64_t above = 0;
   for (std::uint32_t i = g.row[v]; i < g.row[v + 1]; ++i) {
     const std::uint64_t w = g.column[i];
@@ -50,7 +50,7 @@ std::string broken_row(const graph& g, std::uint64_t v, both_ways& sum) {
 
 }  // namespace
 
-std::string broken(const graph& g, host_threads& threads) {
+std::string broken(const csr_graph& g, host_threads& threads) {
   if (g.row.empty()) return g.column.empty() && g.weight.empty() ? "" : "edges without vertices";
   if (g.weighted() && g.weight.size() != g.column.size()) return "not as many weights as edges";
   if (g.row[0] != 0 || g.row.back() != g.column.size())

@@ -114,7 +114,7 @@ class rows {
     });
   }
 
-  void sort(graph& g, left_out& dropped) {
+  void sort(csr_graph& g, left_out& dropped) {
     g.row.resize(std::size_t{n_} + 1);
     g.row[0] = 0;
     each_slice([&](vertex v) {
@@ -126,7 +126,7 @@ class rows {
   }
 
   /// Moves what stays into the graph.
-  void finish(graph& g) {
+  void finish(csr_graph& g) {
     const std::size_t stay = g.row[n_];
     if constexpr (!Weighted)
       if (stay == entries_.size()) {
@@ -193,9 +193,9 @@ class rows {
 };
 
 template <bool Weighted>
-graph build_rows(edge_list edges, vertex vertices, bool directed, left_out& dropped,
-                 host_threads& threads) {
-  graph g;
+csr_graph build_rows(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+                     host_threads& threads) {
+  csr_graph g;
   g.directed = directed;
   rows<Weighted> r(edges, vertices, directed, threads);
   r.count(dropped);
@@ -230,15 +230,15 @@ void add_up(bulk<std::uint32_t>& row, host_threads& threads) {
   parallel_for(threads, slices, raise, 1);
 }
 
-graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
-            host_threads& threads) {
+csr_graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+                host_threads& threads) {
   const bool weighted = std::any_of(edges.blocks().begin(), edges.blocks().end(),
                                     [](const auto& b) { return !b.weights.empty(); });
   return weighted ? build_rows<true>(std::move(edges), vertices, directed, dropped, threads)
                   : build_rows<false>(std::move(edges), vertices, directed, dropped, threads);
 }
 
-void give_random_weights(graph& g, std::uint64_t seed, host_threads& threads) {
+void give_random_weights(csr_graph& g, std::uint64_t seed, host_threads& threads) {
   const random_sequence random(seed);
   g.weight.resize(g.column.size());
   parallel_for(threads, g.vertices(), [&](std::uint64_t first, std::uint64_t last) {
@@ -250,7 +250,7 @@ void give_random_weights(graph& g, std::uint64_t seed, host_threads& threads) {
   });
 }
 
-edge_list edges_of(const graph& g, host_threads& threads) {
+edge_list edges_of(const csr_graph& g, host_threads& threads) {
   edge_list::block all;
   all.edges.resize(g.column.size());
   parallel_for(threads, g.vertices(), [&](std::uint64_t first, std::uint64_t last) {
@@ -264,13 +264,13 @@ edge_list edges_of(const graph& g, host_threads& threads) {
   return list;
 }
 
-graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
-            const host_work& how) {
+csr_graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+                const host_work& how) {
   host_threads threads(how);
   return build(std::move(edges), vertices, directed, dropped, threads);
 }
 
-void give_random_weights(graph& g, std::uint64_t seed, const host_work& how) {
+void give_random_weights(csr_graph& g, std::uint64_t seed, const host_work& how) {
   host_threads threads(how);
   give_random_weights(g, seed, threads);
 }

@@ -6,12 +6,12 @@
 
 namespace grosr::graphs {
 
-graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
-            host_threads& threads);
-void give_random_weights(graph& g, std::uint64_t seed, host_threads& threads);
+csr_graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+                host_threads& threads);
+void give_random_weights(csr_graph& g, std::uint64_t seed, host_threads& threads);
 
 /// Each entry of a graph as an edge.
-edge_list edges_of(const graph& g, host_threads& threads);
+edge_list edges_of(const csr_graph& g, host_threads& threads);
 
 /// row[v + 1] holds the number of entries of v; becomes the end of its entries. row[0] must be 0.
 void add_up(bulk<std::uint32_t>& row, host_threads& threads);

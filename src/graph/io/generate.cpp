@@ -28,7 +28,7 @@ struct request {
 struct generator {
   std::string_view name, form;
   std::array<std::string_view, 2> options;
-  graph (*make)(const request& r, left_out& dropped);
+  csr_graph (*make)(const request& r, left_out& dropped);
 };
 
 [[noreturn]] void refuse(const request& r, std::string_view what) {
@@ -52,8 +52,8 @@ void fit(const request& r, const size_of_graph& size, std::uint64_t bytes) {
 /// A graph whose rows are known: degree(v), and fill(v, to) that writes so many, in ascending
 /// order.
 template <class Degree, class Fill>
-graph by_rows(const request& r, std::uint64_t vertices, Degree&& degree, Fill&& fill) {
-  graph g;
+csr_graph by_rows(const request& r, std::uint64_t vertices, Degree&& degree, Fill&& fill) {
+  csr_graph g;
   g.directed = false;
   g.row.resize(vertices + 1);
   g.row[0] = 0;
@@ -68,7 +68,7 @@ graph by_rows(const request& r, std::uint64_t vertices, Degree&& degree, Fill&& 
   return g;
 }
 
-graph chain(const request& r, left_out&) {
+csr_graph chain(const request& r, left_out&) {
   const std::uint64_t n = number(r, "N", r.first, 0, most_vertices);
   const size_of_graph size{n, n == 0 ? 0 : n - 1, false, true};
   fit(r, size, size.finished());
@@ -79,7 +79,7 @@ graph chain(const request& r, left_out&) {
   });
 }
 
-graph grid(const request& r, left_out&) {
+csr_graph grid(const request& r, left_out&) {
   const std::size_t cross = r.first.find('x');
   if (cross == std::string_view::npos)
     refuse(r, fmt::format("\"{}\" is no size; give ROWSxCOLUMNS", one_line(r.first)));
@@ -111,8 +111,8 @@ graph grid(const request& r, left_out&) {
 
 /// Undirected edges make(i), i < count.
 template <class Make>
-graph by_edges(const request& r, std::uint64_t vertices, std::uint64_t count, left_out& dropped,
-               Make&& make) {
+csr_graph by_edges(const request& r, std::uint64_t vertices, std::uint64_t count, left_out& dropped,
+                   Make&& make) {
   const size_of_graph size{vertices, count, false, true};
   fit(r, size, size.to_build());
   edge_list::block all;
@@ -188,7 +188,7 @@ class four_levels {
   cell cells_[256];
 };
 
-graph kronecker(const request& r, left_out& dropped) {
+csr_graph kronecker(const request& r, left_out& dropped) {
   const auto scale = static_cast<unsigned>(number(r, "SCALE", r.first, 0, 31));
   const random_sequence random(r.seed);
   const shuffle shuffled(scale, random, 0);
@@ -207,7 +207,7 @@ graph kronecker(const request& r, left_out& dropped) {
   return by_edges(r, std::uint64_t{1} << scale, r.factor << scale, dropped, make);
 }
 
-graph uniform(const request& r, left_out& dropped) {
+csr_graph uniform(const request& r, left_out& dropped) {
   const std::uint64_t n = number(r, "N", r.first, 0, most_vertices);
   const random_sequence random(r.seed);
   return by_edges(r, n, n * r.degree / 2, dropped, [=](std::uint64_t i) {
@@ -249,8 +249,8 @@ void read_option(request& r, const generator& g, std::string_view option) {
 
 }  // namespace
 
-std::optional<graph> generate(const std::string& text, host_threads& threads, std::uint64_t memory,
-                              left_out& dropped) {
+std::optional<csr_graph> generate(const std::string& text, host_threads& threads,
+                                  std::uint64_t memory, left_out& dropped) {
   const std::string_view all = text;
   const std::size_t colon = all.find(':');
   if (colon == std::string_view::npos) return std::nullopt;

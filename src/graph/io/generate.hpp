@@ -6,14 +6,14 @@
 #include <string>
 
 #include "graph/host_threads.hpp"
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 
 namespace grosr::graphs {
 
 /// "chain:N" and its like: docs/guide/graphs.md, "Input". None if `text` does not begin with the
 /// name of a generator and a colon. Throws error(bad_input) if it does, but what follows is wrong,
 /// or the graph needs more than `memory` bytes.
-std::optional<graph> generate(const std::string& text, host_threads& threads, std::uint64_t memory,
-                              left_out& dropped);
+std::optional<csr_graph> generate(const std::string& text, host_threads& threads,
+                                  std::uint64_t memory, left_out& dropped);
 
 }  // namespace grosr::graphs

@@ -18,8 +18,8 @@
 namespace grosr::graphs {
 namespace {
 
-graph read_file(const std::string& path, symmetry edges, const reading& how, host_threads& threads,
-                loaded& result) {
+csr_graph read_file(const std::string& path, symmetry edges, const reading& how,
+                    host_threads& threads, loaded& result) {
   source from(path, threads);
   result.bytes = from.file_bytes();
   const auto what = [&](std::string_view format) {
@@ -47,14 +47,14 @@ graph read_file(const std::string& path, symmetry edges, const reading& how, hos
 }
 
 /// Every edge of a directed graph the other way too.
-graph both_ways(graph g, const reading& how, const std::string& name, host_threads& threads,
-                left_out& dropped) {
+csr_graph both_ways(csr_graph g, const reading& how, const std::string& name, host_threads& threads,
+                    left_out& dropped) {
   const size_of_graph size{g.vertices(), g.entries(), g.weighted(), true};
   require(size, size.to_build(), how.memory, name);
   const vertex n = g.vertices(), first = g.first;
   edge_list edges = edges_of(g, threads);
   g = {};
-  graph both = build(std::move(edges), n, false, dropped, threads);
+  csr_graph both = build(std::move(edges), n, false, dropped, threads);
   both.first = first;
   return both;
 }

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "graph/io/words.hpp"
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 #include "grosr/simt/error.hpp"
 
 namespace grosr::graphs {

@@ -45,7 +45,7 @@ class text_reader {
         parts_(how.threads),
         chunks_(from, how.chunk, how.threads > 1, threads) {}
 
-  graph read(left_out& dropped) {
+  csr_graph read(left_out& dropped) {
     host_threads::stage stage(threads_, fmt::format("reading {}, MB", from_.name()),
                               from_.file_bytes() / 1'000'000);
     for (std::string_view lines; !(lines = next()).empty();) {
@@ -116,7 +116,7 @@ class text_reader {
 
   bool undirected() const { return header_.undirected() || symmetry_ == symmetry::undirected; }
 
-  graph finish(left_out& dropped) {
+  csr_graph finish(left_out& dropped) {
     edge_list all;
     for (edge_list& part : parts_) all.take(std::move(part));
     const std::uint64_t n = header_.edges() ? header_.form().vertices : vertices_;
@@ -128,7 +128,7 @@ class text_reader {
                               "as Matrix Market",
                               from_.name(), grouped(edges_), grouped(n - 1)));
     const host_threads::stage stage(threads_, fmt::format("sorting {} edges", grouped(edges_)));
-    graph g = build(std::move(all), static_cast<vertex>(n), !undirected(), dropped, threads_);
+    csr_graph g = build(std::move(all), static_cast<vertex>(n), !undirected(), dropped, threads_);
     g.first = header_.form().first;
     return g;
   }
@@ -185,8 +185,8 @@ const char* name_of(text_format format) {
   }
 }
 
-graph read_text(source& from, text_format format, symmetry edges, const reading& how,
-                host_threads& threads, left_out& dropped) {
+csr_graph read_text(source& from, text_format format, symmetry edges, const reading& how,
+                    host_threads& threads, left_out& dropped) {
   return text_reader(from, format, edges, how, threads).read(dropped);
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "graph/io/source.hpp"
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 #include "grosr/graph/io/input.hpp"
 
 namespace grosr::graphs {
@@ -28,7 +28,7 @@ text_format format_of(std::string_view head);
 const char* name_of(text_format format);
 
 /// Throws error(bad_input) that begins with the file's name and, where one is to blame, the line.
-graph read_text(source& from, text_format format, symmetry edges, const reading& how,
-                host_threads& threads, left_out& dropped);
+csr_graph read_text(source& from, text_format format, symmetry edges, const reading& how,
+                    host_threads& threads, left_out& dropped);
 
 }  // namespace grosr::graphs

@@ -14,7 +14,7 @@
 namespace grosr::graphs {
 namespace {
 
-std::string name(const graph& g, vertex v) {
+std::string name(const csr_graph& g, vertex v) {
   return v == no_vertex ? "none" : std::to_string(std::uint64_t{g.first} + v);
 }
 
@@ -29,7 +29,7 @@ std::string shown(std::uint32_t distance) {
 }
 std::string shown(float distance) { return distance == no_length ? "none" : number(distance); }
 
-std::string wrong_size(const graph& g, const char* what, std::size_t size) {
+std::string wrong_size(const csr_graph& g, const char* what, std::size_t size) {
   if (size == g.vertices()) return {};
   return "there are " + std::to_string(size) + " " + what + " for " + std::to_string(g.vertices()) +
          " vertices";
@@ -53,7 +53,7 @@ std::string first_wrong(vertex n, const Wrong& wrong) {
 }
 
 // The number of the edge's entry.
-std::optional<std::uint32_t> find_edge(const graph& g, vertex from, vertex to) {
+std::optional<std::uint32_t> find_edge(const csr_graph& g, vertex from, vertex to) {
   if (from >= g.vertices()) return {};
   const auto begin = g.column.begin() + g.row[from], end = g.column.begin() + g.row[from + 1];
   const auto at = std::lower_bound(begin, end, to);
@@ -64,7 +64,7 @@ std::optional<std::uint32_t> find_edge(const graph& g, vertex from, vertex to) {
 // The rules of breadth-first search and of shortest paths, which differ in what a distance is:
 // after(d, e) is the distance that entry e makes out of d.
 template <class Distance, class After>
-std::string wrong_tree_at(const graph& g, vertex source, std::span<const Distance> distance,
+std::string wrong_tree_at(const csr_graph& g, vertex source, std::span<const Distance> distance,
                           std::span<const vertex> parent, Distance none, const After& after,
                           vertex v) {
   const Distance d = distance[v];
@@ -94,7 +94,7 @@ std::string wrong_tree_at(const graph& g, vertex source, std::span<const Distanc
 
 // Parents that are right one by one can only lead in a circle along edges that do not change the
 // distance.
-std::string circle_of_parents(const graph& g, vertex source, std::span<const float> distance,
+std::string circle_of_parents(const csr_graph& g, vertex source, std::span<const float> distance,
                               std::span<const vertex> parent) {
   const auto same = [&](vertex v) {
     return v != source && parent[v] != no_vertex && distance[parent[v]] == distance[v];
@@ -122,7 +122,7 @@ std::string circle_of_parents(const graph& g, vertex source, std::span<const flo
 
 }  // namespace
 
-std::string wrong_bfs(const graph& g, vertex source, std::span<const std::uint32_t> distance,
+std::string wrong_bfs(const csr_graph& g, vertex source, std::span<const std::uint32_t> distance,
                       std::span<const vertex> parent) {
   std::string wrong = wrong_size(g, "distances", distance.size());
   if (wrong.empty()) wrong = wrong_size(g, "parents", parent.size());
@@ -133,7 +133,7 @@ std::string wrong_bfs(const graph& g, vertex source, std::span<const std::uint32
   });
 }
 
-std::string wrong_shortest(const graph& g, vertex source, std::span<const float> distance,
+std::string wrong_shortest(const csr_graph& g, vertex source, std::span<const float> distance,
                            std::span<const vertex> parent) {
   std::string wrong = wrong_size(g, "distances", distance.size());
   if (wrong.empty()) wrong = wrong_size(g, "parents", parent.size());
@@ -147,7 +147,7 @@ std::string wrong_shortest(const graph& g, vertex source, std::span<const float>
   return wrong.empty() ? circle_of_parents(g, source, distance, parent) : wrong;
 }
 
-std::string wrong_components(const graph& g, std::span<const vertex> label) {
+std::string wrong_components(const csr_graph& g, std::span<const vertex> label) {
   if (std::string wrong = wrong_size(g, "labels", label.size()); !wrong.empty()) return wrong;
   const std::vector<vertex> right = component_labels(g);
   for (vertex v = 0; v < g.vertices(); ++v)
@@ -157,7 +157,7 @@ std::string wrong_components(const graph& g, std::span<const vertex> label) {
   return {};
 }
 
-std::string wrong_ranks(const graph& g, double damping, std::span<const float> rank,
+std::string wrong_ranks(const csr_graph& g, double damping, std::span<const float> rank,
                         double tolerance) {
   if (std::string wrong = wrong_size(g, "ranks", rank.size()); !wrong.empty()) return wrong;
   const std::vector<double> right = pageranks(g, damping, tolerance * (1 - damping) / 100);

@@ -16,9 +16,9 @@ namespace grosr::graphs {
 namespace {
 
 // For a directed graph, its edges turned round; only rows and columns.
-graph turned(const graph& g) {
+csr_graph turned(const csr_graph& g) {
   const vertex n = g.vertices();
-  graph t;
+  csr_graph t;
   t.row.assign(std::size_t{n} + 1, 0);
   t.column.resize(g.entries());
   for (const vertex v : g.column) ++t.row[std::size_t{v} + 1];
@@ -45,7 +45,7 @@ double sum_over(vertex n, const Each& each) {
 
 }  // namespace
 
-std::vector<std::uint32_t> bfs_distances(const graph& g, vertex source) {
+std::vector<std::uint32_t> bfs_distances(const csr_graph& g, vertex source) {
   std::vector<std::uint32_t> distance(g.vertices(), no_distance);
   if (source >= g.vertices()) return distance;
   std::vector<vertex> queue{source};
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> bfs_distances(const graph& g, vertex source) {
   return distance;
 }
 
-std::vector<float> shortest_distances(const graph& g, vertex source) {
+std::vector<float> shortest_distances(const csr_graph& g, vertex source) {
   std::vector<float> distance(g.vertices(), no_length);
   if (source >= g.vertices()) return distance;
   using entry = std::pair<float, vertex>;
@@ -84,7 +84,7 @@ std::vector<float> shortest_distances(const graph& g, vertex source) {
   return distance;
 }
 
-std::vector<vertex> component_labels(const graph& g) {
+std::vector<vertex> component_labels(const csr_graph& g) {
   std::vector<vertex> above(g.vertices());  // a smaller vertex of the component, or itself
   std::iota(above.begin(), above.end(), vertex{0});
   const auto top = [&](vertex v) {
@@ -100,11 +100,11 @@ std::vector<vertex> component_labels(const graph& g) {
   return above;
 }
 
-std::vector<double> pageranks(const graph& g, double damping, double tolerance) {
+std::vector<double> pageranks(const csr_graph& g, double damping, double tolerance) {
   const vertex n = g.vertices();
   if (n == 0) return {};
-  const graph reversed = g.directed ? turned(g) : graph{};
-  const graph& in = g.directed ? reversed : g;
+  const csr_graph reversed = g.directed ? turned(g) : csr_graph{};
+  const csr_graph& in = g.directed ? reversed : g;
   std::vector<double> rank(n, 1.0 / n), next(n), gives(n);
   double change = 2;
   // Exact changes would be at most `most`, and below 1e-20 it is all rounding.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "grosr/graph/bulk.hpp"
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 #include "grosr/graph/host_work.hpp"
 
 namespace grosr::graphs {
@@ -61,10 +61,10 @@ class edge_list {
 /// The graph of these edges, whose ends are less than `vertices`; directed or every edge both ways.
 /// Loops and duplicates are left out and added to `dropped`. At most most_entries entries, those
 /// left out included.
-graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
-            const host_work& how = {});
+csr_graph build(edge_list edges, vertex vertices, bool directed, left_out& dropped,
+                const host_work& how = {});
 
 /// Weights uniform in (0, 1] for a graph without any, the same for both directions of an edge.
-void give_random_weights(graph& g, std::uint64_t seed, const host_work& how = {});
+void give_random_weights(csr_graph& g, std::uint64_t seed, const host_work& how = {});
 
 }  // namespace grosr::graphs

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "grosr/graph/graph.hpp"
+#include "grosr/graph/csr_graph.hpp"
 #include "grosr/graph/host_work.hpp"
 
 namespace grosr::graphs {
@@ -20,7 +20,7 @@ struct input_options {
 };
 
 struct loaded {
-  graph g;
+  csr_graph g;
   left_out dropped;
   std::string what;           ///< "road.gr.gz (DIMACS)", "grid:1000x1000"
   double seconds = 0;         ///< from opening the file to the finished graph
@@ -35,6 +35,6 @@ loaded load(const std::string& file_or_generator, const input_options& options =
 
 /// Writes the binary format. Throws error(write_failed) when it cannot; `path` leads to what it led
 /// to before until all is written.
-void write_binary(const graph& g, const std::string& path, const host_work& how = {});
+void write_binary(const csr_graph& g, const std::string& path, const host_work& how = {});
 
 }  // namespace grosr::graphs

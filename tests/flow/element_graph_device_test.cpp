@@ -1,6 +1,6 @@
 // Flow graphs: what is pushed is served once, whatever the shape of the graph, the width of its
 // functions and the size of its channels; and then wait() returns.
-#include "grosr/flow/graph.hpp"
+#include "grosr/flow/element_graph.hpp"
 
 #include <atomic>
 #include <numeric>
@@ -16,8 +16,8 @@ namespace {
 
 GROSR_RUNTIME_SUITE(graphs);
 
-graph_options small_graph() {
-  graph_options o;
+element_graph_options small_graph() {
+  element_graph_options o;
   o.runtime.memory_limit = std::size_t{16} << 20;
   o.runtime.sms = 2;
   return o;
@@ -116,9 +116,9 @@ struct busy {
 };
 
 // Few graphs: each is a kernel.
-using all_kinds = graph<sorter, adder<width::lane>, adder<width::warp>, adder<width::block>,
-                        fib_node, pass_on, picky, on_host<std::uint32_t>>;
-using long_ones = graph<echo, busy, on_host<std::uint32_t>>;
+using all_kinds = element_graph<sorter, adder<width::lane>, adder<width::warp>, adder<width::block>,
+                                fib_node, pass_on, picky, on_host<std::uint32_t>>;
+using long_ones = element_graph<echo, busy, on_host<std::uint32_t>>;
 
 TEST_P(graphs, fan_out_to_every_width) {
   auto& sums = keep<std::uint64_t>(3);
@@ -190,7 +190,7 @@ TEST_P(graphs, a_cycle_in_bounded_memory) {
 }
 
 TEST_P(graphs, functions_of_the_host_take_part) {
-  graph_options o = small_graph();
+  element_graph_options o = small_graph();
   o.host_records = 32;
   std::atomic<std::uint64_t> sum{0}, count{0};
   const auto n = static_cast<std::uint32_t>(scaled(400, 100));
@@ -244,7 +244,7 @@ TEST_P(graphs, several_threads_may_wait) {
 }
 
 TEST_P(graphs, end_with_work_left_and_a_host_that_is_slow) {
-  graph_options o = small_graph();
+  element_graph_options o = small_graph();
   o.limit = std::chrono::milliseconds(100);
   o.host_records = 32;
   const auto began = std::chrono::steady_clock::now();
@@ -328,7 +328,7 @@ TEST_P(graphs, failures_are_kept_with_their_elements) {
 }
 
 TEST_P(graphs, one_that_never_rests_says_which_channel_grows) {
-  graph_options o = small_graph();
+  element_graph_options o = small_graph();
   o.limit = std::chrono::milliseconds(200);
   auto g = std::make_unique<long_ones>(where(), o);
   const auto in = g->channel<std::uint32_t>({.name = "calm"});
@@ -372,7 +372,7 @@ TEST(graphs_seeded, in_1000_schedules) {
   for_seeds(1000, [&] {
     const std::uint32_t n = round++;
     result.copy_from(std::vector<std::uint64_t>(2));
-    graph_options o = small_graph();
+    element_graph_options o = small_graph();
     o.runtime.sms = 1 + n % 2;
     all_kinds g(device(), o);
     const auto calls = g.channel<std::uint32_t>({.capacity = 64, .batch = 1u << n % 6});

@@ -14,7 +14,7 @@ inline constexpr std::uint64_t most_vertices = 0xffff'fffe, most_entries = 0xfff
 
 /// Vertex v has edges to column[row[v]] to column[row[v + 1] - 1], in ascending order,
 /// without v itself and without duplicates. Vertices count from 0.
-struct graph {
+struct csr_graph {
   bulk<std::uint32_t> row;  ///< vertices + 1
   bulk<vertex> column;      ///< an entry for each directed edge
   bulk<float> weight;       ///< of each entry, not negative and not NaN; or empty

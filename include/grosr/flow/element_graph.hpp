@@ -7,7 +7,7 @@
 //       (n / 2 % 2 != 0 ? odd : even).push(context, n / 2);
 //     }
 //   };
-//   grosr::graph<halve, triple> graph;
+//   grosr::element_graph<halve, triple> graph;
 //   auto even = graph.channel<std::uint64_t>({.name = "even"});
 //   auto odd = graph.channel<std::uint64_t>({.name = "odd"});
 //   graph.connect(even, halve{odd, even});
@@ -71,20 +71,20 @@ inline constexpr bool is_on_host<on_host<T>> = true;
 /// connect(); then it runs, from the first push() or execute() on, resident, until it is destroyed.
 /// push(), wait() and what reports may be called from any number of host threads; the rest by one.
 template <class... Nodes>
-class graph {
+class element_graph {
  public:
   using runtime_type = runtime<flow::serve<Nodes>..., flow::serve_one<Nodes>...>;
 
   /// Throws error(out_of_memory, device_lost).
-  explicit graph(device d = device::best(), const graph_options& options = {})
+  explicit element_graph(device d = device::best(), const element_graph_options& options = {})
       : options_(options), plan_(d) {
     static_assert((check<Nodes>() && ...));
   }
-  graph(const graph&) = delete;
+  element_graph(const element_graph&) = delete;
 
   /// Finishes what was accepted, as wait(), but does not throw: what throws, or takes longer than
-  /// graph_options::limit, ends it, and what is left is not served.
-  ~graph() {
+  /// element_graph_options::limit, ends it, and what is left is not served.
+  ~element_graph() {
     try {
       wait();
       stop(std::chrono::seconds(1));
@@ -189,14 +189,14 @@ class graph {
   /// Starts it, unless it runs. Throws error(invalid_option), which names it, when a channel has no
   /// function; error(out_of_memory, device_lost).
   void execute() {
-    plan_.start([](void* self) { static_cast<graph*>(self)->begin(); }, this);
+    plan_.start([](void* self) { static_cast<element_graph*>(self)->begin(); }, this);
   }
 
   /// Waits until nothing that was pushed, or came of it, is left, on the device and on the host.
-  /// Throws error(watchdog) past graph_options::limit, which names the channel that most went into;
-  /// error(out_of_memory) when elements found no room anywhere; error(misuse) when some were pushed
-  /// into channels of another graph, or for targets that a router does not have, and in a function
-  /// of the host; what such a function threw; and as runtime::wait_all().
+  /// Throws error(watchdog) past element_graph_options::limit, which names the channel that most
+  /// went into; error(out_of_memory) when elements found no room anywhere; error(misuse) when some
+  /// were pushed into channels of another graph, or for targets that a router does not have, and in
+  /// a function of the host; what such a function threw; and as runtime::wait_all().
   void wait() {
     if (options_.limit.count() == 0) {
       wait_until(std::nullopt);
@@ -334,7 +334,7 @@ class graph {
     return true;
   }
 
-  graph_options options_;
+  element_graph_options options_;
   flow::graph_plan plan_;
   simt::owner<flow::host_side, simt::not_in_a_fork> host_;
   std::optional<runtime_type> runtime_;  // goes before what its kernel uses
