@@ -3,8 +3,8 @@
 #include <set>
 #include <thread>
 
-#include "grosr/graph/facts.hpp"
 #include "grosr/graph/io/build.hpp"
+#include "grosr/graph/statistics.hpp"
 #include "input_files.hpp"
 
 namespace grosr::graphs {
@@ -66,7 +66,7 @@ TEST(watched_work, on_a_graph_ends_as_well) {
   const folder f;
   const csr_graph g = load("grid:200x200").g;
   const std::string path = f.write("there", "old");
-  const watched facts(1, [&](const auto& watch) { facts_of(g, {2, watch}); });
+  const watched facts(1, [&](const auto& watch) { statistics_of(g, {2, watch}); });
   EXPECT_TRUE(facts.ended);
   const watched writing(2, [&](const auto& watch) { write_binary(g, path, {2, watch}); });
   EXPECT_TRUE(writing.ended);

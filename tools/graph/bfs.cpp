@@ -118,7 +118,7 @@ class bfs_command final : public graph_algorithm {
   void read_options() override { source_.read(); }
   void prepare(graphs::loaded& input) override {
     begin_ = source_.choose(input);
-    input.g.weight = graphs::bulk<float>();
+    input.g.weight = graphs::huge_vector<float>();
   }
   std::unique_ptr<graph_job> start(const csr_graph& g, const graphs::device_graph& on) override {
     return std::make_unique<bfs_job>(g, on, begin_);

@@ -76,7 +76,7 @@ class cc_command final : public graph_algorithm {
   }
   void add_options(CLI::App&) override {}
   void read_options() override {}
-  void prepare(graphs::loaded& input) override { input.g.weight = graphs::bulk<float>(); }
+  void prepare(graphs::loaded& input) override { input.g.weight = graphs::huge_vector<float>(); }
   std::unique_ptr<graph_job> start(const csr_graph& g, const graphs::device_graph& on) override {
     return std::make_unique<cc_job>(g, on);
   }

@@ -7,8 +7,8 @@
 
 #include "cli/errors.hpp"
 #include "cli/text.hpp"
-#include "grosr/graph/facts.hpp"
 #include "grosr/graph/io/results_file.hpp"
+#include "grosr/graph/statistics.hpp"
 #include "grosr/version.hpp"
 #include "measure/json_file.hpp"
 #include "measure/samples.hpp"
@@ -43,7 +43,7 @@ int describe_graph(const graph_arguments& graph, const std::optional<std::string
   json_file file(json);
   const graphs::loaded input = load_graph(graph.name, how);
   const graphs::csr_graph& g = input.g;
-  const graphs::facts f = graphs::facts_of(g, {how.threads, shown_progress()});
+  const graphs::graph_statistics f = graphs::statistics_of(g, {how.threads, shown_progress()});
   nlohmann::ordered_json j{{"graph", input.what},
                            {"commit", commit()},
                            {"vertices", g.vertices()},

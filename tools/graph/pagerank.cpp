@@ -115,7 +115,7 @@ class pagerank_command final : public graph_algorithm {
     if (damping_) options_.damping = read_share("--damping", *damping_, 0, 1);
     if (tolerance_) options_.tolerance = read_share("--tolerance", *tolerance_, 1e-7f, 1);
   }
-  void prepare(graphs::loaded& input) override { input.g.weight = graphs::bulk<float>(); }
+  void prepare(graphs::loaded& input) override { input.g.weight = graphs::huge_vector<float>(); }
   std::unique_ptr<graph_job> start(const csr_graph& g, const graphs::device_graph& on) override {
     return std::make_unique<pagerank_job>(g, on, options_);
   }

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "grosr/graph/bulk.hpp"
 #include "grosr/graph/graph_ref.hpp"
+#include "grosr/graph/huge_vector.hpp"
 
 namespace grosr::graphs {
 
@@ -15,9 +15,9 @@ inline constexpr std::uint64_t most_vertices = 0xffff'fffe, most_entries = 0xfff
 /// Vertex v has edges to column[row[v]] to column[row[v + 1] - 1], in ascending order,
 /// without v itself and without duplicates. Vertices count from 0.
 struct csr_graph {
-  bulk<std::uint32_t> row;  ///< vertices + 1
-  bulk<vertex> column;      ///< an entry for each directed edge
-  bulk<float> weight;       ///< of each entry, not negative and not NaN; or empty
+  huge_vector<std::uint32_t> row;  ///< vertices + 1
+  huge_vector<vertex> column;      ///< an entry for each directed edge
+  huge_vector<float> weight;       ///< of each entry, not negative and not NaN; or empty
   /// False: each edge stands in the rows of both its ends, with the same weight.
   bool directed = true;
   /// The number that the input gives to vertex 0: 1 in Matrix Market and DIMACS files.

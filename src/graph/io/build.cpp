@@ -188,8 +188,8 @@ class rows {
   const bool directed_;
   host_threads& threads_;
   unsigned scanners_;
-  bulk<std::uint32_t> end_;
-  bulk<entry_type> entries_;
+  huge_vector<std::uint32_t> end_;
+  huge_vector<entry_type> entries_;
 };
 
 template <bool Weighted>
@@ -208,7 +208,7 @@ csr_graph build_rows(edge_list edges, vertex vertices, bool directed, left_out& 
 
 }  // namespace
 
-void add_up(bulk<std::uint32_t>& row, host_threads& threads) {
+void add_up(huge_vector<std::uint32_t>& row, host_threads& threads) {
   constexpr std::uint64_t slice = 1 << 16;
   const std::uint64_t n = row.size() - 1, slices = (n + slice - 1) / slice;
   std::vector<std::uint32_t> before(slices + 1, 0);

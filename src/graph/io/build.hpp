@@ -14,6 +14,6 @@ void give_random_weights(csr_graph& g, std::uint64_t seed, host_threads& threads
 edge_list edges_of(const csr_graph& g, host_threads& threads);
 
 /// row[v + 1] holds the number of entries of v; becomes the end of its entries. row[0] must be 0.
-void add_up(bulk<std::uint32_t>& row, host_threads& threads);
+void add_up(huge_vector<std::uint32_t>& row, host_threads& threads);
 
 }  // namespace grosr::graphs

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "graph/io/source.hpp"
-#include "grosr/graph/bulk.hpp"
+#include "grosr/graph/huge_vector.hpp"
 
 namespace grosr::graphs {
 
@@ -24,7 +24,7 @@ class line_chunks {
 
  private:
   struct buffer {
-    bulk<char> data;
+    huge_vector<char> data;
     std::size_t lines = 0, size = 0;  ///< bytes of whole lines, and with what follows
     bool too_long = false;
   };

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "grosr/graph/bulk.hpp"
 #include "grosr/graph/csr_graph.hpp"
 #include "grosr/graph/host_work.hpp"
+#include "grosr/graph/huge_vector.hpp"
 
 namespace grosr::graphs {
 
@@ -20,8 +20,8 @@ struct edge {
 class edge_list {
  public:
   struct block {
-    bulk<edge> edges;
-    bulk<float> weights;  ///< as many, or none
+    huge_vector<edge> edges;
+    huge_vector<float> weights;  ///< as many, or none
   };
 
   void add(edge e) { room().edges.push_back(e); }

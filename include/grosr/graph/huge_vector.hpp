@@ -15,7 +15,7 @@ namespace grosr::graphs {
 /// Leaves new values as they are; what is large comes zeroed from the system, page by page as it is
 /// first written.
 template <class T>
-struct bulk_memory {
+struct huge_page_allocator {
   using value_type = T;
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -24,9 +24,9 @@ struct bulk_memory {
   static constexpr std::size_t large = std::size_t{4} << 20;
 #endif
 
-  bulk_memory() = default;
+  huge_page_allocator() = default;
   template <class U>
-  bulk_memory(const bulk_memory<U>&) {}
+  huge_page_allocator(const huge_page_allocator<U>&) {}
 
   T* allocate(std::size_t n) {
     const std::size_t bytes = n * sizeof(T);
@@ -55,11 +55,11 @@ struct bulk_memory {
     ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
   }
 
-  friend bool operator==(const bulk_memory&, const bulk_memory&) { return true; }
+  friend bool operator==(const huge_page_allocator&, const huge_page_allocator&) { return true; }
 };
 
 /// resize() leaves new values undefined.
 template <class T>
-using bulk = std::vector<T, bulk_memory<T>>;
+using huge_vector = std::vector<T, huge_page_allocator<T>>;
 
 }  // namespace grosr::graphs

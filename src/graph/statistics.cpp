@@ -1,4 +1,4 @@
-#include "grosr/graph/facts.hpp"
+#include "grosr/graph/statistics.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -7,10 +7,10 @@
 
 namespace grosr::graphs {
 
-facts facts_of(const csr_graph& g, const host_work& how) {
+graph_statistics statistics_of(const csr_graph& g, const host_work& how) {
   host_threads threads(how);
   const host_threads::stage stage(threads, "counting edges");
-  bulk<unsigned char> entered;
+  huge_vector<unsigned char> entered;
   if (g.directed) {
     entered.assign(g.vertices(), 0);
     parallel_for(threads, g.entries(), [&](std::uint64_t first, std::uint64_t last) {
@@ -18,10 +18,10 @@ facts facts_of(const csr_graph& g, const host_work& how) {
         std::atomic_ref(entered[g.column[i]]).store(1, std::memory_order_relaxed);
     });
   }
-  facts all;
+  graph_statistics all;
   std::mutex adding;
   parallel_for(threads, g.vertices(), [&](std::uint64_t first, std::uint64_t last) {
-    facts some;
+    graph_statistics some;
     for (std::uint64_t v = first; v < last; ++v) {
       const std::uint32_t degree = g.row[v + 1] - g.row[v];
       if (degree == 0 && (!g.directed || entered[v] == 0)) ++some.without_edges;

@@ -8,12 +8,12 @@
 
 namespace grosr::graphs {
 
-struct facts {
+struct graph_statistics {
   std::uint32_t greatest_degree = 0;  ///< edges of one vertex; of a directed graph, out of it
   vertex greatest = no_vertex;        ///< the first vertex with so many
   vertex without_edges = 0;           ///< vertices that no edge leaves or enters
 };
 
-facts facts_of(const csr_graph& g, const host_work& how = {});
+graph_statistics statistics_of(const csr_graph& g, const host_work& how = {});
 
 }  // namespace grosr::graphs
