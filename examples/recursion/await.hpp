@@ -10,11 +10,11 @@ namespace grosr::recursion {
 
 /// Called some twenty times a second while a program waits. An exception that it throws ends the
 /// wait, and the runtime with it.
-using pulse = std::function<void()>;
+using progress_callback = std::function<void()>;
 
 /// The result, when it has come. Throws grosr::error.
 template <class Runtime, class Result>
-Result await(Runtime& rt, const future<Result>& f, const pulse& between) {
+Result await(Runtime& rt, const future<Result>& f, const progress_callback& between) {
   try {
     while (!f.wait_for(std::chrono::milliseconds(50)))
       if (between) between();

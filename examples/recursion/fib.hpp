@@ -19,7 +19,7 @@ class fib {
   fib(const fib&) = delete;
 
   /// The n-th Fibonacci number, n up to fib_most. Throws grosr::error.
-  std::uint64_t run(std::uint32_t n, const pulse& between = {});
+  std::uint64_t run(std::uint32_t n, const progress_callback& between = {});
   /// When all has come to rest: nothing lags.
   runtime_stats stats();
 

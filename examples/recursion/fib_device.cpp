@@ -10,7 +10,7 @@ struct fib::state : runtime<fib_call, fib_sum> {
 fib::fib(const device& d, const runtime_options& o) : state_(new state(d, o)) {}
 fib::~fib() = default;
 
-std::uint64_t fib::run(std::uint32_t n, const pulse& between) {
+std::uint64_t fib::run(std::uint32_t n, const progress_callback& between) {
   return await(*state_, state_->fork(fib_call{n}), between);
 }
 

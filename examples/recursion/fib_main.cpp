@@ -12,7 +12,7 @@ namespace {
 struct fib_job final : job {
   fib_job(const device& d, const runtime_options& o, std::uint32_t n_) : n(n_), program(d, o) {}
 
-  void run(const pulse& between) override { number = program.run(n, between); }
+  void run(const progress_callback& between) override { number = program.run(n, between); }
   runtime_stats stats() override { return program.stats(); }
   void run_on_cpu() override { on_cpu = fib_on_host(n); }
   bool is_small() const override { return n <= 32; }

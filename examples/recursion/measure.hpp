@@ -23,7 +23,7 @@ struct program_options {
 class job {
  public:
   virtual ~job() = default;
-  virtual void run(const pulse& between) = 0;
+  virtual void run(const progress_callback& between) = 0;
   virtual runtime_stats stats() = 0;
   virtual void run_on_cpu() = 0;
   virtual bool is_small() const = 0;        ///< to be run on the CPU as well unless told otherwise

@@ -20,7 +20,7 @@ class queens {
 
   /// All solutions for 1 to queens_most queens; a task counts the last `base` rows, 0 to
   /// queens_most_base, without forks. Throws grosr::error.
-  std::uint64_t run(std::uint32_t n, std::uint32_t base, const pulse& between = {});
+  std::uint64_t run(std::uint32_t n, std::uint32_t base, const progress_callback& between = {});
   /// When all has come to rest: nothing lags.
   runtime_stats stats();
 

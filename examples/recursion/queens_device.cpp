@@ -11,7 +11,7 @@ queens::queens(const device& d, const runtime_options& o) : state_(new state(d, 
 queens::~queens() = default;
 
 // Mirrored boards come in pairs: a first queen in the left half stands for one in the right half.
-std::uint64_t queens::run(std::uint32_t n, std::uint32_t base, const pulse& between) {
+std::uint64_t queens::run(std::uint32_t n, std::uint32_t base, const progress_callback& between) {
   const auto fork = [&](std::uint32_t candidates) {
     return state_->fork(queens_place{{0, 0, 0},
                                      candidates,

@@ -13,7 +13,7 @@ struct queens_job final : job {
   queens_job(const device& d, const runtime_options& o, std::uint32_t n_, std::uint32_t base_)
       : n(n_), base(base_), program(d, o) {}
 
-  void run(const pulse& between) override { count = program.run(n, base, between); }
+  void run(const progress_callback& between) override { count = program.run(n, base, between); }
   runtime_stats stats() override { return program.stats(); }
   void run_on_cpu() override { on_cpu = queens_on_host(n); }
   bool is_small() const override { return n <= 12; }

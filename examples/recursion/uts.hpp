@@ -47,7 +47,7 @@ class uts {
   uts(const uts&) = delete;
 
   /// Throws grosr::error, also when a binomial tree gets deeper than uts_most_depth.
-  uts_count run(const uts_tree& tree, const pulse& between = {});
+  uts_count run(const uts_tree& tree, const progress_callback& between = {});
   /// When all has come to rest: nothing lags.
   runtime_stats stats();
 

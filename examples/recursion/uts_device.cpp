@@ -39,7 +39,7 @@ struct uts::state : simt::buffer<uts_tree_on_device>, runtime<uts_walk, joined> 
 uts::uts(const device& d, const runtime_options& o) : state_(new state(d, o)) {}
 uts::~uts() = default;
 
-uts_count uts::run(const uts_tree& tree, const pulse& between) {
+uts_count uts::run(const uts_tree& tree, const progress_callback& between) {
   tree.check();
   uts_tree_on_device walked = on_device(tree);
   state_->copy_from({&walked, 1});

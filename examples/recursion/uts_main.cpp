@@ -76,7 +76,7 @@ struct uts_job final : job {
       if (p.tree == t) published = &p;
   }
 
-  void run(const pulse& between) override { got = program.run(tree, between); }
+  void run(const progress_callback& between) override { got = program.run(tree, between); }
   runtime_stats stats() override { return program.stats(); }
   void run_on_cpu() override { on_cpu = uts_on_host(tree); }
   bool is_small() const override { return got.nodes <= 5'000'000; }

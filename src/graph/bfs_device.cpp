@@ -32,7 +32,7 @@ bfs::bfs(const device_graph& g, const search_options& options)
     : state_(std::make_unique<state>(g, options)) {}
 bfs::~bfs() = default;
 
-void bfs::run(vertex source, const pulse& between) {
+void bfs::run(vertex source, const progress_callback& between) {
   const label_bases::one b = state_->bases.next();
   state_->tasks.ask(bfs_start{source, b.base, b.fresh}, between);
   state_->bases.ended();

@@ -22,7 +22,7 @@ components::components(const device_graph& g, const search_options& options)
     : state_(std::make_unique<state>(g, options)) {}
 components::~components() = default;
 
-void components::run(const pulse& between) {
+void components::run(const progress_callback& between) {
   if (state_->parent.size() != 0)
     state_->tasks.run(components_job::coordinator{state_->tasks.job()}, between);
 }

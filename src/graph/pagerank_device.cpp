@@ -48,7 +48,7 @@ pagerank::pagerank(const device_graph& g, const pagerank_options& options) {
 }
 pagerank::~pagerank() = default;
 
-void pagerank::run(const pulse& between) {
+void pagerank::run(const progress_callback& between) {
   if (state_->vertices != 0)
     state_->tasks.run(pagerank_job::coordinator{state_->tasks.job()}, between);
 }

@@ -53,7 +53,7 @@ class search_tasks {
 
   /// Runs a coordinator; calls `between` now and then, and ends the runtime when that throws.
   template <class Coordinator>
-  void run(const Coordinator& coordinator, const pulse& between) {
+  void run(const Coordinator& coordinator, const progress_callback& between) {
     const ticket t = tasks_.submit(coordinator);
     while (!t.wait_for(time_between)) call(between);
     if (t.failed()) throw_failed();
@@ -61,7 +61,7 @@ class search_tasks {
 
   /// The same for a request. By one thread at a time.
   template <class Request>
-  void ask(const Request& what, const pulse& between) {
+  void ask(const Request& what, const progress_callback& between) {
     const auto answer = box_->ask(what);
     while (!answer.wait_for(time_between)) call(between);
     if (answer.status() != 0) throw_failed();
@@ -70,7 +70,7 @@ class search_tasks {
  private:
   static constexpr std::chrono::milliseconds time_between{50};
 
-  void call(const pulse& between) {
+  void call(const progress_callback& between) {
     if (!between) return;
     try {
       between();

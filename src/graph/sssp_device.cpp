@@ -53,7 +53,9 @@ sssp::sssp(const device_graph& g, const sssp_options& options)
     : state_(std::make_unique<state>(g, options)) {}
 sssp::~sssp() = default;
 
-void sssp::run(vertex source, const pulse& between) { state_->tasks.ask(source, between); }
+void sssp::run(vertex source, const progress_callback& between) {
+  state_->tasks.ask(source, between);
+}
 
 std::vector<float> sssp::distances() const {
   std::vector<float> all;

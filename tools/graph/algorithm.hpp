@@ -19,7 +19,7 @@ namespace grosr::tool {
 class graph_job {
  public:
   virtual ~graph_job() = default;
-  virtual void run(const graphs::pulse& between) = 0;
+  virtual void run(const graphs::progress_callback& between) = 0;
   virtual void fetch() = 0;  ///< brings the result of the last run, which the rest is about
   virtual std::string wrong() const = 0;    ///< what is wrong with it; empty: nothing
   virtual double edges() const = 0;         ///< edges that a run is said to have gone along

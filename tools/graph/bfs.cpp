@@ -23,7 +23,7 @@ class bfs_job final : public graph_job {
   bfs_job(const csr_graph& g, const graphs::device_graph& on, vertex source)
       : g_(g), source_(source), search_(on) {}
 
-  void run(const graphs::pulse& between) override { search_.run(source_, between); }
+  void run(const graphs::progress_callback& between) override { search_.run(source_, between); }
   void fetch() override;
   std::string wrong() const override { return graphs::wrong_bfs(g_, source_, distance_, parent_); }
   double edges() const override {

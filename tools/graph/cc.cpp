@@ -20,7 +20,7 @@ class cc_job final : public graph_job {
  public:
   cc_job(const csr_graph& g, const graphs::device_graph& on) : g_(g), search_(on) {}
 
-  void run(const graphs::pulse& between) override { search_.run(between); }
+  void run(const graphs::progress_callback& between) override { search_.run(between); }
   void fetch() override {
     label_ = search_.labels();
     std::vector<vertex> size(label_.size());

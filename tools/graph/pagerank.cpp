@@ -29,7 +29,7 @@ class pagerank_job final : public graph_job {
                const graphs::pagerank_options& o)
       : g_(g), options_(o), search_(on, o) {}
 
-  void run(const graphs::pulse& between) override { search_.run(between); }
+  void run(const graphs::progress_callback& between) override { search_.run(between); }
   void fetch() override {
     rank_ = search_.ranks();
     rounds_ = search_.rounds();

@@ -25,7 +25,7 @@ class sssp_job final : public graph_job {
   sssp_job(const csr_graph& g, const graphs::device_graph& on, vertex source)
       : g_(g), source_(source), search_(on) {}
 
-  void run(const graphs::pulse& between) override { search_.run(source_, between); }
+  void run(const graphs::progress_callback& between) override { search_.run(source_, between); }
   void fetch() override {
     distance_ = search_.distances();
     parent_ = search_.parents();

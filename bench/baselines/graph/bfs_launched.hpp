@@ -27,7 +27,7 @@ class launched_bfs {
   launched_bfs(const device_graph& g, driver d, unsigned blocks = 0);
   ~launched_bfs();
 
-  void run(vertex source, const pulse& between = {});
+  void run(vertex source, const progress_callback& between = {});
 
   std::vector<std::uint32_t> distances() const;
   std::vector<vertex> parents() const;

@@ -93,7 +93,7 @@ launched_bfs::launched_bfs(const device_graph& g, driver d, unsigned blocks)
 }
 launched_bfs::~launched_bfs() = default;
 
-void launched_bfs::run(vertex source, const pulse& between) {
+void launched_bfs::run(vertex source, const progress_callback& between) {
   auto& s = *state_;
   const label_bases::one b = s.bases.next();
   s.step.start = {source, b.base, b.fresh};

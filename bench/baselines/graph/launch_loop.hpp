@@ -35,7 +35,7 @@ class launch_loop {
   /// `between` between them, which may throw; so does go_ahead().
   template <class Reset, class Step>
   void wait_for_each(unsigned reset_chunks, const Reset& reset, const Step& step,
-                     const pulse& between) {
+                     const progress_callback& between) {
     launch(reset_chunks, reset);
     for (;;) {
       stream_.wait();
@@ -48,7 +48,8 @@ class launch_loop {
   /// Launches steps ahead of what is known; those behind the last one do nothing. The grid is what
   /// the step last heard of would need, four times over: levels grow.
   template <class Reset, class Step>
-  void go_ahead(unsigned reset_chunks, const Reset& reset, const Step& step, const pulse& between) {
+  void go_ahead(unsigned reset_chunks, const Reset& reset, const Step& step,
+                const progress_callback& between) {
     news_[0] = {0, blocks_, 0};
     launch(reset_chunks, reset);
     for (std::uint32_t launched = 0; seen().ended == 0; ++launched) {

@@ -16,7 +16,7 @@ class launched_sssp {
   launched_sssp(const device_graph& g, bool ahead);
   ~launched_sssp();
 
-  void run(vertex source, const pulse& between = {});
+  void run(vertex source, const progress_callback& between = {});
 
   std::vector<float> distances() const;
 

@@ -157,7 +157,7 @@ launched_sssp::launched_sssp(const device_graph& g, bool ahead)
     : state_(std::make_unique<state>(g, ahead)) {}
 launched_sssp::~launched_sssp() = default;
 
-void launched_sssp::run(vertex source, const pulse& between) {
+void launched_sssp::run(vertex source, const progress_callback& between) {
   auto& s = *state_;
   const ford_reset reset{s.view, source};
   const ford_round round{s.view};

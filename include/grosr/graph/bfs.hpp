@@ -14,7 +14,7 @@ namespace grosr::graphs {
 
 /// Called some twenty times a second while a search runs; what it throws ends that, and no other
 /// can be run then.
-using pulse = std::function<void()>;
+using progress_callback = std::function<void()>;
 
 struct search_options {
   runtime_options runtime = {};
@@ -51,7 +51,7 @@ class bfs {
   ~bfs();
 
   /// Searches from `source` (counted from 0, below vertices()). Returns when the labels are there.
-  void run(vertex source, const pulse& between = {});
+  void run(vertex source, const progress_callback& between = {});
 
   /// Results of the last search: hops from the source (~0: not reached), and parents in a tree
   /// (no_vertex).

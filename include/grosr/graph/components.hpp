@@ -15,7 +15,7 @@ class components {
   ~components();
 
   /// As bfs::run().
-  void run(const pulse& between = {});
+  void run(const progress_callback& between = {});
 
   /// Results of the last run: for each vertex, the least vertex of its component.
   std::vector<vertex> labels() const;

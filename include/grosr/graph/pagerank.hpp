@@ -21,7 +21,7 @@ class pagerank {
   ~pagerank();
 
   /// As bfs::run().
-  void run(const pulse& between = {});
+  void run(const progress_callback& between = {});
 
   /// Results of the last run: they add up to 1. What vertices without edges out would pass on goes
   /// to all vertices evenly.

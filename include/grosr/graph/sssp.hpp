@@ -21,7 +21,7 @@ class sssp {
   ~sssp();
 
   /// As bfs::run().
-  void run(vertex source, const pulse& between = {});
+  void run(vertex source, const progress_callback& between = {});
 
   /// Results of the last run: the length of the shortest path to each vertex, the least float sum
   /// over all paths, added from the source on (infinity: not reached); and parents in a tree of
