@@ -12,7 +12,7 @@ namespace grosr::graphs {
 struct bfs::state {
   const device_graph& g;
   bfs_memory memory;
-  label_bases bases;
+  distance_offsets bases;
   search_tasks<bfs_job> tasks;
 
   state(const device_graph& graph, const search_options& o)
@@ -33,7 +33,7 @@ bfs::bfs(const device_graph& g, const search_options& options)
 bfs::~bfs() = default;
 
 void bfs::run(vertex source, const progress_callback& between) {
-  const label_bases::one b = state_->bases.next();
+  const distance_offsets::one b = state_->bases.next();
   state_->tasks.ask(bfs_start{source, b.base, b.fresh}, between);
   state_->bases.ended();
 }
@@ -60,17 +60,17 @@ std::vector<search_step> bfs::steps() const {
   for (std::uint32_t i = 0; i < j.log.events && i < most_events; ++i) {
     const job_event& e = j.log.event[i];
     const std::uint64_t zero = j.log.event[0].began;
-    const auto add = [&](const char* name, regime how, std::uint64_t began, std::uint64_t ended) {
+    const auto add = [&](const char* name, phase how, std::uint64_t began, std::uint64_t ended) {
       const std::uint32_t level = e.level < j.start.base ? 0 : e.level - j.start.base;
       all.push_back({name, how, began - zero, ended - zero, level, e.chunks, e.helpers});
     };
     if (e.kind != open_step) {
-      add(names[e.kind - open_step], regime::levels, e.began, e.ended);
+      add(names[e.kind - open_step], phase::levels, e.began, e.ended);
       continue;
     }
     const std::uint64_t shared = e.shared_at == 0 ? e.ended : std::max(e.shared_at, e.began);
-    if (shared > e.began) add("wave of one block", regime::alone, e.began, shared);
-    if (shared < e.ended) add("wave of several", regime::together, shared, e.ended);
+    if (shared > e.began) add("wave of one block", phase::alone, e.began, shared);
+    if (shared < e.ended) add("wave of several", phase::together, shared, e.ended);
   }
   return all;
 }

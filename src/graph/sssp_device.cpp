@@ -60,7 +60,7 @@ void sssp::run(vertex source, const progress_callback& between) {
 std::vector<float> sssp::distances() const {
   std::vector<float> all;
   for (const std::uint64_t l : labels_on_host(state_->label))
-    all.push_back(length::of(distance_of(l)));
+    all.push_back(weighted_cost::of(distance_of(l)));
   return all;
 }
 

@@ -1,4 +1,4 @@
-// Breadth-first search on the resident runtime finds what the CPU finds, in every regime.
+// Breadth-first search on the resident runtime finds what the CPU finds, in every phase.
 #include "grosr/graph/bfs.hpp"
 
 #include <chrono>
@@ -185,9 +185,9 @@ TEST_P(bfs_on, searches_follow_each_other_at_any_pace) {
 }
 
 // Each search's distances are all less than those of the ones before, until labels are reset.
-TEST(label_bases, go_down_and_begin_again) {
+TEST(distance_offsets, go_down_and_begin_again) {
   for (const vertex n : {vertex{1}, vertex{1000}, vertex{1} << 30, ~vertex{0} - 1, ~vertex{0}}) {
-    label_bases bases(n);
+    distance_offsets bases(n);
     unsigned fresh = 0;
     std::uint64_t before = 0;
     for (unsigned i = 0; i < 12; ++i) {

@@ -21,7 +21,7 @@ nlohmann::ordered_json search_events(const std::vector<graphs::search_step>& ste
                       {"name", "thread_name"},
                       {"args", {{"name", tracks[i]}}}});
   for (const graphs::search_step& s : steps) {
-    const bool alone = s.how == graphs::regime::alone;
+    const bool alone = s.how == graphs::phase::alone;
     events.push_back({{"ph", "X"},
                       {"pid", 0},
                       {"tid", static_cast<int>(s.how)},

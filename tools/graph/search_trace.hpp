@@ -8,7 +8,7 @@
 
 namespace grosr::tool {
 
-/// Its events: a track for each regime, and counters of the level and of the blocks that were
+/// Its events: a track for each phase, and counters of the level and of the blocks that were
 /// called, the coordinator's included.
 nlohmann::ordered_json search_events(const std::vector<graphs::search_step>& steps);
 

@@ -78,7 +78,7 @@ unsigned blocks_for(const device& d, unsigned most) {
 struct kernel_bfs::state {
   const device_graph& g;
   bfs_memory memory;
-  label_bases bases;
+  distance_offsets bases;
   unsigned blocks;
   simt::buffer<bfs_job> job;
   simt::buffer<std::uint32_t> over;
@@ -112,7 +112,7 @@ kernel_bfs::~kernel_bfs() = default;
 
 void kernel_bfs::run(vertex source) {
   state& s = *state_;
-  const label_bases::one b = s.bases.next();
+  const distance_offsets::one b = s.bases.next();
   simt::launch<run::block_threads, 4>(
       s.stream, {s.blocks, run::block_threads},
       whole_search{s.job.data(), {source, b.base, b.fresh}, s.over.data(), ++s.searches});

@@ -42,7 +42,7 @@ struct launched_bfs::state {
   const device_graph& g;
   driver how;
   bfs_memory memory;
-  label_bases bases;
+  distance_offsets bases;
   simt::buffer<launched_state> device_state;
   unsigned blocks;
   launch_loop loop;
@@ -95,7 +95,7 @@ launched_bfs::~launched_bfs() = default;
 
 void launched_bfs::run(vertex source, const progress_callback& between) {
   auto& s = *state_;
-  const label_bases::one b = s.bases.next();
+  const distance_offsets::one b = s.bases.next();
   s.step.start = {source, b.base, b.fresh};
   const auto& reset = static_cast<const launched_reset&>(s.step);
   const unsigned chunks = shares_of(s.g.ref(), s.blocks);

@@ -4,8 +4,8 @@
 
 #include "baselines/graph/launch_loop.hpp"
 #include "baselines/graph/share_out.hpp"
-#include "grosr/graph/detail/length.hpp"
 #include "grosr/graph/detail/queue.hpp"
+#include "grosr/graph/detail/weighted_cost.hpp"
 
 namespace grosr::graphs {
 namespace {
@@ -20,7 +20,7 @@ struct ford_state {
 
 struct ford_view {
   graph_ref graph;
-  length cost;
+  weighted_cost cost;
   std::uint64_t* label;
   vertex_queue queue[2];
   std::uint32_t* queued[2];  ///< a bit for each vertex in that queue
@@ -93,7 +93,7 @@ struct ford_round {
       const vertex from = some.from[j], to = view.graph.column[some.entry[j]];
       const std::uint64_t mine = label(from).load(simt::relaxed);
       const std::uint32_t distance = view.cost.next(distance_of(mine), some.entry[j]);
-      if (!length::is_finite(distance)) continue;
+      if (!weighted_cost::is_finite(distance)) continue;
       // A look first: most edges improve nothing.
       if (distance_of(label(to).load(simt::relaxed)) <= distance ||
           distance_of(label(to).fetch_min(label_of(distance, from), simt::relaxed)) <= distance)
@@ -171,7 +171,7 @@ void launched_sssp::run(vertex source, const progress_callback& between) {
 std::vector<float> launched_sssp::distances() const {
   std::vector<float> all;
   for (const std::uint64_t l : labels_on_host(state_->label))
-    all.push_back(length::of(distance_of(l)));
+    all.push_back(weighted_cost::of(distance_of(l)));
   return all;
 }
 

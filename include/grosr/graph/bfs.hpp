@@ -25,7 +25,7 @@ struct search_options {
 };
 
 /// The blocks that work at a time: see docs/internals/graphs.md.
-enum class regime {
+enum class phase {
   alone,     ///< a wave of one block
   together,  ///< a wave of several
   levels,    ///< a step of the whole team
@@ -34,7 +34,7 @@ enum class regime {
 /// A part of the last search. Nanoseconds since its first one began.
 struct search_step {
   std::string name;
-  regime how;
+  phase how;
   std::uint64_t began, ended;
   std::uint32_t level;   ///< of a step; the last one that a wave reached
   std::uint32_t chunks;  ///< that a step was divided into

@@ -164,7 +164,7 @@ GROSR_DEVICE inline void bottom_up(const bfs_view& s, const std::uint32_t* from,
   }
   const std::uint32_t found = warp_sum(search.count), edges = warp_sum(search.edges);
   if (lane == 0 && found != 0)
-    simt::atomic_ref<std::uint64_t>(*s.awake).fetch_add(tally(found, edges), simt::relaxed);
+    simt::atomic_ref<std::uint64_t>(*s.found_below).fetch_add(tally(found, edges), simt::relaxed);
 }
 
 }  // namespace grosr::graphs

@@ -18,7 +18,7 @@ namespace grosr::graphs {
 
 /// Device memory.
 struct bfs_job : job_base<bfs_job> {
-  using cost = hop;
+  using cost = unit_cost;
   using view_type = bfs_view;
   enum kind : std::uint32_t {
     reset_all = first_step,
@@ -58,7 +58,7 @@ struct bfs_job : job_base<bfs_job> {
       case inspect:
         return look(s, chunk);
       case near_to_pool:
-        return pending_to_pool<hop>(s, chunk, 0, team.level, least);
+        return pending_to_pool<unit_cost>(s, chunk, 0, team.level, least);
       case gather_pending:
         return gather_bits(s, s.pending, s.queue[0], chunk, team.level);
       case correct_level:
@@ -134,7 +134,7 @@ class bfs_lead : lead<bfs_job, Context> {
     } else {
       seeds = seed(start.source, start.base) ? 1 : 0;
     }
-    while (seeds != 0 && ride(seeds)) {
+    while (seeds != 0 && expand_wave(seeds)) {
       set([&] { next_step() = j_.levels.begin(v_, level_); });
       seeds = bulk();
     }
@@ -144,10 +144,10 @@ class bfs_lead : lead<bfs_job, Context> {
  private:
   /// A wave that begins with what lies in the ring, until everything left is at `level_` or at that
   /// and the next. False: nothing is left.
-  GROSR_DEVICE bool ride(std::uint32_t seeds) {
+  GROSR_DEVICE bool expand_wave(std::uint32_t seeds) {
     set([&] {
       j_.wave.limit = unreached;
-      j_.wave.keeps_hubs = 0;
+      j_.wave.no_early_exit = 0;
     });
     for (std::uint32_t reached = 0;;) {
       const bool marked = wave(seeds);
@@ -180,7 +180,7 @@ class bfs_lead : lead<bfs_job, Context> {
       }
       set([&] {
         j_.wave.limit = reached;
-        j_.wave.keeps_hubs = 1;
+        j_.wave.no_early_exit = 1;
       });
       run_step(bfs_job::near_to_pool, reached, word_chunks(v_.graph));
       seeds = 0;

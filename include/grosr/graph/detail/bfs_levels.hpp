@@ -40,8 +40,8 @@ struct level_step {
 
 /// What steps add up.
 struct level_counts {
-  std::uint64_t total[2];  ///< tallies of the queues
-  std::uint64_t awake;     ///< and of what was found from below
+  std::uint64_t total[2];     ///< tallies of the queues
+  std::uint64_t found_below;  ///< and of what was found from below
   std::uint32_t next_word;
 };
 
@@ -131,7 +131,7 @@ class level_choice : level_plan, level_counts {
     };
     total[0] = load(l.counts.total[0]);
     total[1] = load(l.counts.total[1]);
-    awake = load(l.counts.awake);
+    found_below = load(l.counts.found_below);
     next_word = 0;
     marked_ = simt::atomic_ref<std::uint32_t>(s.state->marked).load(simt::relaxed);
   }
@@ -262,15 +262,15 @@ class level_choice : level_plan, level_counts {
   GROSR_DEVICE void go_up() {
     before = count;
     bits = 0;
-    awake = 0;
+    found_below = 0;
     now = from_below;
   }
 
   GROSR_DEVICE void after_below() {
-    const auto vertices = static_cast<std::uint32_t>(awake >> 32);
+    const auto vertices = static_cast<std::uint32_t>(found_below >> 32);
     bits = 1 - bits;
     ++level;
-    awake = 0;
+    found_below = 0;
     if (vertices == 0) return finish();
     if (vertices > before || std::uint64_t{vertices} * s_.tuning.beta > s_.graph.vertices) {
       before = vertices;

@@ -60,7 +60,7 @@ struct bfs_memory {
       v.queue[q] = {queues.data() + std::size_t{2} * q * capacity,
                     queues.data() + (std::size_t{2} * q + 1) * capacity, levels->counts.total + q};
     v.capacity = capacity;
-    v.awake = &levels->counts.awake;
+    v.found_below = &levels->counts.found_below;
     v.next_word = &levels->counts.next_word;
     v.edgeless = g.directed() ? nullptr : v.bits[1] + words;
     return v;

@@ -37,7 +37,8 @@ struct job_base {
     const auto& view = shared_copy(job->view);
     team.serve(context, [&](std::uint32_t kind, std::uint32_t chunk) {
       if constexpr (!std::is_void_v<typename Job::cost>)
-        if (kind == open_step) return ride<typename Job::cost>(view, team, context, false, 0);
+        if (kind == open_step)
+          return expand_wave<typename Job::cost>(view, team, context, false, 0);
       job->work(view, kind, chunk);
       return true;
     });
@@ -82,7 +83,7 @@ class lead {
       j_.log.waves = ++waves_;
     });
     const std::uint64_t began = simt::clock_ns();
-    team_.open(context_, [&] { ride<cost>(v_, team_, context_, true, seeds); });
+    team_.open(context_, [&] { expand_wave<cost>(v_, team_, context_, true, seeds); });
     return get([&] {
              note(began, open_step, j_.wave.farthest, 0,
                   simt::atomic_ref<std::uint32_t>(j_.team.helpers).load(simt::relaxed),

@@ -24,14 +24,15 @@ GROSR_DEVICE constexpr std::uint32_t distance_of(std::uint64_t label) {
 /// Where the distances of one search after the other begin: each time so much lower that what the
 /// last one left is farther than anything can be, as if it was not reached. Labels need resetting
 /// only when there is nothing lower, or the last search did not end.
-class label_bases {
+class distance_offsets {
  public:
   struct one {
     std::uint32_t base;
     std::uint32_t fresh;  ///< labels are to be reset
   };
 
-  explicit label_bases(vertex vertices) : apart_(vertices < unreached ? vertices + 1 : vertices) {}
+  explicit distance_offsets(vertex vertices)
+      : apart_(vertices < unreached ? vertices + 1 : vertices) {}
 
   /// For a search that begins.
   one next() {

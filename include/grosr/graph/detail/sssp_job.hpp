@@ -9,16 +9,16 @@
 #include <cerrno>
 
 #include "grosr/graph/detail/job.hpp"
-#include "grosr/graph/detail/length.hpp"
 #include "grosr/graph/detail/pending.hpp"
+#include "grosr/graph/detail/weighted_cost.hpp"
 #include "grosr/run/mailbox.hpp"
 
 namespace grosr::graphs {
 
 /// Device memory.
 struct sssp_job : job_base<sssp_job> {
-  using cost = length;
-  using view_type = wave_view<length>;
+  using cost = weighted_cost;
+  using view_type = wave_view<weighted_cost>;
   enum kind : std::uint32_t { reset_all = first_step, near_to_pool };
 
   /// Handler of the mailbox that searches are asked for at.
@@ -36,7 +36,7 @@ struct sssp_job : job_base<sssp_job> {
   std::uint32_t settled;  ///< what is nearer has been relaxed
   vertex source;
   // Given by the host.
-  wave_view<length> view;
+  wave_view<weighted_cost> view;
   float delta;
   job_log log;
 
@@ -70,7 +70,7 @@ class sssp_lead : lead<sssp_job, Context> {
       j_.settled = 0;
       j_.least = unreached;
       begin_log();
-      j_.wave.keeps_hubs = 1;
+      j_.wave.no_early_exit = 1;
       j_.wave.limit = std::bit_cast<std::uint32_t>(limit);
     });
     if (!run_step(sssp_job::reset_all, 0, j_.shares())) return -ECANCELED;
@@ -83,7 +83,7 @@ class sssp_lead : lead<sssp_job, Context> {
         limit += j_.delta;
       }
       if (!fill_pool(limit)) break;
-      rest = wave(0) || get([&] { return j_.least; }) < length::infinite;
+      rest = wave(0) || get([&] { return j_.least; }) < weighted_cost::infinite;
     }
     return aborted() ? -ECANCELED : 0;
   }
@@ -100,7 +100,7 @@ class sssp_lead : lead<sssp_job, Context> {
       run_step(sssp_job::near_to_pool, std::bit_cast<std::uint32_t>(limit), word_chunks(v_.graph));
       if (get([&] { return j_.wave.work; }) != 0) return true;
       const auto least = static_cast<std::uint32_t>(get([&] { return j_.least; }));
-      if (least >= length::infinite || aborted()) return false;
+      if (least >= weighted_cost::infinite || aborted()) return false;
       const float nearest = std::bit_cast<float>(least);
       limit = nearest + j_.delta;
       // Delta is lost in rounding, or the sum is too large: as far as the next number.

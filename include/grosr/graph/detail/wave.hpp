@@ -34,7 +34,7 @@ struct wave_state {
   alignas(128) std::uint32_t limit;  ///< entries from this distance on wait in `pending`
   std::uint32_t marked;              ///< something is pending
   std::uint32_t refused;             ///< something nearer than the limit is, for want of room
-  std::uint32_t keeps_hubs;          ///< much work does not end the wave
+  std::uint32_t no_early_exit;       ///< much work does not end the wave
   std::uint32_t farthest;            ///< distance of any entry that was relaxed, at most
   std::uint64_t shared_at;  ///< when (clock_ns) the coordinator first gave entries; 0: it did not
 };
@@ -69,11 +69,11 @@ struct wave_store {
   std::uint32_t alone;  ///< entries that one warp has left
 };
 
-/// A block's part in a wave: see ride() below.
+/// A block's part in a wave: see expand_wave() below.
 template <class Cost, class Team, class Context>
-class rider {
+class expander {
  public:
-  GROSR_DEVICE rider(const wave_view<Cost>& v, Team& c, Context& context, bool leads)
+  GROSR_DEVICE expander(const wave_view<Cost>& v, Team& c, Context& context, bool leads)
       : v_(v),
         row_(simt::in_global_memory(v.graph.row)),
         column_(simt::in_global_memory(v.graph.column)),
@@ -82,9 +82,9 @@ class rider {
         team_(c),
         context_(context),
         leads_(leads),
-        yields_(v.state->keeps_hubs == 0) {}
+        yields_(v.state->no_early_exit == 0) {}
 
-  GROSR_DEVICE bool ride(std::uint32_t seeds) {
+  GROSR_DEVICE bool expand_wave(std::uint32_t seeds) {
     auto& s = store();
     const unsigned t = simt::thread_id();
     head_ = 0;
@@ -337,7 +337,7 @@ class rider {
     if (place - head_ < wave_ring)
       store().ring[place % wave_ring] = next;
     else
-      refuse(next.v);
+      defer(next.v);
   }
 
   /// Lowers the label of next.v by an edge of an entry, and completes `next`; what the label was.
@@ -410,7 +410,7 @@ class rider {
       if (!mine) continue;
       const wave_entry e = s.ring[(tail_ - given + i) % wave_ring];
       if (!v_.pool.try_push(mask, e)) {
-        refuse(e.v);
+        defer(e.v);
         ++refused;
       }
     }
@@ -495,7 +495,7 @@ class rider {
   }
 
   /// The same, though it is near enough: there is no room for its entry.
-  GROSR_DEVICE void refuse(vertex v) {
+  GROSR_DEVICE void defer(vertex v) {
     mark(v);
     simt::atomic_ref<std::uint32_t>(v_.state->refused).store(1, simt::relaxed);
   }
@@ -545,9 +545,9 @@ class rider {
 /// Whole block: relaxes until the wave has ended. `seeds` entries lie in the ring already, and
 /// `work` counts this block if there are any. False: this helper is to leave.
 template <class Cost, class Team, class Context>
-GROSR_DEVICE GROSR_NOINLINE bool ride(const wave_view<Cost>& v, Team& team, Context& context,
-                                      bool leads, std::uint32_t seeds) {
-  return rider<Cost, Team, Context>(v, team, context, leads).ride(seeds);
+GROSR_DEVICE GROSR_NOINLINE bool expand_wave(const wave_view<Cost>& v, Team& team, Context& context,
+                                             bool leads, std::uint32_t seeds) {
+  return expander<Cost, Team, Context>(v, team, context, leads).expand_wave(seeds);
 }
 
 }  // namespace grosr::graphs

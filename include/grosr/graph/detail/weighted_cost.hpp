@@ -11,7 +11,7 @@ namespace grosr::graphs {
 
 /// What edges cost in waves (wave.hpp). Distances are floats that are not negative, as their bits:
 /// in the same order.
-struct length {
+struct weighted_cost {
   static constexpr bool may_be_stale = true, may_stand_still = true, yields_hubs = false;
   const float* weight;  ///< null: every edge is 1 long
 
