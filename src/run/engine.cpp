@@ -11,7 +11,7 @@
 #include "grosr/alloc/heap.hpp"
 #include "grosr/alloc/lifetime.hpp"
 #include "grosr/run/detail/local.hpp"
-#include "grosr/simt/doing.hpp"
+#include "grosr/simt/faults.hpp"
 #include "run/swap.hpp"
 #include "run/trace.hpp"
 

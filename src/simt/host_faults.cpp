@@ -14,7 +14,7 @@
 #include <iterator>
 #include <mutex>
 
-#include "grosr/simt/doing.hpp"
+#include "grosr/simt/faults.hpp"
 #include "simt/host_state.hpp"
 
 namespace grosr::simt {

@@ -82,18 +82,20 @@ TEST_P(many_threads, submit_long_spans_with_a_slot_each) {
 TEST_P(many_threads, wait_for_their_own) {
   auto rt = start();
   const auto rounds = static_cast<std::uint32_t>(scaled(200, 20));
-  auto& cells = keep<std::uint32_t>(6, simt::space::pinned);
+  constexpr unsigned threads = 6;
+  std::vector<simt::buffer<std::uint32_t>*> cells;
+  for (unsigned t = 0; t < threads; ++t) cells.push_back(&keep<std::uint32_t>(1));
   std::atomic<unsigned> wrong{0};
-  in_threads(6, [&](unsigned t) {
-    simt::atomic_ref<std::uint32_t, simt::scope::system> mine(cells[t]);
+  in_threads(threads, [&](unsigned t) {
+    const auto& mine = *cells[t];
     for (std::uint32_t i = 1; i <= rounds; ++i) {
       // A tree's leaves are descendants: only wait_all() covers them.
       if (i % 2 == 0)
-        rt->submit(tree{&cells[t], 0}).wait();
+        rt->submit(tree{mine.data(), 0}).wait();
       else
-        rt->submit(tree{&cells[t], 3});
+        rt->submit(tree{mine.data(), 3});
       if (i % 2 != 0) rt->wait_all();
-      if (mine.load(simt::acquire) != (i + 1) / 2 * 8 + i / 2) ++wrong;
+      if (contents(mine)[0] != (i + 1) / 2 * 8 + i / 2) ++wrong;
     }
   });
   EXPECT_EQ(wrong.load(), 0u);
@@ -103,7 +105,8 @@ TEST_P(many_threads, wait_for_their_own) {
 // it had submitted must have run, with all that it spawned.
 TEST_P(many_threads, wait_for_all_while_others_submit) {
   auto rt = start();
-  auto& cells = keep<std::uint32_t>(3, simt::space::pinned);
+  auto& mine = keep<std::uint32_t>(1);
+  auto& cells = keep<std::uint32_t>(2);
   std::atomic<bool> over{false};
   std::vector<std::thread> others;
   for (unsigned t = 0; t < 2; ++t)
@@ -111,17 +114,15 @@ TEST_P(many_threads, wait_for_all_while_others_submit) {
       std::vector<ticket> window(32);
       for (unsigned i = 0; !over; ++i) {  // there is always something left to run
         window[i % 32].wait();
-        window[i % 32] = rt->submit(tree{&cells[1 + t], 2});
+        window[i % 32] = rt->submit(tree{cells.data() + t, 2});
       }
     });
   const auto rounds = static_cast<std::uint32_t>(scaled(50, 5));
   std::uint32_t good = 0;
   for (std::uint32_t i = 1; i <= rounds; ++i) {
-    rt->submit(tree{&cells[0], 5});
+    rt->submit(tree{mine.data(), 5});
     if (!rt->wait_all_for(20s * slowdown)) break;
-    if (simt::atomic_ref<std::uint32_t, simt::scope::system>(cells[0]).load(simt::acquire) !=
-        i * 32)
-      break;
+    if (contents(mine)[0] != i * 32) break;
     ++good;
   }
   over = true;

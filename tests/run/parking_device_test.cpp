@@ -76,16 +76,15 @@ TEST_P(parking, does_not_happen_while_tasks_run) {
 // Submissions come when the kernel just leaves, has just left, or thinks of it.
 TEST_P(parking, loses_nothing_around_the_time_out) {
   auto rt = start(restless());
-  auto& cells = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& cells = keep<std::uint32_t>(1);
   auto& leaves = keep<std::uint32_t>(1);
-  const simt::atomic_ref<std::uint32_t, simt::scope::system> cell(cells[0]);
   const auto n = static_cast<std::uint32_t>(scaled(2000, 100));
   for (std::uint32_t i = 1; i <= n; ++i) {
     const ticket t =
         rt->submit(mark<16>::make(cells.data(), 0), i % 2 ? priority::normal : priority::low);
     if (i % 16 == 0) rt->submit(tree{leaves.data(), 4});
     ASSERT_TRUE(t.wait_for(20s)) << "submission " << i;
-    ASSERT_EQ(cell.load(simt::acquire), i);
+    ASSERT_EQ(contents(cells)[0], i);
     std::this_thread::sleep_for(std::chrono::microseconds(scramble(i) % 2500 * slowdown));
   }
   rt->wait_all();

@@ -145,18 +145,18 @@ CASES += [
      "grosr::runtime<s> r;", "grosr: only functions of a graph push into its channels"),
     ("a graph", "struct node { using element = int; grosr::channel<int> to;"
      " void operator()(const int& e, auto& c) const { to.push(c, e); } };",
-     "grosr::graph<node> g; auto c = g.channel<int>(); g.connect(c, node{c}); g.push(c, 1);", None),
+     "grosr::element_graph<node> g; auto c = g.channel<int>(); g.connect(c, node{c}); g.push(c, 1);", None),
     ("a graph of 9 functions", "template <int N> struct node { using element = int;"
      " void operator()(const int&, auto&) const {} };",
-     "grosr::graph<%s> g;" % ", ".join("node<%d>" % i for i in range(9)),
+     "grosr::element_graph<%s> g;" % ", ".join("node<%d>" % i for i in range(9)),
      "grosr: a graph has at most 8 functions"),
     ("an element of 57 bytes", "struct big { char c[57]; }; struct node { using element = big;"
-     " void operator()(const big&, auto&) const {} };", "grosr::graph<node> g;",
+     " void operator()(const big&, auto&) const {} };", "grosr::element_graph<node> g;",
      "grosr: an element of a graph has at most 56 bytes"),
     ("a function that is not the graph's", "template <int N> struct node { using element = int;"
      " void operator()(const int&, auto&) const {} };",
-     "grosr::graph<node<1>> g; g.connect(g.channel<int>(), node<2>{});",
-     "grosr: this function is not among the graph's: add it to graph<...>"),
+     "grosr::element_graph<node<1>> g; g.connect(g.channel<int>(), node<2>{});",
+     "grosr: this function is not among the graph's: add it to element_graph<...>"),
 ]
 
 

@@ -104,11 +104,11 @@ struct slows {
 /// A block task that waits for a word of the host's, and says that it has begun.
 struct keeps {
   static constexpr grosr::width width = grosr::width::block;
-  std::uint32_t* begun;
+  std::uint32_t* begun;  ///< its own, pinned
   const std::uint32_t* gate;
   GROSR_DEVICE void operator()(auto& context) const {
     if (context.rank() != 0) return;
-    shared_word(*begun).fetch_add(1, simt::relaxed);
+    shared_word(*begun).store(1, simt::relaxed);
     simt::wait_until(
         [&] {
           return shared_word(const_cast<std::uint32_t&>(*gate)).load(simt::acquire) != 0 ||
@@ -228,17 +228,17 @@ TEST_P(team_test, waits_for_no_helper_that_does_not_come) {
   const std::uint32_t n = 2000;
   auto& a = keep<std::uint32_t>(n);
   auto& b = keep<std::uint32_t>(n);
-  auto& words = keep<std::uint32_t>(2, simt::space::pinned);
   team_runtime rt(where(), on_blocks(2));
   const team_memory<work> memory(rt);
   const std::uint32_t others = rt.stats().workers / run::warps_per_block - 1;
-  for (std::uint32_t i = 0; i < others; ++i) rt.submit(keeps{&words.data()[0], &words.data()[1]});
-  EXPECT_TRUE(comes_to(words[0], others));
+  auto& words = keep<std::uint32_t>(1 + others, simt::space::pinned);
+  for (std::uint32_t i = 0; i < others; ++i) rt.submit(keeps{&words[1 + i], &words[0]});
+  for (std::uint32_t i = 0; i < others; ++i) ASSERT_TRUE(comes_to(words[1 + i], 1));
   fill(a, n);
   const ticket t = rt.submit(reverses{memory.get(), a.data(), b.data(), n, 20, 6});
   EXPECT_TRUE(t.wait_for(60s));
   EXPECT_TRUE(reversed(a, b, n, 6));
-  shared_word(words[1]).store(1, simt::release);
+  shared_word(words[0]).store(1, simt::release);
   rt.wait_all();
 }
 

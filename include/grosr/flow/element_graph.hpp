@@ -111,7 +111,7 @@ class element_graph {
   requires requires { typename Node::element; }
   void connect(grosr::channel<typename Node::element> input, const Node& function) {
     static_assert((std::is_same_v<Node, Nodes> || ...),
-                  "grosr: this function is not among the graph's: add it to graph<...>");
+                  "grosr: this function is not among the graph's: add it to element_graph<...>");
     flow::node_state<Node> state{function, input.ref()};
     plan_.connect(input.state(),
                   {&state, sizeof state, sizeof function, kind_of<Node>(), flow::max_batch<Node>(),

@@ -1,7 +1,5 @@
-// What a host lane does, in words: for reports of faults and of waits.
+// What a host lane does, in words: for reports of faults (faults.hpp) and of waits.
 #pragma once
-
-#include <memory>
 
 #include "grosr/simt/detail/host_machine.hpp"
 
@@ -27,11 +25,5 @@ class doing {
  private:
   [[maybe_unused]] const char* before_ = nullptr;
 };
-
-/// While what it returns lives, a fault of a host lane (SIGSEGV, SIGBUS, SIGFPE, SIGILL) is told in
-/// one line on standard error: what the lane did, and at which address. Then the program's own
-/// handler of the signal runs; without one the program ends by the signal, as it would have. Only
-/// in launches that begin meanwhile. Thread-safe.
-std::shared_ptr<void> tell_faults();
 
 }  // namespace grosr::simt
