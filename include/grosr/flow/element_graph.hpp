@@ -129,7 +129,7 @@ class element_graph {
     if (o.aggregation == aggregation::indirect && !can)
       throw error(errc::invalid_option,
                   "graph: an indirect router was asked for: add route<T>, which serves it, to "
-                  "graph<...>");
+                  "element_graph<...>");
     std::vector<const queue::batch_buffer_state*> states;
     for (const grosr::channel<T>& t : targets) states.push_back(t.state());
     plan_.check_router(states);  // before it has a channel
@@ -155,7 +155,7 @@ class element_graph {
                std::type_identity_t<std::function<void(std::span<const T>)>> function) {
     static_assert(
         (std::is_same_v<on_host<T>, Nodes> || ...),
-        "grosr: a function on the host serves this channel: add on_host<T> to graph<...>");
+        "grosr: a function on the host serves this channel: add on_host<T> to element_graph<...>");
     if (!function)
       throw error(errc::misuse, "graph: an empty function was connected; give it one to call");
     if (!host_) host_.reset(new flow::host_side(plan_.where(), options_.host_records));
