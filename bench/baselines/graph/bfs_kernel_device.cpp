@@ -37,7 +37,7 @@ struct whole_search {
     if (simt::block_id() == 0) {
       if (simt::thread_id() == 0) {
         helpers.store(simt::grid_size() - 1, simt::relaxed);
-        job->team.missing = 0;
+        simt::atomic_ref<std::uint32_t>(job->team.missing).store(0, simt::relaxed);
       }
       simt::sync_block();
       bfs_lead<plain_context> lead(job, c);
