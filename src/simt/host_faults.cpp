@@ -32,10 +32,10 @@ struct watch {
   bool installed = false;
   struct sigaction before[std::size(signals)] = {};
 };
-watch& the_watch() {
-  static watch& w = *new watch;  // handlers may run until the very end
-  return w;
-}
+// There before any thread, and until the very end: handlers may run then.
+constinit watch the_watch_memory;
+static_assert(std::is_trivially_destructible_v<watch>);
+watch& the_watch() { return the_watch_memory; }
 watch* watching = nullptr;  // for handlers: no guard of a static
 
 /// A line of text without memory from anywhere.
