@@ -13,6 +13,7 @@
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <type_traits>
 
 #include "grosr/simt/faults.hpp"
 #include "simt/host_state.hpp"

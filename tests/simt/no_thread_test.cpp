@@ -1,6 +1,5 @@
 // A launch for which no thread can be started says so, and nobody waits for it.
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,23 +7,10 @@
 
 #include "grosr/simt/error.hpp"
 #include "grosr/simt/launch.hpp"
+#include "support/no_threads.hpp"
 
 namespace grosr::simt {
 namespace {
-
-/// While it lives no thread can be started: none gets a stack so large.
-struct no_threads {
-  no_threads() {
-    pthread_getattr_default_np(&before);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 50);
-    pthread_setattr_default_np(&huge);
-    pthread_attr_destroy(&huge);
-  }
-  ~no_threads() { pthread_setattr_default_np(&before); }
-  pthread_attr_t before;
-};
 
 [[noreturn]] void launch_without_threads() {
   ::alarm(20);
@@ -34,7 +20,7 @@ struct no_threads {
   {
     stream s(d);
     {
-      const no_threads now;
+      const testing::no_threads now;
       try {
         s.launch_host({1, 1}, [] {});
       } catch (const error& e) {

@@ -1,6 +1,5 @@
 // What the process has no room for, the constructors of GROSR say as their own errors.
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <sys/resource.h>
 
 #include <string>
@@ -8,6 +7,7 @@
 #include "grosr/run/runtime.hpp"
 #include "grosr/sys/server.hpp"
 #include "support/errors.hpp"
+#include "support/no_threads.hpp"
 
 namespace grosr {
 namespace {
@@ -25,20 +25,6 @@ struct no_descriptors {
   }
   ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before); }
   rlimit before;
-};
-
-/// While it lives no thread can be started: none gets a stack so large.
-struct no_threads {
-  no_threads() {
-    pthread_getattr_default_np(&before);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 50);
-    pthread_setattr_default_np(&huge);
-    pthread_attr_destroy(&huge);
-  }
-  ~no_threads() { pthread_setattr_default_np(&before); }
-  pthread_attr_t before;
 };
 
 template <class Limit, class Make>
@@ -62,11 +48,11 @@ TEST(no_room, for_a_server_without_descriptors) {
 }
 
 TEST(no_room, for_a_server_without_threads) {
-  refusal<no_threads>([] { sys::server s(device("host:0")); });
+  refusal<testing::no_threads>([] { sys::server s(device("host:0")); });
 }
 
 TEST(no_room, for_a_runtime_without_threads) {
-  const std::string text = refusal<no_threads>(
+  const std::string text = refusal<testing::no_threads>(
       [] { runtime<nothing_to_do> r(device("host:0"), {.memory_limit = std::size_t{16} << 20}); });
   EXPECT_NE(text.find("a runtime on host:0 was asked for"), std::string::npos) << text;
   EXPECT_NE(text.find("ulimit -u"), std::string::npos) << text;
