@@ -94,6 +94,8 @@ class engine final : public host_engine {
   std::string running_at_abort() const;
   void ask_for_abort();
   void abort_kernel();
+  std::uint64_t trace_time() const;
+  void trace_submit(const packet_header& h, std::uint64_t began, std::uint64_t sent);
   void write_trace();
   template <class Ready>
   bool wait_for(Ready&& condition, deadline until);
@@ -144,6 +146,8 @@ class engine final : public host_engine {
   std::atomic<std::uint32_t> launched_{0};
   std::atomic<bool> parked_by_user_{false};
   trace_part trace_part_{};
+  std::unique_ptr<submit_log> submits_;  // as device_clock_: null where no trace is written
+  std::unique_ptr<device_clock> device_clock_;
 
   std::atomic<life> life_{life::running};
   std::mutex stop_lock_;               // held by the stop() that leaves the device
