@@ -74,7 +74,7 @@ engine::engine(device d, const runtime_options& options, program p)
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
   make_swap();
-  progress_at_ = std::chrono::steady_clock::now();
+  since_progress_.begin(std::chrono::steady_clock::now());
   monitor_thread_ = std::thread([this] { monitor(); });
 }
 

@@ -23,6 +23,7 @@
 #include "grosr/simt/launch.hpp"
 #include "run/host_word.hpp"
 #include "run/memory_plan.hpp"
+#include "run/time_had.hpp"
 #include "run/trace.hpp"
 
 namespace grosr::run {
@@ -163,7 +164,7 @@ class engine final : public host_engine {
   std::condition_variable monitor_wake_;
   bool monitor_stop_ = false;
   std::vector<std::uint32_t> last_heartbeats_;
-  std::chrono::steady_clock::time_point progress_at_;
+  time_had since_progress_;
   std::thread monitor_thread_;
 };
 
