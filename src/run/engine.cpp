@@ -12,6 +12,7 @@
 #include "grosr/alloc/lifetime.hpp"
 #include "grosr/run/detail/local.hpp"
 #include "grosr/simt/faults.hpp"
+#include "grosr/simt/wait.hpp"
 #include "run/swap.hpp"
 #include "run/trace.hpp"
 
@@ -61,7 +62,11 @@ engine::engine(device d, const runtime_options& options, program p)
       plan_memory(options_, program_.types,
                   {device_.is_cuda(), device_.properties().sms, program_.fit.blocks_per_sm});
   options_ = plan.options;
-  if (!options_.trace.empty()) trace_part_ = trace_part_for(options_.trace, device_);
+  if (!options_.trace.empty()) {
+    trace_part_ = trace_part_for(options_.trace, device_);
+    submits_ = std::make_unique<submit_log>();
+    device_clock_ = std::make_unique<device_clock>(device_);
+  }
   if (options_.heap != nullptr) use_heap(*options_.heap);
   if (!device_.is_cuda()) faults_ = simt::tell_faults();
   allocate(plan);
@@ -69,7 +74,7 @@ engine::engine(device d, const runtime_options& options, program p)
   stream_ = std::make_unique<simt::stream>(device_);
   if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
   make_swap();
-  progress_at_ = std::chrono::steady_clock::now();
+  since_progress_.begin(std::chrono::steady_clock::now());
   monitor_thread_ = std::thread([this] { monitor(); });
 }
 
@@ -316,14 +321,33 @@ bool engine::goes_on_after_stop() {
          life_.compare_exchange_strong(before, life::stopping);
 }
 
+// The time of a submitter's step; nothing is asked for where no trace is written.
+std::uint64_t engine::trace_time() const { return submits_ ? simt::clock_ns() : 0; }
+
+void engine::trace_submit(const packet_header& h, std::uint64_t began, std::uint64_t sent) {
+  if (submits_)
+    submits_->add({.begin = began,
+                   .sent = sent,
+                   .end = simt::clock_ns(),
+                   .type = h.type(),
+                   .count = h.count,
+                   .level = h.level(),
+                   .slot = h.slot,
+                   .thread = 0});
+}
+
 void engine::write_trace() {
   if (trace_part_.file.empty() || life_ == life::lost) return;
-  std::vector<trace_event> events(trace_.size());
-  std::vector<std::uint32_t> counts(trace_counts_.size());
-  trace_.copy_to(events);
-  trace_counts_.copy_to(counts);
+  trace_record what{.types = program_.types,
+                    .events = std::vector<trace_event>(trace_.size()),
+                    .counts = std::vector<std::uint32_t>(trace_counts_.size()),
+                    .capacity = view_.trace_capacity,
+                    .submits = submits_->all()};
+  trace_.copy_to(what.events);
+  trace_counts_.copy_to(what.counts);
   const trace_part part = std::exchange(trace_part_, {});  // once
-  write_perfetto(part, device_, program_.types, events, counts, view_.trace_capacity);
+  device_clock_->read_again();
+  write_perfetto(part, device_, what, *device_clock_);
 }
 
 }  // namespace grosr::run

@@ -23,6 +23,7 @@
 #include "grosr/simt/launch.hpp"
 #include "run/host_word.hpp"
 #include "run/memory_plan.hpp"
+#include "run/time_had.hpp"
 #include "run/trace.hpp"
 
 namespace grosr::run {
@@ -94,6 +95,8 @@ class engine final : public host_engine {
   std::string running_at_abort() const;
   void ask_for_abort();
   void abort_kernel();
+  std::uint64_t trace_time() const;
+  void trace_submit(const packet_header& h, std::uint64_t began, std::uint64_t sent);
   void write_trace();
   template <class Ready>
   bool wait_for(Ready&& condition, deadline until);
@@ -144,6 +147,8 @@ class engine final : public host_engine {
   std::atomic<std::uint32_t> launched_{0};
   std::atomic<bool> parked_by_user_{false};
   trace_part trace_part_{};
+  std::unique_ptr<submit_log> submits_;  // as device_clock_: null where no trace is written
+  std::unique_ptr<device_clock> device_clock_;
 
   std::atomic<life> life_{life::running};
   std::mutex stop_lock_;               // held by the stop() that leaves the device
@@ -159,7 +164,7 @@ class engine final : public host_engine {
   std::condition_variable monitor_wake_;
   bool monitor_stop_ = false;
   std::vector<std::uint32_t> last_heartbeats_;
-  std::chrono::steady_clock::time_point progress_at_;
+  time_had since_progress_;
   std::thread monitor_thread_;
 };
 

@@ -11,6 +11,9 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::size_t waits_named = 4;
 
+/// The watchdog lets no more than so many times its time pass, however little of it tasks had.
+constexpr int most_starved = 16;
+
 /// What the exception that is being handled says.
 std::string reason() {
   try {
@@ -202,19 +205,19 @@ void engine::monitor() {
   auto period = std::chrono::milliseconds(50);
   if (options_.watchdog.count() > 0)
     period = std::clamp(options_.watchdog / 8, std::chrono::milliseconds(5), period);
-  progress_at_ = clock::now();
+  since_progress_.begin(clock::now());
   while (!monitor_wake_.wait_for(lock, period, [&] { return monitor_stop_; })) {
     if (life_ == life::lost || life_ == life::stopped) continue;
     try {
       // First what needs no CUDA call, which may wait for the very task that does not end.
       if (!outstanding() || !tasks_may_run())
-        progress_at_ = clock::now();
+        since_progress_.begin(clock::now());
       else
         check_progress();
       if (life_ == life::lost) continue;
       bool ended = stream_ended();
       if (life_ == life::lost || !ended) continue;
-      progress_at_ = clock::now();
+      since_progress_.begin(clock::now());
       // Work is left and nobody is there: a submitter's resume is under way, or is made here.
       if (outstanding() && !parked_by_user_) ensure_resident();
     } catch (...) {
@@ -242,10 +245,14 @@ void engine::check_progress() {
   told.back() = static_cast<std::uint32_t>(swap_->moved());
   if (told != last_heartbeats_) {
     last_heartbeats_ = std::move(told);
-    progress_at_ = clock::now();
+    since_progress_.begin(clock::now());
     return;
   }
-  if (clock::now() - progress_at_ < options_.watchdog) return;
+  // A machine with much else to do may give the threads of host:N no processor for long.
+  const auto now = clock::now();
+  const auto had = std::max(since_progress_.until(now, stream_->threads()),
+                            since_progress_.until(now, {}) / most_starved);
+  if (had < options_.watchdog) return;
   // Before the abort, which ends some waits.
   std::string waits;
   std::size_t more = 0;

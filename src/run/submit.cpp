@@ -158,6 +158,7 @@ queue::packet engine::make_packet(const packet_header& h, const void* tasks) {
 std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const void* tasks,
                                             std::uint32_t count) {
   if (parked_by_user_ || (life_ != life::running && life_ != life::stopping)) return std::nullopt;
+  const std::uint64_t began = trace_time();
   std::uint32_t generation = 0;
   const auto slot = take_slot(slot_kind::staged, generation);
   if (!slot) return std::nullopt;
@@ -170,10 +171,12 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
                         .generation = generation,
                         .ticket_generation = generation,
                         .reserved = 0};
+  const std::uint64_t sent = trace_time();
   if (!write_packet(level, make_packet(h, tasks), true, {}, true)) {
     give_slot_back(*slot, generation);
     return std::nullopt;
   }
+  trace_submit(h, began, sent);
   simt::fence<simt::scope::system>(simt::seq_cst);  // P2, as in submit()
   ensure_resident();
   return ticket_id{*slot, generation};
@@ -209,6 +212,7 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     // The first packet may be refused; then the rest follows, however long it takes.
     deadline packet_until = i == 0 ? until : deadline{};
     bool packet_attempt = attempt && i == 0;
+    const std::uint64_t began = trace_time();
     std::uint32_t generation = 0;
     auto taken = claim_slot(in_packet ? slot_kind::packet : slot_kind::staged, generation,
                             packet_until, packet_attempt);
@@ -229,11 +233,13 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
                     .reserved = 0};
     const queue::packet content = make_packet(h, from);
     from += std::size_t{count} * t.bytes;
+    const std::uint64_t sent = trace_time();
     if (!write_packet(level, content, packets > 1, packet_until, packet_attempt)) {
       give_slot_back(slot, generation);
       if (packets > 1) give_slot_back(ticket.slot, ticket.generation);
       return std::nullopt;
     }
+    trace_submit(h, began, sent);
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }

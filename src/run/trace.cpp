@@ -14,6 +14,8 @@
 namespace grosr::run {
 namespace {
 
+constexpr std::size_t submits_kept = 65536;
+
 std::string quoted(const std::string& s) {
   std::string out = "\"";
   for (char c : s) {
@@ -59,7 +61,21 @@ trace_part trace_part_for(const std::string& file, const device& d) {
   return {path.string(), n};
 }
 
+void submit_log::add(submit_event e) {
+  e.thread = ::gettid();
+  std::lock_guard guard(lock_);
+  if (events_.size() == submits_kept) events_.pop_front();
+  events_.push_back(e);
+}
+
+std::vector<submit_event> submit_log::all() const {
+  std::lock_guard guard(lock_);
+  return {events_.begin(), events_.end()};
+}
+
 namespace {
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
 
 /// Writes one event after the other.
 class event_list {
@@ -74,14 +90,24 @@ class event_list {
          << ",\"name\":" << quoted(name) << (more.empty() ? "" : ",") << more << "}";
     first_ = false;
   }
+  void span(std::uint64_t thread, std::uint64_t begin, std::uint64_t end, const std::string& name,
+            const std::string& arguments) {
+    add("X", thread, begin, name,
+        "\"dur\":" + microseconds(end - begin) + ",\"args\":{" + arguments + "}");
+  }
   void describe(const char* what, std::uint64_t thread, const std::string& arguments) {
     add("M", thread, 0, what, "\"args\":{" + arguments + "}");
   }
-  /// An arrow, which begins within what its thread did then.
-  void arrow(const char* phase, std::uint64_t thread, std::uint64_t at, std::uint64_t number) {
-    add(phase, thread, at, "spawn",
-        "\"cat\":\"spawn\",\"id\":" + std::to_string(number) +
-            (*phase == 'f' ? ",\"bp\":\"e\"" : ""));
+  void name_thread(std::uint64_t thread, const std::string& name, std::uint64_t place) {
+    describe("thread_name", thread, "\"name\":" + quoted(name));
+    describe("thread_sort_index", thread, "\"sort_index\":" + number(place));
+  }
+  /// An arrow, both of whose ends lie within what their threads did then.
+  void arrow(const char* name, std::uint64_t id, std::uint64_t from, std::uint64_t begin,
+             std::uint64_t to, std::uint64_t end) {
+    const std::string more = std::string("\"cat\":\"") + name + "\",\"id\":" + number(id);
+    add("s", from, begin, name, more);
+    add("f", to, end, name, more + ",\"bp\":\"e\"");
   }
 
  private:
@@ -90,76 +116,123 @@ class event_list {
   bool first_ = true;
 };
 
+/// Since when something is to be found at a place, and whose thread put it there.
+class places {
+ public:
+  struct arrival {
+    std::uint64_t at, thread;
+    const char* by;
+  };
+  void add(std::uint32_t place, const arrival& a) { all_[place].push_back(a); }
+  void sort() {
+    for (auto& [place, list] : all_)
+      std::sort(list.begin(), list.end(),
+                [](const arrival& a, const arrival& b) { return a.at < b.at; });
+  }
+  /// What lay there at that time; null where that is not among what was kept.
+  const arrival* at(std::uint32_t place, std::uint64_t time) const {
+    const auto list = all_.find(place);
+    if (list == all_.end()) return nullptr;
+    const auto after = std::upper_bound(list->second.begin(), list->second.end(), time,
+                                        [](std::uint64_t t, const arrival& a) { return t < a.at; });
+    return after == list->second.begin() ? nullptr : &*std::prev(after);
+  }
+
+ private:
+  std::map<std::uint32_t, std::vector<arrival>> all_;
+};
+
+// The number of an event's thread in the file. Those of later runtimes are others, where files are
+// read together.
+struct tracks {
+  explicit tracks(const trace_part& part) : base(std::uint64_t{part.number - 1} << 20) {}
+  std::uint64_t of_worker(std::size_t w) const { return base + 1 + w; }
+  std::uint64_t of_submitter(std::int32_t thread) {
+    return base + (1 << 19) + submitters.emplace(thread, submitters.size()).first->second;
+  }
+  const std::uint64_t base;
+  std::map<std::int32_t, std::uint64_t> submitters;  // Linux's numbers, and which one each is
+};
+
+template <class Use>
+void for_each_event(const trace_record& what, Use&& use) {
+  for (std::size_t w = 0; w < what.counts.size(); ++w) {
+    const std::uint32_t n = std::min(what.counts[w], what.capacity);
+    for (std::uint32_t k = 0; k < n; ++k)
+      use(w, what.events[w * what.capacity + (what.counts[w] - n + k) % what.capacity]);
+  }
+}
+
+void write_event(event_list& list, std::uint64_t thread, std::size_t worker, const trace_event& e,
+                 const std::vector<task_type>& types) {
+  if (e.kind == trace_event::steal) {
+    list.add("i", thread, e.begin, "steal",
+             "\"s\":\"t\",\"args\":{\"from\":" + number(e.count) + "}");
+  } else if (e.kind == trace_event::leave) {
+    list.add("i", thread, e.begin, "leaves the device", "\"s\":\"t\"");
+  } else if (e.kind == trace_event::run) {
+    const bool of_host = (e.place & trace_event::in_slot) != 0;
+    list.span(thread, e.begin, e.end, types[e.type].name,
+              "\"tasks\":" + number(e.count) +
+                  (of_host ? ",\"slot\":" + number(e.place & ~trace_event::in_slot) : ""));
+    list.add("C", thread, e.end, "queue of worker " + number(worker),
+             "\"args\":{\"batches\":" + number(e.depth) + "}");
+  }
+}
+
+/// The same with the device's times; none where its clock is not known.
+std::vector<submit_event> on_device(std::vector<submit_event> submits, const device_clock& clock) {
+  for (submit_event& s : submits)
+    for (std::uint64_t* time : {&s.begin, &s.sent, &s.end}) {
+      const auto known = clock.at(*time);
+      if (!known) return {};
+      *time = *known;
+    }
+  return submits;
+}
+
 }  // namespace
 
-void write_perfetto(const trace_part& part, const device& d, const std::vector<task_type>& types,
-                    const std::vector<trace_event>& events,
-                    const std::vector<std::uint32_t>& counts, std::uint32_t capacity) {
-  std::ofstream out(part.file);
+void write_perfetto(const trace_part& part, const device& d, const trace_record& what,
+                    const device_clock& clock) {
+  const std::vector<submit_event> submits = on_device(what.submits, clock);
+  tracks track(part);
   std::uint64_t origin = ~std::uint64_t{0};
-  auto each = [&](auto&& use) {
-    for (std::size_t w = 0; w < counts.size(); ++w) {
-      std::uint32_t n = std::min(counts[w], capacity);
-      for (std::uint32_t k = 0; k < n; ++k)
-        use(w, events[w * capacity + (counts[w] - n + k) % capacity]);
-    }
-  };
-  // When a batch became ready, and by whom; and on which multiprocessor a worker is.
-  struct origin_of {
-    std::uint64_t at;
-    std::size_t worker;
-  };
-  std::map<std::uint32_t, std::vector<origin_of>> ready;
-  std::map<std::size_t, std::uint32_t> where;
-  each([&](std::size_t w, const trace_event& e) {
+  places found;
+  std::map<std::size_t, std::uint32_t> multiprocessor;
+  for_each_event(what, [&](std::size_t w, const trace_event& e) {
     origin = std::min(origin, e.begin);
-    where[w] = e.sm;
-    if (e.kind == trace_event::ready) ready[e.place].push_back({e.begin, w});
+    multiprocessor[w] = e.sm;
+    if (e.kind == trace_event::ready) found.add(e.place, {e.begin, track.of_worker(w), "spawn"});
   });
-  for (auto& [place, all] : ready)
-    std::sort(all.begin(), all.end(),
-              [](const origin_of& a, const origin_of& b) { return a.at < b.at; });
+  for (const submit_event& s : submits) {
+    origin = std::min(origin, s.begin);
+    found.add(s.slot | trace_event::in_slot, {s.sent, track.of_submitter(s.thread), "submit"});
+  }
+  found.sort();
 
-  // Threads of later runtimes have numbers of their own, where parts are read together.
-  const std::uint64_t base = std::uint64_t{part.number - 1} << 20;
-  const auto thread = [&](std::size_t w) { return base + w + 1; };
+  std::ofstream out(part.file);
   out << "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"device\":" << quoted(d.name())
       << ",\"program\":" << quoted(program_name()) << ",\"runtime\":" << part.number
       << "},\"traceEvents\":[\n";
   event_list list(out, origin);
-  list.describe("process_name", base, "\"name\":" + quoted(program_name() + ", " + d.name()));
-  for (const auto& [w, sm] : where) {
-    list.describe(
-        "thread_name", thread(w),
-        "\"name\":" + quoted("SM " + std::to_string(sm) + ", worker " + std::to_string(w)));
-    list.describe("thread_sort_index", thread(w), "\"sort_index\":" + std::to_string(thread(w)));
-  }
-  std::uint64_t arrows = 0;
-  const auto number = [](std::uint32_t n) { return std::to_string(n); };
-  each([&](std::size_t w, const trace_event& e) {
-    if (e.kind == trace_event::steal) {
-      list.add("i", thread(w), e.begin, "steal",
-               "\"s\":\"t\",\"args\":{\"from\":" + number(e.count) + "}");
-    } else if (e.kind == trace_event::leave) {
-      list.add("i", thread(w), e.begin, "leaves the device", "\"s\":\"t\"");
-    } else if (e.kind == trace_event::run) {
-      const bool of_host = (e.place & trace_event::in_slot) != 0;
-      list.add("X", thread(w), e.begin, types[e.type].name,
-               "\"dur\":" + microseconds(e.end - e.begin) +
-                   ",\"args\":{\"tasks\":" + number(e.count) +
-                   (of_host ? ",\"slot\":" + number(e.place & ~trace_event::in_slot) : "") + "}");
-      list.add("C", thread(w), e.end, "queue of worker " + std::to_string(w),
-               "\"args\":{\"batches\":" + number(e.depth) + "}");
-      const auto from = ready.find(e.place);
-      if (from == ready.end()) return;
-      auto after = std::upper_bound(from->second.begin(), from->second.end(), e.begin,
-                                    [](std::uint64_t at, const origin_of& o) { return at < o.at; });
-      if (after == from->second.begin()) return;  // it became ready before what is kept
-      const origin_of& o = *std::prev(after);
-      ++arrows;
-      list.arrow("s", thread(o.worker), o.at, base + arrows);
-      list.arrow("f", thread(w), e.begin, base + arrows);
-    }
+  list.describe("process_name", track.base, "\"name\":" + quoted(program_name() + ", " + d.name()));
+  for (const auto& [thread, nth] : track.submitters)
+    list.name_thread(track.of_submitter(thread), "host thread " + std::to_string(thread),
+                     track.base);
+  for (const auto& [w, sm] : multiprocessor)
+    list.name_thread(track.of_worker(w), "SM " + number(sm) + ", worker " + number(w),
+                     track.of_worker(w));
+  for (const submit_event& s : submits)
+    list.span(track.of_submitter(s.thread), s.begin, s.end, "submit " + what.types[s.type].name,
+              "\"tasks\":" + number(s.count) + ",\"slot\":" + number(s.slot) +
+                  ",\"priority\":" + number(s.level));
+  std::uint64_t arrows = track.base;
+  for_each_event(what, [&](std::size_t w, const trace_event& e) {
+    write_event(list, track.of_worker(w), w, e, what.types);
+    if (e.kind != trace_event::run) return;
+    if (const places::arrival* from = found.at(e.place, e.begin))
+      list.arrow(from->by, ++arrows, from->thread, from->at, track.of_worker(w), e.begin);
   });
   out << "\n]}\n";
   out.close();

@@ -1,10 +1,14 @@
-// Writes what workers recorded as a trace that Perfetto opens.
+// Writes what workers and submitters recorded as a trace that Perfetto opens.
 #pragma once
 
+#include <cstdint>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "grosr/run/detail/host_engine.hpp"
+#include "run/device_clock.hpp"
 
 namespace grosr::run {
 
@@ -18,13 +22,43 @@ struct trace_part {
 /// "x.json", and so on. Throws error(invalid_option) when it cannot be written.
 trace_part trace_part_for(const std::string& file, const device& d);
 
-/// Chrome trace event format, in JSON: a track for each worker, named by its multiprocessor, in one
-/// process; a span for each run, named by its task type, with the slot of what came from the host;
-/// a counter of the refs that the worker has published; an arrow from where a batch of spawned
-/// tasks became ready to each run of it; marks for steals and for leaving the device. Throws
-/// error(invalid_option) when the file cannot be written.
-void write_perfetto(const trace_part& part, const device& d, const std::vector<task_type>& types,
-                    const std::vector<trace_event>& events,
-                    const std::vector<std::uint32_t>& counts, std::uint32_t capacity);
+/// A packet that a thread of the host submitted; times are clock_ns() of the host.
+struct submit_event {
+  std::uint64_t begin;  ///< the thread began to look for room
+  std::uint64_t sent;   ///< it had a slot; from now on the packet can be found
+  std::uint64_t end;    ///< the packet was written
+  std::uint32_t type, count, level, slot;
+  std::int32_t thread;  ///< Linux's number of it
+};
+
+/// The newest 65,536 of them. Any thread may call.
+class submit_log {
+ public:
+  void add(submit_event e);
+  std::vector<submit_event> all() const;
+
+ private:
+  mutable std::mutex lock_;
+  std::deque<submit_event> events_;
+};
+
+/// What one runtime recorded.
+struct trace_record {
+  const std::vector<task_type>& types;
+  std::vector<trace_event> events;  ///< [worker][capacity]
+  std::vector<std::uint32_t> counts;
+  std::uint32_t capacity;
+  std::vector<submit_event> submits;
+};
+
+/// Chrome trace event format, in JSON: a track for each worker, named by its multiprocessor, and
+/// one for each thread that submitted, in one process; a span for each run, named by its task type,
+/// with the slot of what came from the host; a span for each packet that the host submitted; a
+/// counter of the refs that the worker has published; an arrow from where a batch of spawned tasks
+/// became ready, or from where a packet was sent, to each run of it; marks for steals and for
+/// leaving the device. Times are the device's. Where its clock is not known the host has no tracks.
+/// Throws error(invalid_option) when the file cannot be written.
+void write_perfetto(const trace_part& part, const device& d, const trace_record& what,
+                    const device_clock& clock);
 
 }  // namespace grosr::run

@@ -22,6 +22,7 @@ class stream_backend {
   virtual void wait() = 0;
   virtual void* native() { return nullptr; }
   virtual std::vector<std::string> waits(std::chrono::nanoseconds) { return {}; }
+  virtual std::vector<long> threads() { return {}; }
   virtual void launch_host(host::launch_shape shape, std::function<void()> kernel);
 };
 

@@ -18,6 +18,12 @@ struct inquiry {
   std::condition_variable answered{};
   unsigned answers = 0, workers = 0;
   std::map<std::string, unsigned> lanes{};  ///< how many wait so
+  std::vector<long> threads{};              ///< Linux's numbers of those that run the lanes
+
+  std::vector<long> all_threads() {
+    std::lock_guard lock(mutex);
+    return threads;
+  }
 
   /// "gated polls for "the gate" at x.cpp:12 (3 lanes)": of lanes that do something that has a
   /// name, as far as their threads answer in time.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -376,19 +377,27 @@ void run(launch_shape shape, const std::function<void()>& kernel, inquiry* quest
     if (questions == nullptr) return;
     std::lock_guard lock(questions->mutex);
     questions->workers = threads;
+    if (threads == 0) questions->threads.clear();
     for (auto& w : workers) w->answered = questions->asked.load();
   };
   answers(count);
+  const auto loop = [&](worker& w) {
+    if (questions != nullptr) {
+      std::lock_guard lock(questions->mutex);
+      questions->threads.push_back(::gettid());
+    }
+    w.loop();
+  };
   std::vector<std::thread> threads;
   try {
-    for (unsigned i = 1; i < count; ++i) threads.emplace_back([&w = *workers[i]] { w.loop(); });
+    for (unsigned i = 1; i < count; ++i) threads.emplace_back([&, i] { loop(*workers[i]); });
   } catch (const std::system_error& e) {
     l.fail(std::make_exception_ptr(
         error(errc::out_of_memory,
               fmt::format("a launch with {} workers: {}; set GROSR_HOST_WORKERS lower", count,
                           e.what()))));
   }
-  workers[0]->loop();
+  loop(*workers[0]);
   for (std::thread& t : threads) t.join();
   answers(0);
   if (l.failed) l.throw_failure();

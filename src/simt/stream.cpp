@@ -71,6 +71,8 @@ class host_stream final : public stream_backend {
     return questions_.ask(limit);
   }
 
+  std::vector<long> threads() override { return questions_.all_threads(); }
+
   void launch_host(host::launch_shape shape, std::function<void()> kernel) override {
     std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
@@ -164,6 +166,8 @@ stream& stream::operator=(stream&&) noexcept = default;
 device stream::where() const { return state_->where; }
 bool stream::done() const { return state_->backend->done(); }
 void stream::wait() const { state_->backend->wait(); }
+std::vector<long> stream::threads() const { return state_->backend->threads(); }
+
 std::vector<std::string> stream::waits(std::chrono::nanoseconds limit) const {
   return state_->backend->waits(limit);
 }

@@ -200,7 +200,8 @@ descriptors::bits descriptors::begin_close(int fd) {
 void descriptors::await_shorts(int fd, bool may_be_shared) const {
   while ((word(fd).load(std::memory_order_acquire) & shorts) != 0) std::this_thread::yield();
   if (!may_be_shared) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // All of one order: `closing` (begin_close), then these loads; in begin_short() what it holds,
+  // then its look at the word. So that look sees `closing`, or these loads see what it holds.
   for (unsigned i = 0; i < threads_; ++i)
     for (const auto& held : shorts_[i].fd)
       while (held.load(std::memory_order_seq_cst) == fd) std::this_thread::yield();

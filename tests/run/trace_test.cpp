@@ -1,5 +1,6 @@
-// A trace is JSON that trace viewers open: a span for every batch, named by its type, and counters
-// of queue depth. Without a file's name there is none.
+// A trace is JSON that trace viewers open: a span for every batch, named by its type, counters of
+// queue depth, and arrows from what started a batch, a task or a thread of the host. Without a
+// file's name there is none.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -58,17 +59,40 @@ class trace : public ::testing::Test {
     return o;
   }
 
+  // A packet of one task runs once; its arrow begins within the span of its submission.
+  static void expect_arrows_from_the_host(
+      const std::vector<nlohmann::json>& submits, const std::vector<nlohmann::json>& of_host,
+      const std::map<std::uint64_t, nlohmann::json>& begins,
+      const std::multiset<std::pair<std::uint64_t, double>>& submitted) {
+    EXPECT_EQ(submits.size(), 10u);
+    EXPECT_EQ(of_host.size(), 10u);
+    for (const auto& run : of_host)
+      EXPECT_EQ(submitted.count({run.at("tid"), run.at("ts")}), 1u) << run;
+    EXPECT_EQ(submitted.size(), of_host.size());
+    for (const auto& s : submits) {
+      EXPECT_NE(s.at("name").get<std::string>().find("root"), std::string::npos) << s;
+      EXPECT_EQ(s.at("args").at("tasks"), 1) << s;
+      std::size_t arrows = 0;
+      for (const auto& [id, from] : begins)
+        if (from.at("name") == "submit" && from.at("tid") == s.at("tid"))
+          arrows += from.at("ts") >= s.at("ts") &&
+                    from.at("ts").get<double>() <=
+                        s.at("ts").get<double>() + s.at("dur").get<double>() + 1e-3;
+      EXPECT_EQ(arrows, 1u) << s;
+    }
+  }
+
   static void expect_trace(const std::string& path) {
     std::ifstream in(path);
     ASSERT_TRUE(in.good()) << path;
     const auto json = nlohmann::json::parse(in);
     const auto& events = json.at("traceEvents");
     std::map<std::string, std::uint64_t> tasks;
-    std::size_t counters = 0, processes = 0, marks = 0, of_host = 0;
-    std::set<std::uint64_t> named, used;
-    std::set<std::pair<std::uint64_t, double>> begun;  // spans: thread and time
-    std::map<std::uint64_t, double> begins, ends;      // arrows: when
-    std::vector<std::pair<std::uint64_t, double>> arrived;
+    std::size_t counters = 0, processes = 0, marks = 0;
+    std::set<std::uint64_t> named, used, host_threads, submitters;
+    std::vector<nlohmann::json> of_host, submits;
+    std::set<std::pair<std::uint64_t, double>> begun;      // spans: thread and time
+    std::map<std::uint64_t, nlohmann::json> begins, ends;  // arrows
     for (const auto& e : events) {
       const auto ph = e.at("ph").get<std::string>();
       const auto name = e.at("name").get<std::string>();
@@ -79,19 +103,24 @@ class trace : public ::testing::Test {
       if (ph == "X") {
         EXPECT_GE(e.at("dur").get<double>(), 0);
         used.insert(thread);
+        if (name.starts_with("submit ")) {
+          submits.push_back(e);
+          submitters.insert(thread);
+          continue;
+        }
         begun.insert({thread, at});
-        of_host += e.at("args").count("slot");
+        if (e.at("args").contains("slot")) of_host.push_back(e);
         tasks[name] += e.at("args").at("tasks").get<std::uint64_t>();
       } else if (ph == "C") {
         ++counters;
         EXPECT_EQ(e.at("args").size(), 1u);
       } else if (ph == "s" || ph == "f") {
-        EXPECT_EQ(e.at("cat"), "spawn");
+        EXPECT_TRUE(name == "spawn" || name == "submit") << name;
+        EXPECT_EQ(e.at("cat"), name);
         const auto id = e.at("id").get<std::uint64_t>();
-        EXPECT_TRUE((ph == "s" ? begins : ends).emplace(id, at).second) << id;
+        EXPECT_TRUE((ph == "s" ? begins : ends).emplace(id, e).second) << id;
         if (ph == "f") {
           EXPECT_EQ(e.at("bp"), "e");
-          arrived.emplace_back(thread, at);
         }
         used.insert(thread);
       } else if (ph == "i") {
@@ -104,7 +133,10 @@ class trace : public ::testing::Test {
         if (name == "thread_name") {
           EXPECT_TRUE(named.insert(thread).second) << thread;
           const auto called = e.at("args").at("name").get<std::string>();
-          EXPECT_NE(called.find("worker "), std::string::npos) << called;
+          if (called.starts_with("host thread "))
+            host_threads.insert(thread);
+          else
+            EXPECT_NE(called.find("worker "), std::string::npos) << called;
         }
       } else {
         ADD_FAILURE() << "an event of phase " << ph;
@@ -114,10 +146,23 @@ class trace : public ::testing::Test {
     EXPECT_EQ(named.count(0), 0u);
     for (const std::uint64_t thread : used) EXPECT_EQ(named.count(thread), 1u) << thread;
     EXPECT_EQ(begins.size(), ends.size());
-    EXPECT_GE(ends.size(), 10u);  // leaves were spawned
-    for (const auto& [id, at] : ends) EXPECT_LE(begins.at(id), at) << id;
-    for (const auto& one : arrived) EXPECT_EQ(begun.count(one), 1u) << one.second;
-    EXPECT_GE(of_host, 1u);
+    std::size_t spawns = 0;
+    std::multiset<std::pair<std::uint64_t, double>> submitted;  // runs that an arrow leads to
+    for (const auto& [id, e] : ends) {
+      const auto& from = begins.at(id);
+      const double at = e.at("ts");
+      EXPECT_LE(from.at("ts"), at) << id;
+      EXPECT_EQ(from.at("name"), e.at("name")) << id;
+      const std::pair<std::uint64_t, double> run(e.at("tid"), at);
+      EXPECT_EQ(begun.count(run), 1u) << at;
+      if (e.at("name") == "submit")
+        submitted.insert(run);
+      else
+        ++spawns;
+    }
+    EXPECT_GE(spawns, 10u);  // leaves were spawned
+    expect_arrows_from_the_host(submits, of_host, begins, submitted);
+    EXPECT_EQ(host_threads, submitters);
     EXPECT_GE(marks, 1u);  // all workers have left
     std::map<std::string, std::uint64_t> by_type;
     for (const auto& [name, n] : tasks)
@@ -185,6 +230,37 @@ TEST_F(trace, can_be_asked_for_by_the_environment) {
   }
   unsetenv("GROSR_TRACE");
   expect_trace(path);
+  std::filesystem::remove(path);
+}
+
+TEST_F(trace, has_arrows_to_all_runs_of_what_came_in_several_packets) {
+  const std::string path = file("packets.json");
+  std::uint32_t ran = 0;
+  {
+    traced_runtime rt(device(), options(path));
+    rt.submit(std::vector<small_leaf>(2000, small_leaf{&ran})).wait();
+    rt.stop();
+  }
+  std::ifstream in(path);
+  const auto json = nlohmann::json::parse(in);
+  std::uint64_t submitted = 0, tasks = 0, runs = 0, arrows = 0;
+  std::set<std::uint64_t> senders, submitters;
+  for (const auto& e : json.at("traceEvents")) {
+    if (e.at("ph") == "X") {
+      const bool of_host = e.at("name").get<std::string>().starts_with("submit ");
+      (of_host ? submitted : tasks) += e.at("args").at("tasks").get<std::uint64_t>();
+      if (of_host) submitters.insert(e.at("tid").get<std::uint64_t>());
+      runs += !of_host;
+    } else if (e.at("ph") == "s") {
+      EXPECT_EQ(e.at("name"), "submit");
+      senders.insert(e.at("tid").get<std::uint64_t>());
+      ++arrows;
+    }
+  }
+  EXPECT_EQ(submitted, 2000u);
+  EXPECT_EQ(tasks, 2000u);
+  EXPECT_EQ(arrows, runs);
+  EXPECT_EQ(senders, submitters);
   std::filesystem::remove(path);
 }
 

@@ -1,10 +1,16 @@
 // No call waits for ever for a task that does not end: the watchdog names it, and everybody who
 // waits learns of it. A runtime that makes progress, or has nothing to do, is left alone.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "grosr/simt/relax.hpp"
 #include "run/tasks.hpp"
 
 namespace grosr::testing {
@@ -157,11 +163,12 @@ TEST_P(watchdog, lets_a_wait_with_a_limit_end_in_time_during_a_park) {
 struct step {
   std::uint32_t* count;
   std::uint32_t left;
+  std::uint64_t ns = 60'000'000;
   GROSR_DEVICE void operator()(auto& context) const {
-    const std::uint64_t end = context.clock_ns() + 60'000'000;
+    const std::uint64_t end = context.clock_ns() + ns;
     while (context.clock_ns() < end && !context.aborted()) simt::pause(0, "the clock");
     add_one(count);
-    if (left > 1) context.spawn(step{count, left - 1});
+    if (left > 1) context.spawn(step{count, left - 1, ns});
   }
 };
 
@@ -171,6 +178,46 @@ TEST_P(watchdog, leaves_slow_progress_alone) {
   rt.submit(step{count.data(), 12});
   rt.wait_all();
   EXPECT_EQ(contents(count)[0], 12u);
+}
+
+/// Threads that want all of every processor, while it lives, for a minute at most.
+class other_programs {
+ public:
+  other_programs() {
+    const unsigned n = 5 * std::max(1u, std::thread::hardware_concurrency());
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    for (unsigned i = 0; i < n; ++i)
+      threads_.emplace_back([this, end] {
+        while (!ended_ && std::chrono::steady_clock::now() < end) simt::relax();
+      });
+  }
+  ~other_programs() {
+    ended_ = true;
+    for (std::thread& t : threads_) t.join();
+  }
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::vector<std::thread> threads_;
+};
+
+// A machine with so much else to do that no thread of the runtime has a processor for longer than
+// the watchdog's time.
+TEST_P(watchdog, leaves_alone_what_has_no_processor) {
+  if (where().is_cuda()) GTEST_SKIP() << "a GPU has processors of its own";
+  auto& count = keep<std::uint32_t>(1);
+  runtime_options o = small_options();
+  o.watchdog = 50ms;
+  other_programs others;
+  std::thread([&] {
+    ASSERT_EQ(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10), 0);  // its own
+    EXPECT_NO_THROW({
+      runtime<step> rt(where(), o);
+      rt.submit(step{count.data(), 20, 1'000'000});
+      rt.wait_all();
+    });
+  }).join();
+  EXPECT_EQ(contents(count)[0], 20u);
 }
 
 TEST_P(watchdog, leaves_the_idle_alone) {

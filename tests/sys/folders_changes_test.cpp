@@ -28,8 +28,9 @@ TEST_P(folder_changes, bad_paths_are_refused_as_linux_does) {
   ASSERT_EQ(slashes.size(), std::size_t{PATH_MAX} - 1);
   slashes.replace(0, rw().string().size(), rw().string());
   EXPECT_EQ(read(f, slashes), "inside");
-  EXPECT_EQ(f.open(std::string(300, 'n').c_str(), O_RDONLY, 0), -ENAMETOOLONG);
-  EXPECT_EQ(f.mkdir((std::string(300, 'n') + "/x").c_str(), 0700), -ENAMETOOLONG);
+  std::string long_name(300, 'n');
+  EXPECT_EQ(f.open(long_name.c_str(), O_RDONLY, 0), -ENAMETOOLONG);
+  EXPECT_EQ(f.mkdir(long_name.append("/x").c_str(), 0700), -ENAMETOOLONG);
   EXPECT_EQ(try_open(f, "file/", O_RDONLY), -ENOTDIR);
   EXPECT_EQ(try_open(f, "file/.", O_RDONLY), -ENOTDIR);
   EXPECT_EQ(try_open(f, "new/", O_RDWR | O_CREAT), -EISDIR);

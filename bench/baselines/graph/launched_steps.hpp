@@ -1,8 +1,8 @@
 // Kernels that carry out steps of a search: the last block to end decides what comes next.
 #pragma once
 
+#include "baselines/graph/grid_for.hpp"
 #include "baselines/graph/launch_loop.hpp"
-#include "baselines/graph/share_out.hpp"
 #include "grosr/graph/detail/bfs_levels.hpp"
 #include "grosr/simt/wait.hpp"
 
@@ -12,7 +12,7 @@ namespace grosr::graphs {
 struct launched_state {
   bfs_levels levels;
   wave_state wave;  ///< for what a full queue marks
-  share_state share;
+  grid_for_state loop;
   alignas(128) std::uint32_t passed;  ///< barriers of the cooperative kernel
   std::uint32_t steps;
 };
@@ -27,8 +27,7 @@ struct launched_reset {
   GROSR_DEVICE bool begin() const {
     // What comes first does not depend on what is reset.
     if (simt::block_id() == 0 && simt::thread_id() == 0) state->levels.begin_at(view, start);
-    if (!share_out(state->share, shares(),
-                   [&](std::uint32_t c) { reset(view, c, shares(), start); }))
+    if (!grid_for(state->loop, shares(), [&](std::uint32_t c) { reset(view, c, shares(), start); }))
       return false;
     state->steps = 0;
     tell();
@@ -52,8 +51,8 @@ struct launched_step : launched_reset {
   GROSR_DEVICE bool step() const {
     auto& l = state->levels;
     if (l.plan.now == level_plan::finished) return false;
-    if (!share_out(state->share, l.chunks(view),
-                   [&](std::uint32_t c) { l.work(view, l.plan.now, c); }))
+    if (!grid_for(state->loop, l.chunks(view),
+                  [&](std::uint32_t c) { l.work(view, l.plan.now, c); }))
       return false;
     l.next(view);
     ++state->steps;

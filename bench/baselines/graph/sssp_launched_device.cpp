@@ -2,8 +2,8 @@
 
 #include "baselines/graph/sssp_launched.hpp"
 
+#include "baselines/graph/grid_for.hpp"
 #include "baselines/graph/launch_loop.hpp"
-#include "baselines/graph/share_out.hpp"
 #include "grosr/graph/detail/queue.hpp"
 #include "grosr/graph/detail/weighted_cost.hpp"
 
@@ -15,7 +15,7 @@ struct ford_state {
   alignas(128) std::uint64_t total[2];
   alignas(128) std::uint32_t now;  ///< the queue that is read
   std::uint32_t count, edges, rounds;
-  share_state share;
+  grid_for_state loop;
 };
 
 struct ford_view {
@@ -53,7 +53,7 @@ struct ford_reset {
       share_words(g, share, shares,
                   [&](std::uint32_t w) { view.queued[0][w] = view.queued[1][w] = 0; });
     };
-    if (!share_out(view.state->share, shares, work)) return;
+    if (!grid_for(view.state->loop, shares, work)) return;
     const std::uint32_t degree = g.row[source + 1] - g.row[source];
     view.queue[0].v[0] = source;
     view.queue[0].offset[0] = 0;
@@ -80,7 +80,7 @@ struct ford_round {
                view.queue[1 - now].offset[place] = offset;
              });
     };
-    if (!share_out(s.share, chunks_of(s.edges, chunk_edges), work)) return;
+    if (!grid_for(s.loop, chunks_of(s.edges, chunk_edges), work)) return;
     ++s.rounds;
     view.turn(1 - now);
   }

@@ -39,7 +39,8 @@ struct runtime_options {
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};
   /// No worker began or ended a run, or said that a long one goes on (context::progressed), for so
-  /// long while work is outstanding: the runtime aborts. 0: never; else at least 50 ms.
+  /// long while work is outstanding: the runtime aborts. On host:N time in which its threads had no
+  /// processor does not count, up to 16 times this. 0: never; else at least 50 ms.
   std::chrono::milliseconds watchdog{10'000};
   /// What tasks get memory from (context.heap()); none: they get null. The runtime keeps the memory
   /// alive, also when the heap object is gone.

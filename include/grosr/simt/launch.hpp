@@ -49,6 +49,9 @@ class stream {
   /// has a name (doing.hpp), as far as is known within `limit`. Else nothing.
   std::vector<std::string> waits(std::chrono::nanoseconds limit) const;
 
+  /// Host backend: Linux's numbers of the threads that run the lanes. Else none.
+  std::vector<long> threads() const;
+
   /// Host backend: queues `kernel` (type-erased form of launch()).
   void launch_host(host::launch_shape shape, std::function<void()> kernel);
 

@@ -1,4 +1,4 @@
-// A step's chunks, shared out among the blocks of a launch.
+// A loop over the chunks of a step, whose iterations the blocks of a launch divide among them.
 #pragma once
 
 #include "grosr/simt/atomic.hpp"
@@ -8,20 +8,21 @@
 namespace grosr::graphs {
 
 /// Device memory; zeroed before the first step.
-struct share_state {
+struct grid_for_state {
   alignas(128) std::uint32_t cursor;  ///< chunks taken beyond each block's first
   alignas(128) std::uint32_t arrived;
 };
 
-struct share_store {
+struct grid_for_store {
   std::uint32_t chunk;
 };
 
-/// Whole grid: a step's chunks. Thread 0 of the block that ends last gets true, and then all of the
-/// step is done.
+/// Whole grid: calls `work(c)` by a whole block for each c below `chunks`; a block begins with its
+/// own number, and takes further ones from a counter. Thread 0 of the block that ends last gets
+/// true: then all calls have been made, and their stores are visible to it.
 template <class Work>
-GROSR_DEVICE bool share_out(share_state& s, std::uint32_t chunks, const Work& work) {
-  auto& store = simt::block_shared<share_store>();
+GROSR_DEVICE bool grid_for(grid_for_state& s, std::uint32_t chunks, const Work& work) {
+  auto& store = simt::block_shared<grid_for_store>();
   for (std::uint32_t c = simt::block_id(); c < chunks;) {
     work(c);
     simt::sync_block();
