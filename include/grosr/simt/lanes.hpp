@@ -348,8 +348,8 @@ GROSR_DEVICE inline std::uint32_t match_any(std::uint32_t mask, T value,
 /// Like active_mask(), of lanes that pass the same key. `uniform`: the caller knows that all lanes
 /// which can be at this call together have the same one. On the host it is looked at all the same:
 /// there, lanes in different instances of one template are at the same call.
-GROSR_DEVICE inline std::uint32_t active_mask_by(std::uint64_t key, bool uniform,
-                                                 site where = site::here()) {
+template <class Key>
+GROSR_DEVICE inline std::uint32_t active_mask_by(Key key, bool uniform, site where = site::here()) {
   std::uint32_t mask = active_mask(where);
 #if GROSR_ON_GPU
   if (uniform) return mask;

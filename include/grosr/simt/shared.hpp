@@ -30,8 +30,11 @@ GROSR_DEVICE inline T& block_shared() {
 template <class T>
 GROSR_DEVICE inline T& in_block_shared(T* p) {
 #if GROSR_ON_GPU
-  // There and back, so that the compiler knows which memory it is.
-  return *static_cast<T*>(__cvta_shared_to_generic(__cvta_generic_to_shared(p)));
+  // There and back, so that the compiler knows which memory it is. There in assembly: two
+  // conversions that it knows cancel each other out.
+  std::uint64_t at;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(at) : "l"(p));
+  return *static_cast<T*>(__cvta_shared_to_generic(at));
 #else
   return *p;
 #endif
@@ -48,14 +51,48 @@ GROSR_DEVICE inline T* in_global_memory(T* p) {
   return p;
 }
 
-/// Adds to a word of block_shared() and returns what it was, in few instructions; for lanes of one
-/// warp. On a GPU those see what they do to block-shared memory in the order in which it is done;
-/// elsewhere it acquires and releases.
+// What lanes of one warp do to words of block_shared() that they share, in few instructions. On a
+// GPU a warp's accesses to block-shared memory are made in the order in which its lanes come to
+// them, so that nothing is to be waited for; elsewhere these acquire and release.
+
+/// Adds to a word and returns what it was.
 GROSR_DEVICE inline std::uint32_t shared_add(std::uint32_t& word, std::uint32_t n) {
 #if GROSR_ON_GPU
   return atomicAdd(&word, n);
 #else
   return atomic_ref<std::uint32_t, scope::block>(word).fetch_add(n, acq_rel);
+#endif
+}
+
+/// Takes a lock that only lanes of this warp take: whether it was free.
+GROSR_DEVICE inline bool shared_try_lock(std::uint32_t& word) {
+#if GROSR_ON_GPU
+  const bool was_free = atomicExch(&word, 1) == 0;
+  asm volatile("" ::: "memory");  // the compiler keeps the order too
+  return was_free;
+#else
+  return atomic_ref<std::uint32_t, scope::block>(word).exchange(1, acquire) == 0;
+#endif
+}
+
+/// Reads a word, before what follows.
+GROSR_DEVICE inline std::uint32_t shared_load(std::uint32_t& word) {
+#if GROSR_ON_GPU
+  const std::uint32_t value = *static_cast<volatile std::uint32_t*>(&word);
+  asm volatile("" ::: "memory");
+  return value;
+#else
+  return atomic_ref<std::uint32_t, scope::block>(word).load(acquire);
+#endif
+}
+
+/// Writes a word, after what was before: also to give such a lock back, with 0.
+GROSR_DEVICE inline void shared_store(std::uint32_t& word, std::uint32_t value) {
+#if GROSR_ON_GPU
+  asm volatile("" ::: "memory");
+  *static_cast<volatile std::uint32_t*>(&word) = value;
+#else
+  atomic_ref<std::uint32_t, scope::block>(word).store(value, release);
 #endif
 }
 
