@@ -225,15 +225,21 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_half(const view& v, deq
   return spilled;
 }
 
+/// One lane, lock held: adds a ref to a worker's own, where there is room for a private one.
+GROSR_DEVICE inline void add_private(deque_local& d, ref r) {
+  const std::uint32_t level = r.level();
+  d.private_refs[level][d.private_count[level]++] = r.split().bits;
+  simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
+      .store(d.nonempty | level_bit(level), simt::relaxed);
+}
+
 /// One lane, lock held: adds a ref to a worker's own. Returns how many refs were spilled.
 GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::uint32_t index,
                                            ref r) {
   std::uint32_t level = r.level(), spilled = 0;
   if (d.private_count[level] == private_capacity)
     spilled = publish(v, d, index, level, private_capacity / 2);
-  d.private_refs[level][d.private_count[level]++] = r.split().bits;
-  simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
-      .store(d.nonempty | level_bit(level), simt::relaxed);
+  add_private(d, r);
   return spilled;
 }
 
@@ -339,7 +345,7 @@ GROSR_DEVICE inline std::uint32_t trace_place(ref r) {
 }
 
 /// One lane, where a trace is written: the oldest event gives way.
-GROSR_DEVICE inline void record(const view& v, std::uint32_t worker, const trace_event& e) {
+GROSR_DEVICE GROSR_NOINLINE inline void record(const view& v, std::uint32_t worker, trace_event e) {
   // Lanes that diverged may close batches side by side.
   const std::uint32_t n =
       simt::atomic_ref<std::uint32_t>(v.trace.counts[worker]).fetch_add(1, simt::relaxed);
@@ -347,11 +353,16 @@ GROSR_DEVICE inline void record(const view& v, std::uint32_t worker, const trace
 }
 
 /// The same for what takes no time; nothing where none is written.
+GROSR_DEVICE GROSR_NOINLINE inline void record_moment(const view* v, std::uint32_t worker,
+                                                      std::uint32_t kind, ref r,
+                                                      std::uint32_t count) {
+  const std::uint64_t now = simt::clock_ns();
+  record(*v, worker, {now, now, r.type(), count, 0, simt::sm_id(), kind, r ? trace_place(r) : 0});
+}
+
 GROSR_DEVICE inline void record_now(const view& v, std::uint32_t worker, std::uint32_t kind, ref r,
                                     std::uint32_t count) {
-  if (v.trace.events == nullptr) return;
-  const std::uint64_t now = simt::clock_ns();
-  record(v, worker, {now, now, r.type(), count, 0, simt::sm_id(), kind, r ? trace_place(r) : 0});
+  if (v.trace.events != nullptr) record_moment(&v, worker, kind, r, count);
 }
 
 }  // namespace grosr::run

@@ -192,11 +192,15 @@ class spawner {
     simt::atomic_ref<std::uint64_t>(v_.reports.stats[id_].requests).fetch_add(1, simt::relaxed);
   }
   /// One lane: lets the host know what runs here.
-  GROSR_DEVICE void send_heartbeat(std::uint32_t type, std::uint64_t now);
+  GROSR_DEVICE void send_heartbeat(std::uint32_t type, std::uint64_t now) const {
+    send_heartbeat(&b_, type, now);
+  }
 
   /// One lane, the warp's lock held if `locked` or nobody spawning: adds a ref to this warp's own
   /// or, a block task, to the block's.
   GROSR_DEVICE void push_any(ref r, bool locked);
+  /// One lane, nobody spawning: the same, out of line, for what is put back now and then.
+  GROSR_DEVICE GROSR_NOINLINE static void put_back(shared* block, ref r);
   /// Whole warp, after a run: closes every open batch. `with_blocks`: other blocks may see this
   /// block's tasks at once.
   GROSR_DEVICE void flush(bool with_blocks);
@@ -234,6 +238,9 @@ class spawner {
   GROSR_DEVICE bool place(const T& task, std::uint32_t level, bool last_resort);
   GROSR_DEVICE GROSR_NOINLINE static bool next_batch(shared* block, std::uint32_t kind,
                                                      bool last_resort);
+  GROSR_DEVICE bool swap_batch(std::uint32_t kind);
+  GROSR_DEVICE GROSR_NOINLINE static bool next_batch_slowly(shared* block, std::uint32_t kind,
+                                                            bool last_resort);
   template <class T>
   GROSR_DEVICE static void write_record(unsigned char* to, const T& task);
   GROSR_DEVICE void close(std::uint32_t kind, std::uint32_t n, bool locked);
@@ -270,6 +277,8 @@ class spawner {
   GROSR_DEVICE bool others_have_work() const;
 
   // spawner_frames.inl
+  GROSR_DEVICE GROSR_NOINLINE static void send_heartbeat(shared* block, std::uint32_t type,
+                                                         std::uint64_t now);
   GROSR_DEVICE GROSR_NOINLINE static std::uint32_t wait_for_frame(shared* block);
   GROSR_DEVICE void defer_ready(std::uint32_t frame);
   GROSR_DEVICE std::uint32_t ready_after(task_end end);

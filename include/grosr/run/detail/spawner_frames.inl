@@ -217,11 +217,15 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::heartbeat_if_due() {
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE void spawner<Policy, Tasks...>::send_heartbeat(std::uint32_t type, std::uint64_t now) {
-  w_.heartbeat_type = type;
-  w_.heartbeat_at = now;
-  simt::atomic_ref<std::uint32_t, simt::scope::system>(v_.reports.running_host[id_])
-      .store(heartbeat_word::of(type, ++w_.heartbeat_serial), simt::relaxed);
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::send_heartbeat(shared* block,
+                                                                           std::uint32_t type,
+                                                                           std::uint64_t now) {
+  spawner self(simt::in_block_shared(block));
+  local& w = self.w_;
+  w.heartbeat_type = type;
+  w.heartbeat_at = now;
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(self.v_.reports.running_host[self.id_])
+      .store(heartbeat_word::of(type, ++w.heartbeat_serial), simt::relaxed);
 }
 
 }  // namespace grosr::run

@@ -86,11 +86,57 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::place(const T& task, std::uint32_t 
 }
 
 /// Lanes that found no place: one sees to a batch for records of this kind; false when there is
-/// none.
+/// none. What is done mostly is done here, without a call: a function that may call saves its
+/// registers to local memory first.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch(shared* block,
                                                                        std::uint32_t kind,
                                                                        bool last_resort) {
+  spawner self(simt::in_block_shared(block));
+  const std::uint32_t mask = simt::active_mask_by(kind, false);
+  const unsigned leader = simt::lowest_bit(mask);
+  std::uint32_t got = 0;
+  if (simt::lane_id() == leader) got = self.swap_batch(kind) ? 1 : 0;
+  if (simt::shuffle(mask, got, leader) != 0) return true;
+  return next_batch_slowly(block, kind, last_resort);
+}
+
+/// One lane: puts a batch from the magazine in place of the full one of this kind, if nothing is in
+/// the way of that.
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_batch(std::uint32_t kind) {
+  if (is_block_type(kind / priority_levels) || v_.trace.events != nullptr) return false;
+  if (!simt::shared_try_lock(w_.deques.lock)) return false;
+  open_batch& open = w_.open[kind];
+  const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
+  const std::uint32_t level = kind % priority_levels;
+  deque_local& d = w_.deques;
+  bool got = simt::shared_load(open.count) < limit;  // another lane has seen to it
+  const bool full = open.batch != no_batch;
+  if (!got && w_.magazine_count != 0 &&
+      // A1, as in next_batch_slowly().
+      (!full || (simt::shared_load(open.written) == limit && !long_run() &&
+                 d.private_count[level] < private_capacity))) {
+    if (full) {
+      w_.spawned += limit;
+      add_private(d, ref::make(open.batch, false, 0, limit, kind / priority_levels, level, true));
+    }
+    open.batch = w_.magazine[--w_.magazine_count];
+    open.at = v_.batch_at(open.batch);
+    w_.open_mask |= kind_bit(kind);
+    simt::shared_store(open.written, 0);
+    simt::shared_store(open.count, 0);
+    got = true;
+  }
+  simt::shared_store(w_.deques.lock, 0);
+  return got;
+}
+
+/// The same, whatever is in the way.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch_slowly(shared* block,
+                                                                              std::uint32_t kind,
+                                                                              bool last_resort) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
   const std::uint32_t mask = simt::active_mask_by(kind, false);
@@ -260,6 +306,11 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::push_any(ref r, bool locked) {
     if (!locked) unlock(w_.deques.lock);
   }
   w_.spilled += spilled;
+}
+
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::put_back(shared* block, ref r) {
+  spawner(simt::in_block_shared(block)).push_any(r, false);
 }
 
 template <class Policy, class... Tasks>

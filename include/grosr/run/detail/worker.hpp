@@ -238,13 +238,14 @@ class worker {
   GROSR_DEVICE void run_warp(ref r, ran& result);
   template <class T>
   GROSR_DEVICE std::uint32_t execute(const T& task, bool mine, std::uint32_t level, bool all);
-  template <width W>
-  GROSR_DEVICE void forget_failed();
+  GROSR_DEVICE GROSR_NOINLINE static void forget_failed(shared* block, bool block_task);
   template <class T>
   GROSR_DEVICE void keep_ready(task_end end);
   GROSR_DEVICE void run_ready(bool all);
   GROSR_DEVICE bool may_fork(ref r);
-  GROSR_DEVICE void fetch(ref r, std::uint32_t bytes, std::uint32_t stride);
+  GROSR_DEVICE GROSR_NOINLINE static bool makes_room_to_fork(shared* block, ref r);
+  GROSR_DEVICE GROSR_NOINLINE static void fetch(shared* block, ref r, std::uint32_t bytes,
+                                                std::uint32_t stride);
   template <class T>
   GROSR_DEVICE static void read_record(const unsigned char* at, T& task);
   GROSR_DEVICE const unsigned char* batch_at(ref r) const;
@@ -252,6 +253,8 @@ class worker {
   GROSR_DEVICE ref pop_same(ref like);
   GROSR_DEVICE void begin_run(std::uint32_t type, bool from_slot, std::uint32_t place);
   GROSR_DEVICE void end_run(std::uint32_t type, std::uint32_t count, std::uint32_t failed);
+  GROSR_DEVICE GROSR_NOINLINE static void record_run(shared* block, std::uint32_t type,
+                                                     std::uint32_t count);
   GROSR_DEVICE void end_of_yield();
   GROSR_DEVICE bool went_long();
 

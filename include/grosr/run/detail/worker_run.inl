@@ -97,7 +97,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
   T& task = l.task;
   if (r.slot()) {
     total = r.count() < most ? r.count() : most;
-    fetch(r.take(total), total * stride, stride);
+    fetch(&b_, r.take(total), total * stride, stride);
     if (leads()) consume(r, total);
   } else {
     // Fill up from this worker's newest refs while they are of the same kind.
@@ -122,7 +122,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
     failures += simt::popcount(execute(task, lane < n, r.level(), r.slot()));
     if (done == total) break;
     if (went_long()) {  // others may want the rest, or something more urgent
-      if (leads()) spawner_.push_any(r.take(total).rest(done), false);
+      if (leads()) spawner_type::put_back(&b_, r.take(total).rest(done));
       break;
     }
   }
@@ -137,7 +137,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
   constexpr std::uint32_t type = types::template index_of<T>();
   loaded<T> l;
   T& task = l.task;
-  if (r.slot()) fetch(r.take(1), stride_of<T>, stride_of<T>);
+  if (r.slot()) fetch(&b_, r.take(1), stride_of<T>, stride_of<T>);
   read_record(r.slot() ? w_.stage : batch_at(r) + r.first() * stride_of<T>, task);
   simt::sync_warp();
   if (leads()) {
@@ -179,20 +179,21 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool
   keep_ready<T>(end);
   run_ready(all);
   if (w_.failed_lanes != 0) [[unlikely]]
-    forget_failed<w>();
+    forget_failed(&b_, w == width::block);
   return bad;
 }
 
 /// Whole warp: tasks of lanes, or continuations that ran then, did what they should not, or started
 /// some that found no place. Those tasks have failed.
 template <class Policy, class... Tasks>
-template <width W>
-GROSR_DEVICE void worker<Policy, Tasks...>::forget_failed() {
+GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::forget_failed(shared* block,
+                                                                         bool block_task) {
+  worker self(simt::in_block_shared(block));
   simt::sync_warp();
   if (leads()) {
-    w_.failed_lanes = 0;
-    if (w_.rejected != 0) flush_stats();  // who waits for all is told how many
-    if (W == width::block) is_first_failure();
+    self.w_.failed_lanes = 0;
+    if (self.w_.rejected != 0) self.flush_stats();  // who waits for all is told how many
+    if (block_task) self.is_first_failure();
   }
   simt::sync_warp();
 }
@@ -219,12 +220,21 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::may_fork(ref r) {
   const bool low = w_.magazine_count < fork_magazine || spawner_.frames_at_hand() < fork_frames;
   if (simt::shuffle(simt::full_mask, low ? 1u : 0u, 0) == 0) return true;
-  run_ready(true);  // it frees frames
-  std::uint32_t room = leads() && has_room_to_fork(&v_, &w_, id_) ? 1 : 0;
+  return makes_room_to_fork(&b_, r);
+}
+
+/// Whole warp, with little at hand for what tasks fork: whether there is room now. If not, others
+/// find them.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE bool worker<Policy, Tasks...>::makes_room_to_fork(shared* block,
+                                                                              ref r) {
+  worker self(simt::in_block_shared(block));
+  self.run_ready(true);  // it frees frames
+  std::uint32_t room = leads() && has_room_to_fork(&self.v_, &self.w_, self.id_) ? 1 : 0;
   if (simt::shuffle(simt::full_mask, room, 0) != 0) return true;
   if (leads()) {
-    spawner_.push_any(r, false);
-    w_.spilled += publish_all(v_, w_.deques, id_, 0);
+    self.spawner_.push_any(r, false);
+    self.w_.spilled += publish_all(self.v_, self.w_.deques, self.id_, 0);
   }
   simt::sync_warp();
   simt::pause(4, "room in task memory");
@@ -251,12 +261,15 @@ GROSR_DEVICE void worker<Policy, Tasks...>::read_record(const unsigned char* at,
 
 /// Whole warp: fetches records of a slot into the stage, all accesses under way together.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::fetch(ref r, std::uint32_t bytes,
-                                                  std::uint32_t stride) {
+GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::fetch(shared* block, ref r,
+                                                                 std::uint32_t bytes,
+                                                                 std::uint32_t stride) {
+  const worker self(simt::in_block_shared(block));
   constexpr unsigned pieces = stage_bytes / 16 / simt::warp_size;
   unsigned lane = simt::lane_id();
-  auto* from = reinterpret_cast<const simt::bus_word*>(batch_at(r) + r.first() * stride) + lane;
-  auto* to = reinterpret_cast<piece*>(w_.stage) + lane;
+  auto* from =
+      reinterpret_cast<const simt::bus_word*>(self.batch_at(r) + r.first() * stride) + lane;
+  auto* to = reinterpret_cast<piece*>(self.w_.stage) + lane;
   simt::bus_word in[pieces];
   for (unsigned i = 0; i < pieces; ++i)
     if ((i * simt::warp_size + lane) * 16 < bytes)
@@ -274,7 +287,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::consume(ref r, std::uint32_t n) {
     if (!r.slot()) free_batch(v_, w_, r.where());
     return;
   }
-  spawner_.push_any(r.rest(n), false);
+  spawner_type::put_back(&b_, r.rest(n));
 }
 
 /// Whole warp: this worker's newest ref if it is a pool batch like `like`.
@@ -338,14 +351,22 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_run(std::uint32_t type, std::uin
   w_.tasks += count;
   w_.failed += failed;
   w_.batches += (count + simt::warp_size - 1) / simt::warp_size;
-  if (v_.trace.events != nullptr) {
-    std::uint32_t depth = 0;
-    for (unsigned l = 0; l < priority_levels; ++l)
-      depth += w_.deques.owner[l].bottom - w_.deques.owner[l].top_seen;
-    record(v_, id_,
-           {w_.trace_began, simt::clock_ns(), type, count, depth, simt::sm_id(), trace_event::run,
-            w_.trace_at});
-  }
+  if (v_.trace.events != nullptr) record_run(&b_, type, count);
+}
+
+/// One lane, after a run, where a trace is written.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::record_run(shared* block,
+                                                                      std::uint32_t type,
+                                                                      std::uint32_t count) {
+  worker self(simt::in_block_shared(block));
+  local& w = self.w_;
+  std::uint32_t depth = 0;
+  for (unsigned l = 0; l < priority_levels; ++l)
+    depth += w.deques.owner[l].bottom - w.deques.owner[l].top_seen;
+  record(self.v_, self.id_,
+         {w.trace_began, simt::clock_ns(), type, count, depth, simt::sm_id(), trace_event::run,
+          w.trace_at});
 }
 
 }  // namespace grosr::run
