@@ -18,8 +18,8 @@ namespace grosr::run {
 struct default_policy {
   // ---- what comes first ----
 
-  // A turn is a look for work: a warp's between its runs, or a block's at its rendezvous. Warps and
-  // blocks ask the same questions and count their own turns.
+  // A turn is a look for work: a warp's between its bursts of runs, or a block's at the beginning
+  // of a rendezvous. Warps and blocks ask the same questions and count their own turns.
 
   /// In one of so many turns the levels take turns at being first, so that none starves.
   static constexpr unsigned ageing_turns = 32;

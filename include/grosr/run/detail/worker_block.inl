@@ -63,7 +63,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
   simt::sync_block();
   for (unsigned burst = 0;; ++burst) {
     if (simt::warp_id() == 0) {
-      ref r = burst < Policy::block_burst ? find_block() : ref{};
+      ref r = burst < Policy::block_burst ? find_block(burst == 0) : ref{};
       if (leads()) {
         b_.task_ref = r.bits;
         b_.task_failed = 0;
@@ -84,16 +84,17 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
 
 // ---- block tasks ----
 
-/// Warp 0 of a rendezvous: the next block task, its record in b_.record; or none.
+/// Warp 0 of a rendezvous: the next block task, its record in b_.record; or none. Only the first
+/// look is a turn: ageing would cost a theft for every few tasks.
 template <class Policy, class... Tasks>
-GROSR_DEVICE ref worker<Policy, Tasks...>::find_block() {
+GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(bool first) {
   if constexpr (kinds_of_blocks != 0) {
     constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
     std::uint32_t hints = 0, turn = 0;
     if (leads()) {
       const signals now = v_.poll_signals();
       if (!now.says_leave(v_.epoch)) hints = now.hints | stays;
-      turn = ++b_.turns;
+      turn = first ? ++b_.turns : b_.turns + (Policy::others_first(b_.turns) ? 1 : 0);
     }
     hints = simt::shuffle(simt::full_mask, hints, 0);
     if ((hints & stays) == 0) return {};
