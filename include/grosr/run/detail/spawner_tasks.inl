@@ -92,20 +92,24 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch(shared* block,
                                                                        std::uint32_t kind,
                                                                        bool last_resort) {
-  spawner self(simt::in_block_shared(block));
-  const std::uint32_t mask = simt::active_mask_by(kind, false);
-  const unsigned leader = simt::lowest_bit(mask);
-  std::uint32_t got = 0;
-  if (simt::lane_id() == leader) got = self.swap_batch(kind) ? 1 : 0;
-  if (simt::shuffle(mask, got, leader) != 0) return true;
+  if constexpr (!((width_of<Tasks>() == width::block) && ...)) {
+    if (!is_block_type(kind / priority_levels)) {
+      spawner self(simt::in_block_shared(block));
+      const std::uint32_t mask = simt::active_mask_by(kind, false);
+      const unsigned leader = simt::lowest_bit(mask);
+      std::uint32_t got = 0;
+      if (simt::lane_id() == leader) got = self.swap_batch(kind) ? 1 : 0;
+      if (simt::shuffle(mask, got, leader) != 0) return true;
+    }
+  }
   return next_batch_slowly(block, kind, last_resort);
 }
 
-/// One lane: puts a batch from the magazine in place of the full one of this kind, if nothing is in
-/// the way of that.
+/// One lane: puts a batch from the magazine in place of the full one of this kind, which is no
+/// block type's, if nothing is in the way of that.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_batch(std::uint32_t kind) {
-  if (is_block_type(kind / priority_levels) || v_.trace.events != nullptr) return false;
+  if (v_.trace.events != nullptr) return false;
   if (!simt::shared_try_lock(w_.deques.lock)) return false;
   open_batch& open = w_.open[kind];
   const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
