@@ -163,7 +163,7 @@ void engine::allocate(const memory_plan& p) {
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
   view_.common = {&words->activity,      &words->signals, &words->quiet_since,
-                  &words->reserve_owner, &words->exited,  &words->yield_granted,
+                  words->reserve_owners, &words->exited,  &words->yield_granted,
                   &words->cancelled,     nullptr};
 
   for (std::uint32_t i = 0; i < p.rings; ++i)

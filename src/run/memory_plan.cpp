@@ -18,6 +18,7 @@ constexpr std::uint32_t least_reserve = 128;   // batches; twice what one worker
 constexpr std::uint32_t most_kept_least = 40;  // free frames that a worker keeps, at least
 constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is its sink
 constexpr std::size_t frame_reserve = 64 * simt::warp_size;
+constexpr std::uint32_t part_batches = 14, part_frames = 14 * simt::warp_size;  // of the others
 constexpr std::chrono::milliseconds least_watchdog{50};  // workers send a heartbeat every 4 ms
 constexpr std::uint32_t most_workers = 1u << 20;
 constexpr std::uint32_t most_overflow_batches = 1u << 24;
@@ -139,6 +140,8 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
   s.pool_batches = static_cast<std::uint32_t>(batches);
   s.pool_reserve =
       std::clamp<std::uint32_t>(s.pool_batches / 16, static_cast<std::uint32_t>(reserve / 2), 1024);
+  s.least_pool_reserve = static_cast<std::uint32_t>(reserve / 2);
+  s.reserve_parts = 1 + (s.pool_reserve - s.least_pool_reserve) / part_batches;
   s.magazine_target =
       std::clamp<std::uint32_t>(s.pool_batches / s.workers / 4, 1, magazine_capacity / 2);
   p.stocked = s.workers * s.magazine_target;
@@ -152,11 +155,15 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
   if (p.joins) {
     s.frame_reserve = static_cast<std::uint32_t>(
         std::clamp<std::size_t>(p.frames / 16, frame_reserve, 16 * frame_reserve));
+    s.least_frame_reserve = static_cast<std::uint32_t>(frame_reserve);
+    s.reserve_parts =
+        std::min(s.reserve_parts, 1 + (s.frame_reserve - s.least_frame_reserve) / part_frames);
     s.frame_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(
         (p.frames - 2 * frame_reserve) / s.workers / 2, most_kept_least, frame_capacity - 32));
     p.sink_groups = (s.workers + frame_group - 1) / frame_group;
     p.free_frame_cells = cells_for(p.frame_groups());
   }
+  s.reserve_parts = std::min(s.reserve_parts, most_reserve_owners);
 
   constexpr space device = space::device, pinned = space::pinned;
   using batch_ring = queue::ring<std::uint32_t>;

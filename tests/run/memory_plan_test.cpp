@@ -89,6 +89,7 @@ TEST(memory_plan, leaves_nearly_all_of_the_default_memory_to_tasks) {
   EXPECT_NEAR(on_host.sizes.pool_batches, 414'000, 2'000);
   EXPECT_NEAR(on_gpu.sizes.pool_batches, 383'000, 2'000);
   EXPECT_EQ(on_gpu.sizes.pool_reserve, 1024u);
+  EXPECT_EQ(on_gpu.sizes.reserve_parts, run::most_reserve_owners);
   EXPECT_EQ(on_gpu.sizes.magazine_target, 8u);
   EXPECT_NEAR(with_joins.sizes.pool_batches, 57'500, 500);
   EXPECT_EQ(with_joins.sizes.magazine_target, 5u);
@@ -123,6 +124,8 @@ TEST(memory_plan, keeps_to_the_limit_and_uses_it) {
     // Every ref there may be has a cell: a spill never waits.
     EXPECT_GE(p.spill_cells, batches + p.overflow_batches + p.options.staging_buffers * 16);
     EXPECT_LT(2 * p.sizes.pool_reserve, batches);
+    EXPECT_GE(p.sizes.reserve_parts, 1u);
+    EXPECT_LE(p.sizes.least_pool_reserve, p.sizes.pool_reserve);
   });
 }
 

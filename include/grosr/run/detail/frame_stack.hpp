@@ -14,12 +14,15 @@ inline constexpr std::uint32_t fresh_group = 1u << 31;
 /// What a worker has at hand before it runs tasks that fork: each may claim one frame.
 inline constexpr std::uint32_t fork_magazine = 4, fork_frames = simt::warp_size;
 
-/// One lane: up to n groups of free frames from the ring; how many frames.
+/// One lane, lock held or nobody spawning: up to n groups of free frames from the ring; how many
+/// frames.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_groups(const view* v, std::uint32_t* to,
-                                                             std::uint32_t n,
+                                                             std::uint32_t n, std::uint32_t* part,
                                                              std::uint32_t worker) {
   constexpr std::uint32_t most = fork_frames / frame_group;
-  if (v->frames.free.ready() * frame_group < v->sizes.frame_reserve && !owns_reserve(*v, worker))
+  const std::uint32_t free = v->frames.free.ready() * frame_group, reserve = v->sizes.frame_reserve;
+  if (free < reserve &&
+      !owns_reserve(*v, *part, worker, free, reserve, v->sizes.least_frame_reserve))
     return 0;
   std::uint32_t group[most];
   n = v->frames.free.try_pop_n(group, n);
@@ -56,7 +59,8 @@ GROSR_DEVICE GROSR_NOINLINE void spill_frames(const view* v, warp_local<Types>* 
 }
 
 /// One lane, nobody spawning: whether there is room for what tasks may fork. If not, this worker
-/// should leave them to the owner of the reserves, which may use them: it has given its own back.
+/// should leave them to those that own parts of the reserves: it has given its own back. The owner
+/// of the lowest part goes on with what there is.
 template <unsigned Types>
 GROSR_DEVICE GROSR_NOINLINE bool has_room_to_fork(const view* v, warp_local<Types>* w,
                                                   std::uint32_t worker) {
@@ -65,19 +69,19 @@ GROSR_DEVICE GROSR_NOINLINE bool has_room_to_fork(const view* v, warp_local<Type
   while (w->magazine_count < fork_magazine || w->frame_count < fork_frames) {
     bool some = true;
     if (w->magazine_count < fork_magazine) {
-      const std::uint32_t n = refill(*v, w->magazine + w->magazine_count, worker);
+      const std::uint32_t n = refill(*v, w->magazine + w->magazine_count, &w->reserve_part, worker);
       w->magazine_count += n;
       some = n != 0;
     }
     if (w->frame_count < fork_frames) {
-      const std::uint32_t n =
-          take_groups(v, w->frames + w->frame_count, fork_frames / frame_group, worker);
+      const std::uint32_t n = take_groups(v, w->frames + w->frame_count, fork_frames / frame_group,
+                                          &w->reserve_part, worker);
       w->frame_count += n;
       some = some && n != 0;
     }
     if (some) continue;
-    if (simt::atomic_ref<std::uint32_t>(*v->common.reserve_owner).load(simt::relaxed) == worker + 1)
-      return true;
+    if (w->reserve_part == 1) return true;
+    release_reserve(*v, w->reserve_part);
     if (w->magazine_count != 0) v->tasks.free_batches.try_push_n(w->magazine, w->magazine_count);
     w->magazine_count = 0;
     spill_frames(v, w, 0);

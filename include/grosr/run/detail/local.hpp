@@ -72,6 +72,7 @@ struct warp_local {
   std::uint32_t failed_lanes;  ///< lanes whose task, in this run, has failed whatever it returned
   std::uint32_t waiting;       ///< lanes that wait for room
   std::uint32_t waiting_for_task;  ///< of these, for a task
+  std::uint32_t reserve_part;      ///< 1 + the part of the reserves that it owns, or 0
   std::uint32_t stalled;           ///< 1: it counts as one that waits, for the block cannot meet
   std::uint32_t ring;              ///< the ring that this worker polls, or polled last
   queue::poll_lock lock;           ///< in it
@@ -104,7 +105,7 @@ struct block_local {
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
-  std::uint32_t turns;    ///< how often the block looked for a task, at its rendezvous
+  std::uint32_t turns;  ///< how often the block looked for a task at the beginning of a rendezvous
   std::uint32_t waiting;  ///< warps with a lane that waits for room
   alignas(16) unsigned char record[max_task_bytes];
 
@@ -271,21 +272,48 @@ GROSR_DEVICE inline ref pop_ref(const view& v, deque_local& d, std::uint32_t ind
   return r;
 }
 
-/// One lane: whether this worker is the one that may use the reserves, or has just become that. The
-/// last `v.sizes.pool_reserve` batches, and frames, are for one worker at a time, the reserve
-/// owner: it goes on depth-first while the others wait or run children inline, and what it finishes
-/// makes room for them.
-GROSR_DEVICE inline bool owns_reserve(const view& v, std::uint32_t worker) {
-  simt::atomic_ref<std::uint32_t> reserve_owner(*v.common.reserve_owner);
-  std::uint32_t who = reserve_owner.load(simt::relaxed);
-  return who == worker + 1 ||
-         (who == 0 && reserve_owner.compare_exchange(who, worker + 1, simt::relaxed));
+/// One lane, lock held or nobody spawning: whether this worker may take of a reserve, of which
+/// `free` are left. The last batches and frames are for few workers, the reserve owners: they go on
+/// depth-first while the others wait or run children inline, and what they finish makes room. The
+/// reserves have parts with an owner each: part 0 of `least`, and others of one size. The owner of
+/// part p takes while more than parts 0 to p - 1 are left. So nobody else takes of part 0, and its
+/// owner gets on whatever the others do. A worker that finds too little left for its part takes
+/// over a lower one. `part`: 1 + this worker's; 0: it owns none.
+GROSR_DEVICE inline bool owns_reserve(const view& v, std::uint32_t& part, std::uint32_t worker,
+                                      std::uint32_t free, std::uint32_t reserve,
+                                      std::uint32_t least) {
+  const std::uint32_t parts = v.sizes.reserve_parts;
+  std::uint32_t p = free <= least ? 0 : 1 + (free - least) * (parts - 1) / (reserve - least);
+  if (part != 0 && part - 1 <= p) return true;
+  GROSR_NO_UNROLL
+  for (p = p < parts ? p + 1 : parts; p != 0; --p) {
+    simt::atomic_ref<std::uint32_t> owner(v.common.reserve_owners[p - 1]);
+    std::uint32_t nobody = 0;
+    if (owner.load(simt::relaxed) != 0 ||
+        !owner.compare_exchange(nobody, worker + 1, simt::relaxed))
+      continue;
+    if (part != 0)
+      simt::atomic_ref<std::uint32_t>(v.common.reserve_owners[part - 1]).store(0, simt::relaxed);
+    part = p;
+    return true;
+  }
+  return false;
 }
 
-/// One lane: takes batches from the pool into `magazine`; returns how many.
+/// One lane, lock held or nobody spawning: gives its part of the reserves up, if it owns one.
+GROSR_DEVICE inline void release_reserve(const view& v, std::uint32_t& part) {
+  if (part == 0) return;
+  simt::atomic_ref<std::uint32_t>(v.common.reserve_owners[part - 1]).store(0, simt::relaxed);
+  part = 0;
+}
+
+/// One lane, lock held or nobody spawning: takes batches from the pool into `magazine`; returns how
+/// many.
 GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t refill(const view& v, std::uint32_t* magazine,
-                                                        std::uint32_t worker) {
-  if (v.tasks.free_batches.ready() < v.sizes.pool_reserve && !owns_reserve(v, worker)) return 0;
+                                                        std::uint32_t* part, std::uint32_t worker) {
+  const std::uint32_t free = v.tasks.free_batches.ready(), reserve = v.sizes.pool_reserve;
+  if (free < reserve && !owns_reserve(v, *part, worker, free, reserve, v.sizes.least_pool_reserve))
+    return 0;
   return v.tasks.free_batches.try_pop_n(magazine, v.sizes.magazine_target);
 }
 
@@ -294,7 +322,7 @@ template <unsigned Types>
 GROSR_DEVICE inline std::uint32_t take_batch(const view& v, warp_local<Types>& w,
                                              std::uint32_t worker) {
   if (w.magazine_count == 0) {
-    w.magazine_count = refill(v, w.magazine, worker);
+    w.magazine_count = refill(v, w.magazine, &w.reserve_part, worker);
     if (w.magazine_count == 0) return no_batch;
   }
   return w.magazine[--w.magazine_count];
@@ -306,15 +334,12 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t take_overflow(const view& v) {
   return v.tasks.free_overflow.try_pop_n(&batch, 1) == 1 ? batch : no_batch;
 }
 
-/// One lane: gives the reserve up, if this worker owns it and room is there again, or it has
-/// nothing left to do.
-GROSR_DEVICE inline void release_reserve(const view& v, std::uint32_t worker, bool idle) {
-  simt::atomic_ref<std::uint32_t> reserve_owner(*v.common.reserve_owner);
-  if (reserve_owner.load(simt::relaxed) == worker + 1 &&
-      (idle || (v.tasks.free_batches.ready() >= 2 * v.sizes.pool_reserve &&
-                (v.sizes.frame_stride == 0 ||
-                 v.frames.free.ready() * frame_group >= 2 * v.sizes.frame_reserve))))
-    reserve_owner.store(0, simt::relaxed);
+/// One lane, nobody spawning: gives its part of the reserves up, if room is there again.
+GROSR_DEVICE inline void release_reserve_unless_needed(const view& v, std::uint32_t& part) {
+  if (part != 0 && v.tasks.free_batches.ready() >= 2 * v.sizes.pool_reserve &&
+      (v.sizes.frame_stride == 0 ||
+       v.frames.free.ready() * frame_group >= 2 * v.sizes.frame_reserve))
+    release_reserve(v, part);
 }
 
 GROSR_DEVICE GROSR_NOINLINE inline void return_batches(const view& v, const std::uint32_t* batches,

@@ -20,7 +20,8 @@ GROSR_DEVICE GROSR_NOINLINE std::uint32_t spawner<Policy, Tasks...>::wait_for_fr
   const auto take = [&] {
     lock(self.w_.deques.lock);
     if (self.w_.spare_count == 0)
-      self.w_.spare_count = take_groups(&self.v_, self.w_.spare, 1, self.id_);
+      self.w_.spare_count =
+          take_groups(&self.v_, self.w_.spare, 1, &self.w_.reserve_part, self.id_);
     if (self.w_.spare_count != 0) frame = self.w_.spare[--self.w_.spare_count];
     unlock(self.w_.deques.lock);
     return frame != no_frame;

@@ -81,14 +81,14 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::reject(const T& task) {
 
 // ---- who waits ----
 
-/// One lane: waits for room from now on. It gives the reserve up: another worker may get on
-/// with the reserves.
+/// One lane: waits for room from now on. It gives its part of the reserves up: another worker may
+/// get on with that.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::begin_wait(shared* block, lacks what) {
   spawner self(simt::in_block_shared(block));
   room_state& room = *self.v_.common.room;
-  release_reserve(self.v_, self.id_, true);
   lock(self.w_.deques.lock);
+  release_reserve(self.v_, self.w_.reserve_part);
   std::uint64_t more = 0;
   if (self.w_.waiting++ == 0) {
     more = 1;

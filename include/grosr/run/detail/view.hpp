@@ -156,6 +156,9 @@ struct trace_event {
 
 // ---- the view, in parts; each says who may read and write what it points to ----
 
+/// How many workers may use the reserves at a time, at most.
+inline constexpr std::uint32_t most_reserve_owners = 64;
+
 /// Device memory for words of the whole device, each in a line of its own.
 struct common_memory {
   alignas(128) std::uint64_t activity;
@@ -163,7 +166,7 @@ struct common_memory {
   alignas(128) std::uint64_t yield_granted;
   alignas(128) run::signals signals;
   alignas(128) std::uint32_t error_count;
-  alignas(128) std::uint32_t reserve_owner;
+  alignas(128) std::uint32_t reserve_owners[most_reserve_owners];
   alignas(128) std::uint32_t exited;
   alignas(128) std::uint32_t cancelled;
 };
@@ -171,14 +174,14 @@ struct common_memory {
 /// Words of the whole device: any worker reads and writes them, by atomics. The host clears them
 /// before the first kernel, and at an abort it sets `leave`.
 struct common_words {
-  std::uint64_t* activity;       ///< activity_count
-  run::signals* signals;         ///< hints and `leave`: what every worker looks at
-  std::uint64_t* quiet_since;    ///< when the last active worker came to rest (clock_ns)
-  std::uint32_t* reserve_owner;  ///< 1 + the worker that may use the pool's reserve; 0: nobody
-  std::uint32_t* exited;         ///< how many workers have left, of all kernels (wraps)
-  std::uint64_t* yield_granted;  ///< when (clock_ns) a task was last told to yield; 0: it has
-  std::uint32_t* cancelled;      ///< how many frames are
-  room_state* room;              ///< for spawns that find none
+  std::uint64_t* activity;        ///< activity_count
+  run::signals* signals;          ///< hints and `leave`: what every worker looks at
+  std::uint64_t* quiet_since;     ///< when the last active worker came to rest (clock_ns)
+  std::uint32_t* reserve_owners;  ///< of each part of the reserves: 1 + its owner; 0: nobody
+  std::uint32_t* exited;          ///< how many workers have left, of all kernels (wraps)
+  std::uint64_t* yield_granted;   ///< when (clock_ns) a task was last told to yield; 0: it has
+  std::uint32_t* cancelled;       ///< how many frames are
+  room_state* room;               ///< for spawns that find none
 };
 
 /// How the host and the workers talk. The host writes staging buffers and `control`, and workers
@@ -242,6 +245,7 @@ struct view_sizes {
   std::uint32_t rings_per_level, workers, blocks, warp_bitmap_words, block_bitmap_words;
   std::uint32_t deque_capacity, batch_bytes, staging_bytes, magazine_target, pool_reserve,
       pool_batches, inline_depth, frame_stride, frame_reserve, frame_keep;
+  std::uint32_t reserve_parts, least_pool_reserve, least_frame_reserve;  ///< the least: of part 0
 };
 
 /// Everything a kernel needs; passed by value, and copied to block-shared memory by each block. The

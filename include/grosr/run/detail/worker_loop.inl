@@ -74,7 +74,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::loop() {
     if (every(Policy::all_turns)) collects(false);
     if (every(Policy::all_turns) && leads()) {
       flush_stats();
-      release_reserve(v_, id_, false);
+      release_reserve_unless_needed(v_, w_.reserve_part);
     }
   }
   exit();
@@ -153,7 +153,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::end_of_work() {
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(0, simt::relaxed);
-  release_reserve(v_, id_, true);
+  release_reserve(v_, w_.reserve_part);
   if (w_.heartbeat_type != 0 && w_.run_began - w_.heartbeat_at > Policy::report_cycles)
     spawner_.send_heartbeat(0, w_.run_began);
   if (w_.batches != 0) flush_stats();

@@ -22,7 +22,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
     w_.ready_list = no_frame;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
     w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;
-    w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = 0;
+    w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = w_.reserve_part = 0;
     w_.busy_ns = 0;
     w_.heartbeat_at = w_.sole_activity = 0;
     w_.scanned = simt::cycle_count();
@@ -199,7 +199,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::exit() {
   spill_frames(&v_, &w_, 0);
   publish_all(v_, w_.deques, id_, 0);
   if (simt::warp_id() == 0) publish_all(v_, b_.deques, v_.sizes.workers + simt::block_id(), 0);
-  release_reserve(v_, id_, true);
+  release_reserve(v_, w_.reserve_part);
   worker_save& save = v_.reports.saves[id_];
   save.active = is_active() ? 1 : 0;
   save.magazine_count = w_.magazine_count;
