@@ -226,10 +226,11 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_half(const view& v, deq
   return spilled;
 }
 
-/// One lane, lock held: adds a ref to a worker's own, where there is room for a private one.
+/// One lane, lock held: adds a ref, which is not whole, to a worker's own, where there is room for
+/// a private one.
 GROSR_DEVICE inline void add_private(deque_local& d, ref r) {
   const std::uint32_t level = r.level();
-  d.private_refs[level][d.private_count[level]++] = r.split().bits;
+  d.private_refs[level][d.private_count[level]++] = r.bits;
   simt::atomic_ref<std::uint32_t, simt::scope::block>(d.nonempty)
       .store(d.nonempty | level_bit(level), simt::relaxed);
 }
@@ -240,7 +241,7 @@ GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::u
   std::uint32_t level = r.level(), spilled = 0;
   if (d.private_count[level] == private_capacity)
     spilled = publish(v, d, index, level, private_capacity / 2);
-  add_private(d, r);
+  add_private(d, r.split());
   return spilled;
 }
 

@@ -239,6 +239,7 @@ class spawner {
   GROSR_DEVICE GROSR_NOINLINE static bool next_batch(shared* block, std::uint32_t kind,
                                                      bool last_resort);
   GROSR_DEVICE bool swap_batch(std::uint32_t kind);
+  GROSR_DEVICE bool keep_private(ref r);
   GROSR_DEVICE GROSR_NOINLINE static bool next_batch_slowly(shared* block, std::uint32_t kind,
                                                             bool last_resort);
   template <class T>

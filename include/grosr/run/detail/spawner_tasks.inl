@@ -92,39 +92,30 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch(shared* block,
                                                                        std::uint32_t kind,
                                                                        bool last_resort) {
-  if constexpr (!((width_of<Tasks>() == width::block) && ...)) {
-    if (!is_block_type(kind / priority_levels)) {
-      spawner self(simt::in_block_shared(block));
-      const std::uint32_t mask = simt::active_mask_by(kind, false);
-      const unsigned leader = simt::lowest_bit(mask);
-      std::uint32_t got = 0;
-      if (simt::lane_id() == leader) got = self.swap_batch(kind) ? 1 : 0;
-      if (simt::shuffle(mask, got, leader) != 0) return true;
-    }
-  }
+  spawner self(simt::in_block_shared(block));
+  const std::uint32_t mask = simt::active_mask_by(kind, false);
+  const unsigned leader = simt::lowest_bit(mask);
+  std::uint32_t got = 0;
+  if (simt::lane_id() == leader) got = self.swap_batch(kind) ? 1 : 0;
+  if (simt::shuffle(mask, got, leader) != 0) return true;
   return next_batch_slowly(block, kind, last_resort);
 }
 
-/// One lane: puts a batch from the magazine in place of the full one of this kind, which is no
-/// block type's, if nothing is in the way of that.
+/// One lane: puts a batch from the magazine in place of the full one of this kind, if nothing is in
+/// the way of that.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_batch(std::uint32_t kind) {
   if (v_.trace.events != nullptr) return false;
   if (!simt::shared_try_lock(w_.deques.lock)) return false;
   open_batch& open = w_.open[kind];
-  const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
-  const std::uint32_t level = kind % priority_levels;
-  deque_local& d = w_.deques;
+  const std::uint32_t type = kind / priority_levels, limit = Policy::batch_limit(width_at(type));
   bool got = simt::shared_load(open.count) < limit;  // another lane has seen to it
-  const bool full = open.batch != no_batch;
   if (!got && w_.magazine_count != 0 &&
       // A1, as in next_batch_slowly().
-      (!full || (simt::shared_load(open.written) == limit && !long_run() &&
-                 d.private_count[level] < private_capacity))) {
-    if (full) {
-      w_.spawned += limit;
-      add_private(d, ref::make(open.batch, false, 0, limit, kind / priority_levels, level, true));
-    }
+      (open.batch == no_batch || (simt::shared_load(open.written) == limit &&
+                                  keep_private(ref::make(open.batch, false, 0, limit, type,
+                                                         kind % priority_levels, false))))) {
+    if (open.batch != no_batch) w_.spawned += limit;
     open.batch = w_.magazine[--w_.magazine_count];
     open.at = v_.batch_at(open.batch);
     w_.open_mask |= kind_bit(kind);
@@ -134,6 +125,26 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_batch(std::uint32_t kind) {
   }
   simt::shared_store(w_.deques.lock, 0);
   return got;
+}
+
+/// One lane, the warp's lock held: adds a ref to this warp's own or, a block task, to the block's,
+/// if nothing is to be published for that.
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool spawner<Policy, Tasks...>::keep_private(ref r) {
+  if (!is_block_type(r.type())) {
+    if (long_run() || w_.deques.private_count[r.level()] == private_capacity) return false;
+    add_private(w_.deques, r);
+    return true;
+  }
+  if (!try_lock(b_.deques.lock)) return false;
+  const bool room = b_.deques.private_count[r.level()] != private_capacity;
+  if (room) {
+    simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.deques.any_published)
+        .store(1, simt::relaxed);
+    add_private(b_.deques, r);
+  }
+  unlock(b_.deques.lock);
+  return room;
 }
 
 /// The same, whatever is in the way.
