@@ -97,7 +97,7 @@ class team {
       for (std::uint32_t c = 0; c < chunks; ++c) {
         work(what.kind, c);
         simt::sync_block();
-        publish_quiescent(context);
+        tell_progress(context);
       }
       if (simt::thread_id() == 0) decide(true);
       simt::sync_block();
@@ -191,7 +191,7 @@ class team {
   /// Tells the watchdog now and then that the block goes on. The last thread does, for which no
   /// other thread waits.
   template <class Context>
-  GROSR_DEVICE static void publish_quiescent(Context& context) {
+  GROSR_DEVICE static void tell_progress(Context& context) {
     if (simt::thread_id() != simt::block_size() - 1) return;
     auto& told = simt::block_shared<run::team_store>().told;  // any number at first
     const std::uint64_t now = simt::cycle_count();
@@ -289,7 +289,7 @@ class team {
     }
     simt::sync_block();
     const std::uint32_t c = store.chunk;
-    if (c != none) publish_quiescent(context);
+    if (c != none) tell_progress(context);
     simt::sync_block();
     return c;
   }
@@ -318,7 +318,7 @@ class team {
       s_.steps = steps_;
       if (store.ended != 0) decide(true);
     }
-    publish_quiescent(context);
+    tell_progress(context);
     simt::sync_block();
     return store.ended != 0;
   }

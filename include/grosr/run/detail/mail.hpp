@@ -181,7 +181,7 @@ class mail_service {
     if (s.number != 0 && s.number == store.next)
       take(s.request, host);
     else
-      store.found = poll_signals();
+      store.found = next_request();
   }
 
   GROSR_DEVICE static void take(const std::uint32_t* words, std::uint32_t from) {
@@ -200,7 +200,7 @@ class mail_service {
     }
     reply(store.status, answer);
     store.status = 0;
-    store.found = poll_signals();
+    store.found = next_request();
   }
 
   /// Says that the request in the store is done, and what its answer is.
@@ -229,7 +229,7 @@ class mail_service {
   }
 
   /// The next request into the store: where it came from, or none when the server is to end.
-  GROSR_DEVICE std::uint32_t poll_signals() {
+  GROSR_DEVICE std::uint32_t next_request() {
     auto& store = mine();
     const std::uint64_t began = simt::clock_ns();
     const std::uint32_t next = store.next;
