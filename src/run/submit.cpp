@@ -188,12 +188,17 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     throw error(errc::invalid_option, "submit: priority " + std::to_string(level) +
                                           " was asked for; there are 0 to " +
                                           std::to_string(priority_levels - 1));
-  if (held_back(level) && (attempt || !wait_for([&] { return !held_back(level); }, until)))
-    return std::nullopt;
-  throw_if_ended();
-  if (life_ != life::running)
-    throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
-                                   " after stop(); make a new runtime");
+  auto throw_unless_running = [&] {
+    throw_if_ended();
+    if (life_ != life::running)
+      throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
+                                     " after stop(); make a new runtime");
+  };
+  throw_unless_running();  // also while a wait_all() holds back, which may have failed
+  if (held_back(level)) {
+    if (attempt || !wait_for([&] { return !held_back(level); }, until)) return std::nullopt;
+    throw_unless_running();
+  }
   const task_type& t = program_.types[type];
   std::uint32_t a_packet = tasks_a_packet(t.how_wide, n, options_.staging_buffers);
   auto packets = static_cast<std::uint32_t>((n + a_packet - 1) / a_packet);

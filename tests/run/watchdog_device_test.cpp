@@ -26,7 +26,8 @@ runtime_options impatient() {
   return o;
 }
 
-void expect_watchdog(const error& e) {
+void expect_watchdog(const error& e, const char* of = "a wait") {
+  SCOPED_TRACE(of);
   EXPECT_EQ(e.code(), errc::watchdog) << e.what();
   const std::string text = e.what();
   EXPECT_NE(text.find("no task ended for 300 ms"), std::string::npos) << text;
@@ -41,9 +42,9 @@ TEST_P(watchdog, names_a_task_that_does_not_end) {
   const gated task{gate.data(), passed.data()};
   const auto before = std::chrono::steady_clock::now();
   const ticket t = rt->submit(task);
-  std::thread other([&] { expect_watchdog(error_of([&] { rt->wait_all(); })); });
+  std::thread other([&] { expect_watchdog(error_of([&] { rt->wait_all(); }), "wait_all"); });
   const error e = error_of([&] { t.wait(); });
-  expect_watchdog(e);
+  expect_watchdog(e, "ticket::wait");
   // The host knows what a lane waits for.
   const std::string text = e.what();
   const bool says = text.find("gated polls for \"the gate\" at ") != std::string::npos &&
@@ -53,12 +54,12 @@ TEST_P(watchdog, names_a_task_that_does_not_end) {
   EXPECT_GE(std::chrono::steady_clock::now() - before, 300ms);
   EXPECT_LT(std::chrono::steady_clock::now() - before, 10s);
   // From now on everything says the same.
-  expect_watchdog(error_of([&] { t.wait_for(1s); }));
-  expect_watchdog(error_of([&] { rt->wait_all_for(1s); }));
-  expect_watchdog(error_of([&] { rt->submit(task); }));
-  expect_watchdog(error_of([&] { rt->try_submit(task); }));
-  expect_watchdog(error_of([&] { rt->park(); }));
-  expect_watchdog(error_of([&] { rt->stop(); }));
+  expect_watchdog(error_of([&] { t.wait_for(1s); }), "wait_for");
+  expect_watchdog(error_of([&] { rt->wait_all_for(1s); }), "wait_all_for");
+  expect_watchdog(error_of([&] { rt->submit(task); }), "submit");
+  expect_watchdog(error_of([&] { rt->try_submit(task); }), "try_submit");
+  expect_watchdog(error_of([&] { rt->park(); }), "park");
+  expect_watchdog(error_of([&] { rt->stop(); }), "stop");
   EXPECT_FALSE(t.failed());
   EXPECT_EQ(rt->stats().submitted, 1u);
   rt.reset();
