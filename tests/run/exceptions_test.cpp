@@ -4,8 +4,11 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "grosr/run/runtime.hpp"
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/wait.hpp"
 #include "support/errors.hpp"
 
 namespace grosr::testing {
@@ -46,6 +49,40 @@ TEST(throwing_task, may_throw_anything) {
 TEST(throwing_task, does_not_hold_up_destruction) {
   runtime<thrower> rt(device("host:0"));
   rt.submit(thrower{1});
+}
+
+/// Waits for the gate, and throws.
+struct gated_thrower {
+  std::uint32_t* gate;  ///< pinned
+  void operator()(auto&) const {
+    if (gate == nullptr) return;
+    simt::wait_until(
+        [&] {
+          return simt::atomic_ref<std::uint32_t, simt::scope::system>(*gate).load(simt::acquire) !=
+                 0;
+        },
+        simt::forever, nullptr, "the gate");
+    throw std::runtime_error("boom");
+  }
+};
+
+// Who waits for all holds submitters back for a quarter of the time waited so far, also when the
+// wait has failed meanwhile.
+TEST(throwing_task, is_told_of_to_submitters_who_are_held_back) {
+  using namespace std::chrono_literals;
+  runtime<gated_thrower> rt(device("host:0"));
+  simt::buffer<std::uint32_t> gate(device("host:0"), simt::space::pinned, 1);
+  gate[0] = 0;
+  const ticket t = rt.submit(gated_thrower{gate.data()});
+  std::thread waits([&] { error_of([&] { rt.wait_all(); }); });
+  const auto began = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - began < 300ms || rt.try_submit(gated_thrower{nullptr}))
+    std::this_thread::sleep_for(1ms);
+  simt::atomic_ref<std::uint32_t, simt::scope::system>(gate[0]).store(1, simt::release);
+  error_of([&] { t.wait(); });
+  const error e = error_of([&] { rt.try_submit(gated_thrower{nullptr}); });
+  EXPECT_EQ(e.code(), errc::device_lost) << e.what();
+  waits.join();
 }
 
 /// Not all of its lanes come to each sync().
