@@ -64,18 +64,20 @@ void parallel_for(host_threads& threads, std::uint64_t count, F&& f, std::uint64
     grain = std::max<std::uint64_t>(count / (std::uint64_t{threads.count()} * 16), 4096);
   const std::uint64_t slices = (count - 1) / grain + 1;
   std::atomic<std::uint64_t> next{0};
-  threads.run(
-      static_cast<unsigned>(std::min<std::uint64_t>(threads.count(), slices)), [&](unsigned) {
-        try {
-          for (std::uint64_t s; (s = next.fetch_add(1, std::memory_order_relaxed)) < slices;) {
-            threads.look();
-            f(s * grain, std::min(count, (s + 1) * grain));
-          }
-        } catch (...) {
-          next = slices;  // the others stop soon
-          throw;
-        }
-      });
+  threads.run(static_cast<unsigned>(std::min<std::uint64_t>(threads.count(), slices)),
+              [&](unsigned) {
+                try {
+                  // The asker looks once at least, also where the others are done before it begins.
+                  for (threads.look();; threads.look()) {
+                    const std::uint64_t s = next.fetch_add(1, std::memory_order_relaxed);
+                    if (s >= slices) break;
+                    f(s * grain, std::min(count, (s + 1) * grain));
+                  }
+                } catch (...) {
+                  next = slices;  // the others stop soon
+                  throw;
+                }
+              });
 }
 
 }  // namespace grosr::graphs
