@@ -34,11 +34,16 @@ struct block_note {
   }
 };
 
-constexpr std::uint32_t chains = 8, length = 2000;
+/// A rendezvous runs few tasks, so that a test of many of them is short.
+struct short_bursts : run::default_policy {
+  static constexpr unsigned block_burst = 4;
+};
+
+constexpr std::uint32_t chains = 8, length = 250;
 
 /// A level is first in one of so many rendezvous, of so many tasks; and two rendezvous more.
 constexpr std::uint32_t most_before =
-    (run::default_policy::ageing_turns * priority_levels + 2) * run::default_policy::block_burst;
+    (short_bursts::ageing_turns * priority_levels + 2) * short_bursts::block_burst;
 static_assert(most_before < chains * length / 2);
 
 /// Starts a note of each lower level, and urgent chains, so that the block has all of them at once.
@@ -55,7 +60,7 @@ struct plant {
   }
 };
 
-using block_runtime = runtime<plant, block_link, block_note>;
+using block_runtime = basic_runtime<short_bursts, plant, block_link, block_note>;
 
 /// On one block: nobody else could run what it leaves.
 runtime_options one_block() {
