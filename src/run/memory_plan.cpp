@@ -46,8 +46,9 @@ void check(const runtime_options& o) {
   if (o.staging_buffers < 2 || o.staging_buffers > (1u << 16))
     refuse("staging_buffers = " + std::to_string(o.staging_buffers) + "; must be from 2 to 65536");
   queue::check_capacity(o.deque_capacity, "runtime: deque_capacity");
-  if (o.rings_per_level > 8)
-    refuse("rings_per_level = " + std::to_string(o.rings_per_level) + "; at most 8");
+  if (o.rings_per_level > most_rings_per_level)
+    refuse("rings_per_level = " + std::to_string(o.rings_per_level) + "; at most " +
+           std::to_string(most_rings_per_level));
   if (o.futures < 1 || o.futures > (1u << 20))
     refuse("futures = " + std::to_string(o.futures) + "; must be from 1 to 1048576");
   if (o.inline_depth > 64)

@@ -184,11 +184,16 @@ struct common_words {
   room_state* room;               ///< for spawns that find none
 };
 
+/// Submission rings: a lane each at most, where a warp looks at all of them.
+inline constexpr unsigned most_rings_per_level = 8,
+                          most_rings = priority_levels * most_rings_per_level;
+static_assert(most_rings <= simt::warp_size);
+
 /// How the host and the workers talk. The host writes staging buffers and `control`, and workers
 /// read them; workers write slot words, `quiescent` and `state`, and the host reads them. Slots are
 /// the workers' own. Rings of level l are [l * rings_per_level, (l + 1) * rings_per_level).
 struct submission_words {
-  queue::submission_ring_ref* rings;
+  queue::submission_ring_ref* rings;  // nobody writes them; blocks have a copy each, as of the view
   slot_info* slots;
   const unsigned char* staging;  // pinned
   std::uint32_t* slot_words;  // pinned: slot_word; the host gives back a slot that it did not use
