@@ -96,8 +96,8 @@ class deque_ref {
   }
 
   /// Anyone. Number of entries at some moment during the call.
-  GROSR_DEVICE std::uint32_t size() const {
-    std::uint64_t w = atomic(*word_).load(simt::acquire);
+  GROSR_DEVICE std::uint32_t size(simt::order o = simt::acquire) const {
+    std::uint64_t w = atomic(*word_).load(o);
     return static_cast<std::uint32_t>(w >> 32) - static_cast<std::uint32_t>(w);
   }
 

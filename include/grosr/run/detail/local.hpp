@@ -103,6 +103,7 @@ struct block_local {
   /// The ref whose record lies in `record` already, if nothing was published since; or 0.
   std::uint64_t prefetched;
   std::uint32_t published_at_prefetch;  ///< deques.published before that ref became private
+  signals seen;  ///< while a block task runs: what one of its warps saw at its end
   std::uint64_t task_ref;
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
@@ -205,7 +206,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish(const view& v, deque_lo
     d.marked |= level_bit(level);
     std::uint32_t i = block ? index - v.sizes.workers : index;
     simt::atomic_ref<std::uint32_t>(v.bitmap(level, block)[i / 32])
-        .fetch_or(1u << i % 32, simt::acq_rel);
+        .fetch_or(1u << i % 32, simt::release);
   }
   // H1 for a spilled ref: always a write, so that whoever clears the hint next sees the ring.
   if (spilled != 0)
@@ -234,7 +235,7 @@ GROSR_DEVICE GROSR_NOINLINE inline std::uint32_t publish_half(const view& v, deq
   std::uint32_t spilled = 0;
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l)
-    if (d.private_count[l] > 1 && v.deque(l, index).size() == 0)
+    if (d.private_count[l] > 1 && v.deque(l, index).size(simt::relaxed) == 0)
       spilled += publish(v, d, index, l, d.private_count[l] / 2);
   return spilled;
 }

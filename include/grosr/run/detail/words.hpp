@@ -87,8 +87,8 @@ inline constexpr std::uint32_t leave_abort = 0xffffffffu;
 /// What a worker looks at, in one load: 64 bits of device memory. Each word of them is written by
 /// itself.
 struct alignas(8) signals {
-  std::uint32_t hints = 0;  ///< bits of hint
-  std::uint32_t leave = 0;  ///< 0, the epoch that is to leave, or leave_abort
+  std::uint32_t hints;  ///< bits of hint
+  std::uint32_t leave;  ///< 0, the epoch that is to leave, or leave_abort
 
   /// Whether the kernel of this epoch is to leave.
   GROSR_DEVICE constexpr bool says_leave(std::uint32_t epoch) const {

@@ -85,14 +85,15 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
 // ---- block tasks ----
 
 /// Warp 0 of a rendezvous: the next block task, its record in b_.record; or none. Only the first
-/// look is a turn: ageing would cost a theft for every few tasks.
+/// look is a turn: ageing would cost a theft for every few tasks. At later ones another warp has
+/// looked at the signals (run_block_typed).
 template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(bool first) {
   if constexpr (kinds_of_blocks != 0) {
     constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
     std::uint32_t hints = 0, turn = 0;
     if (leads()) {
-      const signals now = v_.poll_signals();
+      const signals now = first ? v_.poll_signals() : b_.seen;
       if (!now.says_leave(v_.epoch)) hints = now.hints | stays;
       turn = first ? ++b_.turns : b_.turns + (Policy::others_first(b_.turns) ? 1 : 0);
     }
@@ -115,8 +116,6 @@ GROSR_DEVICE void worker<Policy, Tasks...>::load_block_task(ref r) {
   if (!leads()) return;
   b_.prefetched = 0;
   consume(r, 1);
-  GROSR_NO_UNROLL
-  for (std::uint32_t level = 0; level < priority_levels; ++level) publish_private(level);
 }
 
 /// Whole warp: a block task's record into block-shared memory.
@@ -145,14 +144,19 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::stride_at(std::uint32_t typ
   return stride;
 }
 
-/// One lane, nobody spawning, before a task that may be long: others may take the private
-/// refs of this block, unless there is more that they can take already.
+/// One lane, before a task that may be long: others may take the private refs of this block, unless
+/// there is more that they can take already.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::publish_private(std::uint32_t level) {
-  const std::uint32_t self = v_.sizes.workers + simt::block_id(),
-                      private_count = b_.deques.private_count[level];
-  if (private_count != 0 && v_.deque(level, self).size() < private_count)
-    w_.spilled += publish(v_, b_.deques, self, level, private_count);
+GROSR_DEVICE void worker<Policy, Tasks...>::publish_private() {
+  const std::uint32_t self = v_.sizes.workers + simt::block_id();
+  lock(b_.deques.lock);
+  GROSR_NO_UNROLL
+  for (std::uint32_t level = 0; level < priority_levels; ++level) {
+    const std::uint32_t private_count = b_.deques.private_count[level];
+    if (private_count != 0 && v_.deque(level, self).size(simt::relaxed) < private_count)
+      w_.spilled += publish(v_, b_.deques, self, level, private_count);
+  }
+  unlock(b_.deques.lock);
 }
 
 /// Whole block: runs the block task that warp 0 laid into block-shared memory.
@@ -178,14 +182,19 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
     loaded<T> l;
     T& task = l.task;
     __builtin_memcpy(&task, b_.record, sizeof(T));
+    // What takes long is left to one warp each: warp 0 has found the task and ends the run.
+    constexpr unsigned publishes = warps_per_block - 1, looks = warps_per_block / 2;
+    static_assert(looks != 0 && publishes != 0);
     if (simt::warp_id() == 0) {
       begin_run(type, r.slot(), trace_place(r));
     } else if (leads()) {
       end_of_yield();
       w_.run_began = simt::cycle_count();
+      if (simt::warp_id() == publishes) publish_private();
     }
     simt::sync_warp();
     execute(task, true, r.level(), true);
+    if (simt::warp_id() == looks && leads()) b_.seen = v_.poll_signals();
     spawner_.flush(false);
     // Warps that were not active may not rest soon, and what went wrong is to be seen.
     if (simt::warp_id() != 0 && leads() && (w_.failed | w_.rejected) != 0) flush_stats();

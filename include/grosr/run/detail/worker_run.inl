@@ -28,11 +28,11 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
   const std::uint64_t began = simt::cycle_count();
   GROSR_NO_UNROLL
   for (; r; ++result.runs) {
-    signals seen;
+    signals seen{};
     std::uint64_t published = 0;
     if (leads()) {
       seen = self.v_.poll_signals();
-      published = self.v_.deque(r.level(), self.id_).size();
+      published = self.v_.deque(r.level(), self.id_).size(simt::relaxed);
     }
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
