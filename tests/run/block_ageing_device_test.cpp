@@ -36,14 +36,14 @@ struct block_note {
 
 /// A rendezvous runs few tasks, so that a test of many of them is short.
 struct short_bursts : run::default_policy {
-  static constexpr unsigned block_burst = 4;
+  static constexpr unsigned block_burst_runs = 4;
 };
 
 constexpr std::uint32_t chains = 8, length = 250;
 
 /// A level is first in one of so many rendezvous, of so many tasks; and two rendezvous more.
 constexpr std::uint32_t most_before =
-    (short_bursts::ageing_turns * priority_levels + 2) * short_bursts::block_burst;
+    (short_bursts::ageing_turns * priority_levels + 2) * short_bursts::block_burst_runs;
 static_assert(most_before < chains * length / 2);
 
 /// Starts a note of each lower level, and urgent chains, so that the block has all of them at once.

@@ -34,9 +34,6 @@ struct default_policy {
     return (others_first(turn) ? turn / ageing_turns + k : priority_levels - 1 - k) %
            priority_levels;
   }
-  /// Block tasks that a rendezvous runs, at most.
-  static constexpr unsigned block_burst = 32;
-
   // ---- from whom to steal: victim.hpp ----
 
   static constexpr unsigned steal_attempts = 4;
@@ -55,6 +52,9 @@ struct default_policy {
   /// waits, which comes with the turns.
   static constexpr unsigned burst_runs = 128, short_burst_runs = 8;
   static constexpr std::uint64_t burst_cycles = 4 * 1024 * 1024;  // about 2 ms
+  /// The same of a rendezvous, which ends when warps have something more urgent. Between two of
+  /// them the warps take a turn each, which is as long as three short block tasks.
+  static constexpr unsigned block_burst_runs = 128;
   /// Work of these levels ends a burst of `level` after so many runs.
   GROSR_DEVICE static constexpr std::uint32_t levels_that_end_burst(std::uint32_t level,
                                                                     unsigned runs) {

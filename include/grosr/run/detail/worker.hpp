@@ -277,7 +277,7 @@ class worker {
   GROSR_DEVICE bool ask_for_rendezvous(bool now);
   GROSR_DEVICE bool rendezvous_is_called() const;
   GROSR_DEVICE bool meet();
-  GROSR_DEVICE ref find_block(bool first);
+  GROSR_DEVICE ref find_block(std::uint64_t began, unsigned runs);
   GROSR_DEVICE void load_block_task(ref r);
   GROSR_DEVICE void load_record(ref r);
   GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type);

@@ -61,9 +61,10 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
   if (!simt::shuffle(simt::full_mask, held ? 1u : 0u, 0)) return false;
   if (leads()) end_of_stall();
   simt::sync_block();
-  for (unsigned burst = 0;; ++burst) {
+  const std::uint64_t began = simt::cycle_count();
+  for (unsigned runs = 0;; ++runs) {
     if (simt::warp_id() == 0) {
-      ref r = burst < Policy::block_burst ? find_block(burst == 0) : ref{};
+      ref r = find_block(began, runs);
       if (leads()) {
         b_.task_ref = r.bits;
         b_.task_failed = 0;
@@ -84,17 +85,20 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
 
 // ---- block tasks ----
 
-/// Warp 0 of a rendezvous: the next block task, its record in b_.record; or none. Only the first
-/// look is a turn: ageing would cost a theft for every few tasks. At later ones another warp has
-/// looked at the signals (run_block_typed).
+/// Warp 0 of a rendezvous that `began` (cycle_count) so many runs ago: the next block task, its
+/// record in b_.record; or none. Only the first look is a turn: ageing would cost a theft for every
+/// few tasks. At later ones another warp has looked at the signals (run_block_typed).
 template <class Policy, class... Tasks>
-GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(bool first) {
+GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(std::uint64_t began, unsigned runs) {
   if constexpr (kinds_of_blocks != 0) {
     constexpr std::uint32_t stays = 1u << 31;  // no hint: the kernel need not leave
     std::uint32_t hints = 0, turn = 0;
     if (leads()) {
+      const bool first = runs == 0;
       const signals now = first ? v_.poll_signals() : b_.seen;
-      if (!now.says_leave(v_.epoch)) hints = now.hints | stays;
+      const bool long_enough = runs >= Policy::block_burst_runs ||
+                               simt::cycle_count() - began >= Policy::burst_cycles;
+      if (!now.says_leave(v_.epoch) && (first || !long_enough)) hints = now.hints | stays;
       turn = first ? ++b_.turns : b_.turns + (Policy::others_first(b_.turns) ? 1 : 0);
     }
     hints = simt::shuffle(simt::full_mask, hints, 0);
