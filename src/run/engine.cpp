@@ -54,13 +54,13 @@ const char* words_of(failure f) {
 
 }  // namespace
 
-engine::engine(device d, const runtime_options& options, program p)
-    : device_(d), options_(options), program_(std::move(p)) {
+engine::engine(device d, const runtime_options& options, const program& p)
+    : device_(d), options_(options), program_(p) {
   if (options_.trace.empty())
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
-  const memory_plan plan =
-      plan_memory(options_, program_.types,
-                  {device_.is_cuda(), device_.properties().sms, program_.fit.blocks_per_sm});
+  const unsigned blocks_per_sm = load_kernels();
+  const memory_plan plan = plan_memory(
+      options_, program_.types, {device_.is_cuda(), device_.properties().sms, blocks_per_sm});
   options_ = plan.options;
   if (!options_.trace.empty()) {
     trace_part_ = trace_part_for(options_.trace, device_);
@@ -72,15 +72,15 @@ engine::engine(device d, const runtime_options& options, program p)
   allocate(plan);
   fill_memory(plan);
   stream_ = std::make_unique<simt::stream>(device_);
-  if (program_.trap) trap_stream_ = std::make_unique<simt::stream>(device_);
+  if (device_.is_cuda()) trap_stream_ = std::make_unique<simt::stream>(device_);
   make_swap();
   since_progress_.begin(std::chrono::steady_clock::now());
   monitor_thread_ = std::thread([this] { monitor(); });
 }
 
-host_engine* make_engine(device d, const runtime_options& options, program p) {
+host_engine* make_engine(device d, const runtime_options& options, const program& p) {
   try {
-    return new engine(d, options, std::move(p));
+    return new engine(d, options, p);
   } catch (...) {
     rethrow_as_error("a runtime on " + d.name() + " was asked for");
   }
@@ -102,6 +102,18 @@ engine::~engine() {
   monitor_wake_.notify_all();
   monitor_thread_.join();
   swap_->stop();
+}
+
+// Makes the device ready for its kernels: how many blocks of the program's fit on an SM.
+unsigned engine::load_kernels() {
+  const simt::kernel_fit fit = program_.fit(device_);
+  // Functions out of line need up to 1 KiB, the heap's 1 KiB more. In whole KiB, so that runtimes
+  // of one process mostly need the same.
+  const std::size_t stack = fit.local_bytes + 1024 + (options_.heap != nullptr ? 1024 : 0) +
+                            std::size_t{options_.inline_depth} * 256;
+  simt::reserve_stack(device_, (stack + 1023) / 1024 * 1024);
+  if (device_.is_cuda()) simt::load_trap(device_);
+  return fit.blocks_per_sm;
 }
 
 void engine::use_heap(const heap& h) {

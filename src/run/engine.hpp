@@ -34,7 +34,7 @@ class swap_space;
 class engine final : public host_engine {
  public:
   /// Throws error(invalid_option, out_of_memory, device_lost).
-  engine(device d, const runtime_options& options, program p);
+  engine(device d, const runtime_options& options, const program& p);
   ~engine() override;
 
   std::optional<ticket_id> submit(unsigned type, const void* data, std::size_t n, unsigned level,
@@ -63,6 +63,7 @@ class engine final : public host_engine {
 
  private:
   enum class life { running, stopping, stopped, lost };
+  unsigned load_kernels();
   void use_heap(const heap& h);
   void allocate(const memory_plan& p);
   void fill_memory(const memory_plan& p);

@@ -191,8 +191,8 @@ void engine::abort_kernel() {
     while (!stream_->done() && clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (stream_->done()) return;
-    if (!program_.trap) return;  // a host lane cannot be ended from outside
-    program_.trap(*trap_stream_);
+    if (!trap_stream_) return;  // a host lane cannot be ended from outside
+    simt::launch_trap(*trap_stream_);
     give_up = clock::now() + std::chrono::seconds(5);
     while (!trap_stream_->done() && clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

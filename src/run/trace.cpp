@@ -164,7 +164,7 @@ void for_each_event(const trace_record& what, Use&& use) {
 }
 
 void write_event(event_list& list, std::uint64_t thread, std::size_t worker, const trace_event& e,
-                 const std::vector<task_type>& types) {
+                 std::span<const task_type> types) {
   if (e.kind == trace_event::steal) {
     list.add("i", thread, e.begin, "steal",
              "\"s\":\"t\",\"args\":{\"from\":" + number(e.count) + "}");
@@ -224,7 +224,8 @@ void write_perfetto(const trace_part& part, const device& d, const trace_record&
     list.name_thread(track.of_worker(w), "SM " + number(sm) + ", worker " + number(w),
                      track.of_worker(w));
   for (const submit_event& s : submits)
-    list.span(track.of_submitter(s.thread), s.begin, s.end, "submit " + what.types[s.type].name,
+    list.span(track.of_submitter(s.thread), s.begin, s.end,
+              std::string("submit ") + what.types[s.type].name,
               "\"tasks\":" + number(s.count) + ",\"slot\":" + number(s.slot) +
                   ",\"priority\":" + number(s.level));
   std::uint64_t arrows = track.base;

@@ -44,7 +44,7 @@ class submit_log {
 
 /// What one runtime recorded.
 struct trace_record {
-  const std::vector<task_type>& types;
+  std::span<const task_type> types;
   std::vector<trace_event> events;  ///< [worker][capacity]
   std::vector<std::uint32_t> counts;
   std::uint32_t capacity;

@@ -54,6 +54,11 @@ std::unique_ptr<stream_backend> make_stream(device d);
 std::unique_ptr<doorbell_backend> make_doorbell(device d, std::uint32_t* armed, std::uint32_t* word,
                                                 std::function<void()> on_ring);
 void wait_for_kernels(device d) noexcept;
+int make_current(int index);  ///< the GPU that was current before; -1: that one
+void make_current_again(int before) noexcept;
+void launch(const device& d, void* stream, shape grid, const void* entry, const void* kernel);
+kernel_fit fit(const device& d, const void* entry, unsigned threads);
+void reserve_stack(const device& d, std::size_t bytes);
 }  // namespace cuda_backend
 
 namespace host_backend {

@@ -14,13 +14,12 @@ namespace grosr::simt::cuda_backend {
 /// Makes `index` the calling thread's device for the scope. Throws as check() does.
 class on_device {
  public:
-  explicit on_device(int index);
-  ~on_device();
+  explicit on_device(int index) : before_(make_current(index)) {}
+  ~on_device() { make_current_again(before_); }
   on_device(const on_device&) = delete;
 
  private:
-  int before_ = 0;
-  bool changed_ = false;
+  int before_;
 };
 
 /// Throws error(device_lost) unless `e` is success: what was asked, and CUDA's own text.

@@ -52,15 +52,16 @@ std::string pci_address(int index) {
   return {};
 }
 
-on_device::on_device(int index) {
-  check(cudaGetDevice(&before_), "ask for the current GPU");
-  if (before_ == index) return;
+int make_current(int index) {
+  int before = -1;
+  check(cudaGetDevice(&before), "ask for the current GPU");
+  if (before == index) return -1;
   check(cudaSetDevice(index), fmt::format("select cuda:{}", index));
-  changed_ = true;
+  return before;
 }
 
-on_device::~on_device() {
-  if (changed_) cudaSetDevice(before_);
+void make_current_again(int before) noexcept {
+  if (before >= 0) cudaSetDevice(before);
 }
 
 void check(cudaError_t e, const std::string& asked) {
@@ -93,6 +94,9 @@ gpu& gpu::at(int index) {
 }  // namespace grosr::simt::cuda_backend
 
 namespace grosr::simt {
+
+on_device::on_device(const device& d) : before_(cuda_backend::make_current(d.index())) {}
+on_device::~on_device() { cuda_backend::make_current_again(before_); }
 
 void check_launch(int cuda_error, const std::string& asked) {
   cuda_backend::check(static_cast<cudaError_t>(cuda_error), asked);

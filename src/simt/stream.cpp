@@ -183,24 +183,4 @@ void wait_for_kernels(device d) noexcept {
     host_backend::wait_for_kernels();
 }
 
-namespace detail {
-void check_shape(const device& d, unsigned blocks, unsigned threads) {
-  if (blocks == 0 || threads == 0 || threads > 1024 || threads % warp_size != 0) {
-    throw error(
-        errc::invalid_option,
-        fmt::format("a launch of {} blocks of {} threads on {}; ask for at least 1 block of a "
-                    "multiple of 32 threads up to 1024",
-                    blocks, threads, d.name()));
-  }
-}
-
-void throw_not_built(const device& d) {
-  throw error(
-      errc::not_built,
-      fmt::format("a kernel was launched on {} from a file that nvcc did not compile; add the "
-                  "file with grosr_device_sources()",
-                  d.name()));
-}
-}  // namespace detail
-
 }  // namespace grosr::simt

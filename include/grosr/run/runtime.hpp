@@ -16,8 +16,6 @@
 #include <chrono>
 #include <optional>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "grosr/run/detail/host_engine.hpp"
@@ -40,11 +38,13 @@ class basic_runtime {
   /// Takes memory and starts the monitor; the kernel is launched by the first submit. Throws
   /// error(invalid_option, out_of_memory, not_built, device_lost).
   explicit basic_runtime(device d = device::best(), const runtime_options& options = {})
-      : engine_(run::make_engine(d, options, make_program(d, options))) {}
+      : basic_runtime(d, options, {}) {}
 
   /// For a graph: the same, whose task types have a collector (run/task.hpp) for `c`.
   basic_runtime(device d, const runtime_options& options, run::collection c)
-      : engine_(run::make_engine(d, options, with(make_program(d, options), c))) {}
+      : engine_(run::make_engine(d, options, {types_, fit, launch, c})) {
+    static_assert(types::checked);
+  }
 
   /// Finishes what was accepted, as stop() without a deadline, but does not throw: call stop() to
   /// learn of errors. In a forked child it does nothing.
@@ -135,30 +135,19 @@ class basic_runtime {
   const device& where() const { return engine_->where(); }
 
  private:
+  using kernel = run::resident<Policy, run::record_of<Tasks>...>;
   static constexpr unsigned min_blocks = Policy::least_blocks((run::brings_result<Tasks> || ...));
 
-  static run::program make_program(const device& d, const runtime_options& o) {
-    static_assert(types::checked);
-    run::program p;
-    p.types = {run::task_type{
-        run::task_name<Tasks>::text(), sizeof(run::record_of<Tasks>),
-        run::stride_of<run::record_of<Tasks>>, run::width_of<Tasks>(),
-        run::brings_result<Tasks> ? run::frame_header_bytes + run::stride_of<Tasks> : 0}...};
-    using kernel = run::resident<Policy, run::record_of<Tasks>...>;
-    p.fit = simt::fit<run::block_threads, min_blocks, kernel>(d, run::block_threads);
-    // Functions out of line need up to 1 KiB, the heap's 1 KiB more. In whole KiB, so that runtimes
-    // of one process mostly need the same.
-    const std::size_t stack = p.fit.local_bytes + 1024 + (o.heap != nullptr ? 1024 : 0) +
-                              std::size_t{o.inline_depth} * 256;
-    simt::reserve_stack(d, (stack + 1023) / 1024 * 1024);
-    p.launch = [](simt::stream& s, simt::shape grid, const run::view& v) {
-      simt::launch<run::block_threads, min_blocks>(s, grid, kernel{v});
-    };
-    if (d.is_cuda()) {
-      simt::fit<32, 1, simt::trap_kernel>(d, 32);
-      p.trap = [](simt::stream& s) { simt::launch<32, 1>(s, {1, 32}, simt::trap_kernel{}); };
-    }
-    return p;
+  static constexpr run::task_type types_[] = {
+      {run::task_name<Tasks>::text(), sizeof(run::record_of<Tasks>),
+       run::stride_of<run::record_of<Tasks>>, run::width_of<Tasks>(),
+       run::brings_result<Tasks> ? run::frame_header_bytes + run::stride_of<Tasks> : 0}...};
+
+  static simt::kernel_fit fit(const device& d) {
+    return simt::fit<run::block_threads, min_blocks, kernel>(d, run::block_threads);
+  }
+  static void launch(simt::stream& s, simt::shape grid, const run::view& v) {
+    simt::launch<run::block_threads, min_blocks>(s, grid, kernel{v});
   }
 
   template <class Task>
@@ -173,11 +162,6 @@ class basic_runtime {
       throw;
     }
     return future<typename Task::result>(engine_.get(), promise);
-  }
-
-  static run::program with(run::program p, run::collection c) {
-    p.collected = c;
-    return p;
   }
 
   template <class Task>

@@ -11,10 +11,6 @@
 #include "grosr/simt/owner.hpp"
 #include "grosr/simt/process.hpp"
 
-#if defined(__CUDACC__)
-#include <cuda_runtime.h>
-#endif
-
 namespace grosr::simt {
 
 /// Blocks in the grid and threads in a block (a multiple of 32).
@@ -67,31 +63,26 @@ void wait_for_kernels(device d) noexcept;
 /// Throws error(device_lost...) if the last CUDA call or launch failed; `asked` begins the text.
 void check_launch(int cuda_error, const std::string& asked);
 
-#if defined(__CUDACC__)
-/// Makes a GPU the calling thread's current one for a scope.
+/// Makes a GPU the calling thread's current one for a scope. Throws error(device_lost).
 class on_device {
  public:
-  explicit on_device(const device& d) {
-    check_launch(cudaGetDevice(&before_), "ask for the current GPU");
-    if (before_ == d.index()) return;
-    check_launch(cudaSetDevice(d.index()), "select " + d.name());
-    changed_ = true;
-  }
-  ~on_device() {
-    if (changed_) cudaSetDevice(before_);
-  }
+  explicit on_device(const device& d);
+  ~on_device();
   on_device(const on_device&) = delete;
 
  private:
-  int before_ = 0;
-  bool changed_ = false;
+  int before_;  // -1: it was that one
 };
-#endif
+
+/// What the compiler made of a kernel.
+struct kernel_fit {
+  unsigned blocks_per_sm = 0;   ///< co-resident blocks an SM can hold
+  unsigned registers = 0;       ///< a thread
+  unsigned shared_bytes = 0;    ///< static, a block
+  std::size_t local_bytes = 0;  ///< stack and spills of a thread, without recursive functions
+};
 
 namespace detail {
-/// Throws error(invalid_option) unless there is a block, and threads are a multiple of 32 to 1024.
-void check_shape(const device& d, unsigned blocks, unsigned threads);
-
 [[noreturn]] void throw_not_built(const device& d);
 
 #if defined(__CUDACC__)
@@ -100,6 +91,23 @@ __global__ void __launch_bounds__(MaxThreads, MinBlocks) entry(const __grid_cons
   k();
 }
 #endif
+
+/// What CUDA knows a kernel by in the calling file; null where nvcc did not compile that.
+template <class Kernel, unsigned MaxThreads, unsigned MinBlocks>
+const void* entry_of() {
+#if defined(__CUDACC__)
+  return reinterpret_cast<const void*>(&entry<Kernel, MaxThreads, MinBlocks>);
+#else
+  return nullptr;
+#endif
+}
+
+/// launch() without its types, where `s` is on a GPU; false where it is not, and nothing was
+/// launched. Throws as launch().
+bool launch_on_gpu(stream& s, shape grid, const void* entry, const void* kernel);
+
+/// fit() without its types.
+kernel_fit fit(const device& d, const void* entry, unsigned threads);
 }  // namespace detail
 
 /// Launches `kernel`, a trivially copyable callable with a GROSR_DEVICE `operator()() const`, once
@@ -108,19 +116,8 @@ __global__ void __launch_bounds__(MaxThreads, MinBlocks) entry(const __grid_cons
 /// error(invalid_option) when the grid does not fit the kernel, error(device_lost) after a fault.
 template <unsigned MaxThreads = 1024, unsigned MinBlocks = 1, class Kernel>
 void launch(stream& s, shape grid, const Kernel& kernel) {
-  detail::check_shape(s.where(), grid.blocks, grid.threads);
-  if (s.where().is_cuda()) {
-#if defined(__CUDACC__)
-    const on_device here(s.where());
-    auto native = static_cast<cudaStream_t>(s.native());
-    detail::entry<Kernel, MaxThreads, MinBlocks><<<grid.blocks, grid.threads, 0, native>>>(kernel);
-    check_launch(cudaGetLastError(), "launch a kernel on " + s.where().name());
-#else
-    detail::throw_not_built(s.where());
-#endif
-  } else {
+  if (!detail::launch_on_gpu(s, grid, detail::entry_of<Kernel, MaxThreads, MinBlocks>(), &kernel))
     s.launch_host({grid.blocks, grid.threads / warp_size, 0}, [kernel] { kernel(); });
-  }
 }
 
 /// Launches and waits.
@@ -131,55 +128,17 @@ void run(device d, shape grid, const Kernel& kernel) {
   s.wait();
 }
 
-/// What the compiler made of a kernel.
-struct kernel_fit {
-  unsigned blocks_per_sm = 0;   ///< co-resident blocks an SM can hold
-  unsigned registers = 0;       ///< a thread
-  unsigned shared_bytes = 0;    ///< static, a block
-  std::size_t local_bytes = 0;  ///< stack and spills of a thread, without recursive functions
-};
-
 /// Asks how many blocks of `threads` of this kernel fit on one SM, and loads it eagerly, so that a
 /// later launch cannot wait for a resident kernel. Errors as launch().
 template <unsigned MaxThreads, unsigned MinBlocks, class Kernel>
-kernel_fit fit(device d, [[maybe_unused]] unsigned threads) {
-  if (!d.is_cuda()) return {1, 0, 0, 0};
-#if defined(__CUDACC__)
-  kernel_fit f;
-  auto* symbol = detail::entry<Kernel, MaxThreads, MinBlocks>;
-  const on_device here(d);
-  cudaFuncAttributes attributes{};
-  check_launch(cudaFuncGetAttributes(&attributes, symbol), "load a kernel on " + d.name());
-  int blocks = 0;
-  check_launch(
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, symbol, static_cast<int>(threads), 0),
-      "ask for the occupancy of a kernel on " + d.name());
-  f.blocks_per_sm = static_cast<unsigned>(blocks);
-  f.registers = static_cast<unsigned>(attributes.numRegs);
-  f.shared_bytes = static_cast<unsigned>(attributes.sharedSizeBytes);
-  f.local_bytes = attributes.localSizeBytes;
-  return f;
-#else
-  detail::throw_not_built(d);
-#endif
+kernel_fit fit(const device& d, unsigned threads) {
+  return detail::fit(d, detail::entry_of<Kernel, MaxThreads, MinBlocks>(), threads);
 }
 
 /// Makes sure that device functions which call each other recursively have `bytes` of stack a
 /// lane. Costs device memory for every lane the GPU can hold. On the host: stacks are fixed. Throws
 /// error(out_of_memory) when the device has not that much.
-inline void reserve_stack(device d, [[maybe_unused]] std::size_t bytes) {
-  if (!d.is_cuda()) return;
-#if defined(__CUDACC__)
-  const on_device here(d);
-  std::size_t now = 0;
-  check_launch(cudaDeviceGetLimit(&now, cudaLimitStackSize), "read the stack limit");
-  if (now < bytes)
-    check_launch(cudaDeviceSetLimit(cudaLimitStackSize, bytes),
-                 "reserve " + std::to_string(bytes) + " bytes of stack a lane");
-#else
-  detail::throw_not_built(d);
-#endif
-}
+void reserve_stack(const device& d, std::size_t bytes);
 
 /// Ends every kernel of its context, for when one cannot be ended by asking. The device is lost to
 /// the process afterwards. Does nothing on the host.
@@ -189,9 +148,9 @@ GROSR_DEVICE inline void trap() {
 #endif
 }
 
-/// A kernel that does it.
-struct trap_kernel {
-  GROSR_DEVICE void operator()() const { trap(); }
-};
+/// Launches a kernel that does it; on the host, one that does nothing. load_trap(), before another
+/// kernel is resident, has the GPU load it.
+void launch_trap(stream& s);
+void load_trap(const device& d);
 
 }  // namespace grosr::simt

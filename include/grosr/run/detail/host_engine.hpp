@@ -4,8 +4,7 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "grosr/run/detail/view.hpp"
@@ -23,7 +22,7 @@ inline deadline in(std::chrono::nanoseconds limit) {
 
 /// One task type as the host knows it.
 struct task_type {
-  std::string name;
+  const char* name;
   std::uint32_t bytes;
   std::uint32_t stride;
   width how_wide;
@@ -34,11 +33,10 @@ struct task_type {
 
 /// The kernel of one set of task types.
 struct program {
-  std::vector<task_type> types;
-  simt::kernel_fit fit;
-  void (*launch)(simt::stream&, simt::shape, const view&) = nullptr;
-  run::collection collected;              ///< of a graph
-  void (*trap)(simt::stream&) = nullptr;  ///< ends every kernel of the context; null on the host
+  std::span<const task_type> types;        ///< not owned
+  simt::kernel_fit (*fit)(const device&);  ///< loads the kernel
+  void (*launch)(simt::stream&, simt::shape, const view&);
+  run::collection collected;  ///< of a graph
 };
 
 /// Names a submission: complete when the slot's word has reached the generation.
@@ -96,6 +94,6 @@ class host_engine {
 };
 
 /// The caller owns it. Throws error(invalid_option, out_of_memory, device_lost).
-host_engine* make_engine(device d, const runtime_options& options, program p);
+host_engine* make_engine(device d, const runtime_options& options, const program& p);
 
 }  // namespace grosr::run
