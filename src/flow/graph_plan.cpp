@@ -4,9 +4,32 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <mutex>
 
 namespace grosr::flow {
+
+struct graph_plan::entry {
+  channel_options options;
+  std::uint32_t element_bytes = 0, kind = 0;
+  queue::batch_buffer memory;
+  simt::buffer<unsigned char> server;  // its function's node_state
+  std::string function;
+  bool connected = false, on_host = false;
+  std::vector<std::uint32_t> targets;  // channels that the function holds
+  std::uint64_t from_host = 0;         // atomic
+};
+
+struct graph_plan::router {
+  simt::buffer<unsigned char> targets;
+  std::vector<std::uint32_t> numbers;
+  const queue::batch_buffer_state* via;
+};
+
+struct graph_plan::parts {
+  std::deque<entry> channels;
+  std::deque<router> routers;
+};
 
 struct graph_plan::shared {
   std::mutex told_lock, start_lock;
@@ -15,14 +38,25 @@ struct graph_plan::shared {
 };
 
 graph_plan::graph_plan(device d)
-    : device_(d), states_(d, simt::space::device, most_channels), shared_(new shared) {}
+    : device_(d),
+      states_(d, simt::space::device, most_channels),
+      parts_(new parts),
+      shared_(new shared) {}
 graph_plan::~graph_plan() = default;
 
 const graph_plan::entry& graph_plan::at(const queue::batch_buffer_state* c) const {
   const auto i = static_cast<std::size_t>(c - states_.data());
-  if (c == nullptr || i >= channels_.size())
+  if (c == nullptr || i >= parts_->channels.size())
     throw error(errc::misuse, "graph: this channel is not one of its own: make it with channel()");
-  return channels_[i];
+  return parts_->channels[i];
+}
+
+std::uint32_t graph_plan::channels() const {
+  return static_cast<std::uint32_t>(parts_->channels.size());
+}
+
+const void* graph_plan::server(const queue::batch_buffer_state* c) const {
+  return at(c).server.data();
 }
 
 std::uint32_t graph_plan::number_of(const queue::batch_buffer_state* c) const {
@@ -31,13 +65,13 @@ std::uint32_t graph_plan::number_of(const queue::batch_buffer_state* c) const {
 }
 
 std::vector<queue::batch_buffer_state> graph_plan::snapshot() const {
-  std::vector<queue::batch_buffer_state> all(channels_.size());
+  std::vector<queue::batch_buffer_state> all(parts_->channels.size());
   if (!all.empty()) states_.copy_to(all);
   return all;
 }
 
 std::string graph_plan::name_of(std::uint32_t i) const {
-  const std::string& name = channels_[i].options.name;
+  const std::string& name = parts_->channels[i].options.name;
   return name.empty() ? "channel " + std::to_string(i) : name;
 }
 
@@ -50,12 +84,12 @@ void graph_plan::check_open(const char* what) const {
 queue::batch_buffer_state* graph_plan::add_channel(const channel_options& o,
                                                    std::uint32_t element_bytes) {
   check_open("a channel was added");
-  if (channels_.size() == most_channels)
+  if (parts_->channels.size() == most_channels)
     throw error(errc::invalid_option,
                 "graph: more than " + std::to_string(most_channels) + " channels were asked for");
-  queue::batch_buffer_state* state = states_.data() + channels_.size();
+  queue::batch_buffer_state* state = states_.data() + parts_->channels.size();
   queue::batch_buffer memory(device_, o, element_bytes, state);
-  entry& e = channels_.emplace_back();
+  entry& e = parts_->channels.emplace_back();
   e.options = o;
   e.element_bytes = element_bytes;
   e.memory = std::move(memory);
@@ -65,7 +99,7 @@ queue::batch_buffer_state* graph_plan::add_channel(const channel_options& o,
 void graph_plan::connect(const queue::batch_buffer_state* input, const function& f) {
   check_open("a function was connected");
   const std::uint32_t number = number_of(input);
-  entry& e = channels_[number];
+  entry& e = parts_->channels[number];
   if (e.options.batch > f.max_batch)
     throw error(errc::invalid_option, "graph: '" + name_of(number) + "' has batches of " +
                                           std::to_string(e.options.batch) + ", and " + f.name +
@@ -93,7 +127,7 @@ void graph_plan::connect(const queue::batch_buffer_state* input, const function&
     std::memcpy(&word, from + i, sizeof word);
     for (std::uint32_t k = 0; k < most_channels; ++k)
       if (word == reinterpret_cast<std::uintptr_t>(states_.data() + k)) e.targets.push_back(k);
-    for (const router& r : routers_)
+    for (const router& r : parts_->routers)
       if (word == reinterpret_cast<std::uintptr_t>(r.targets.data()) &&
           (r.via == nullptr || r.via == input))
         e.targets.insert(e.targets.end(), r.numbers.begin(), r.numbers.end());
@@ -117,17 +151,17 @@ const void* graph_plan::add_router(const std::vector<const queue::batch_buffer_s
   const std::size_t bytes = targets.size() * sizeof(void*);
   r.targets = simt::buffer<unsigned char>(device_, simt::space::device, bytes);
   r.targets.copy_from({reinterpret_cast<const unsigned char*>(targets.data()), bytes});
-  return routers_.emplace_back(std::move(r)).targets.data();
+  return parts_->routers.emplace_back(std::move(r)).targets.data();
 }
 
 void graph_plan::close() {
   if (closed_) return;
-  for (std::uint32_t i = 0; i < channels_.size(); ++i)
-    if (!channels_[i].connected)
+  for (std::uint32_t i = 0; i < parts_->channels.size(); ++i)
+    if (!parts_->channels[i].connected)
       throw error(errc::invalid_option,
                   "graph: '" + name_of(i) +
                       "' has no function: what is pushed there would never be served; connect one");
-  if (channels_.empty())
+  if (parts_->channels.empty())
     throw error(errc::invalid_option, "graph: it has no channels: make some, and connect them");
   closed_ = true;
 }
@@ -175,8 +209,8 @@ void graph_plan::throw_if_lost() {
 std::vector<channel_stats> graph_plan::stats() const {
   std::vector<channel_stats> all;
   const std::vector<queue::batch_buffer_state> states = snapshot();
-  for (std::uint32_t i = 0; i < channels_.size(); ++i) {
-    const entry& e = channels_[i];
+  for (std::uint32_t i = 0; i < parts_->channels.size(); ++i) {
+    const entry& e = parts_->channels[i];
     const queue::batch_buffer_state& s = states[i];
     channel_stats c;
     c.name = name_of(i);
@@ -206,8 +240,8 @@ std::string graph_plan::to_dot() const {
   };
   std::string dot = "digraph grosr {\n  rankdir=LR;\n";
   const auto counts = stats();
-  for (std::uint32_t i = 0; i < channels_.size(); ++i) {
-    const entry& e = channels_[i];
+  for (std::uint32_t i = 0; i < parts_->channels.size(); ++i) {
+    const entry& e = parts_->channels[i];
     const std::string n = std::to_string(i);
     dot += "  c" + n + " [shape=ellipse, label=" +
            quoted(counts[i].name + ": " + std::to_string(counts[i].pushed + counts[i].from_host)) +
@@ -236,7 +270,7 @@ error graph_plan::still_runs(const std::vector<channel_stats>& before,
   for (std::size_t i = 1; i < now.size(); ++i)
     if (grown(i) > grown(most)) most = i;
   std::string pushers;
-  for (const entry& e : channels_)
+  for (const entry& e : parts_->channels)
     for (const std::uint32_t to : e.targets)
       if (to == most) pushers += (pushers.empty() ? "" : ", ") + e.function;
   return error(

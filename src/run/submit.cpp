@@ -309,6 +309,16 @@ bool engine::wait_for_promise(std::uint32_t promise, deadline until) {
   return wait_for([&] { return promise_ready(promise); }, until);
 }
 
+deadline in(std::chrono::nanoseconds limit) {
+  const auto now = clock::now();
+  if (limit > clock::time_point::max() - now) return {};
+  return now + limit;
+}
+
+std::chrono::nanoseconds left_until(clock::time_point until, std::chrono::nanoseconds least) {
+  return std::max<std::chrono::nanoseconds>(until - clock::now(), least);
+}
+
 void throw_task_failed(int status) {
   throw error(errc::task_failed,
               "get: a task that the result comes from ended with " + std::to_string(status) + " (" +

@@ -18,7 +18,6 @@
 // docs/internals/channels.md has the protocol.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -215,8 +214,7 @@ class element_graph {
     const run::deadline until = run::in(limit);
     const bool done = wait_until(until);
     if (!plan_.started()) return;
-    const auto left = until ? *until - std::chrono::steady_clock::now() : limit;
-    runtime_->stop(std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
+    runtime_->stop(until ? run::left_until(*until, std::chrono::milliseconds(1)) : limit);
     if (!done)
       throw error(errc::timed_out,
                   "graph: its functions of the host had elements left when the time was over, and "
@@ -300,7 +298,7 @@ class element_graph {
     // So many travel together, or none.
     constexpr std::size_t a_packet = run::width_of<Task>() == width::lane ? 128 : 1;
     while (!tasks.empty()) {
-      const auto some = tasks.first(std::min(a_packet, tasks.size()));
+      const auto some = tasks.first(tasks.size() < a_packet ? tasks.size() : a_packet);
       while (!runtime_->try_submit(some))
         if (host_->drain() == 0) host_->nap();
       tasks = tasks.subspan(some.size());
@@ -321,8 +319,7 @@ class element_graph {
     for (std::uint64_t served = 0, now = 1; served != now;) {
       served = host_ ? host_->served() : 0;
       if (until) {
-        const auto left = *until - std::chrono::steady_clock::now();
-        if (!runtime_->wait_all_for(std::max<std::chrono::nanoseconds>(left, {}))) return false;
+        if (!runtime_->wait_all_for(run::left_until(*until))) return false;
       } else {
         runtime_->wait_all();
       }

@@ -196,6 +196,14 @@ struct collector_of<Spawner, T, Rest...> {
   using type = typename T::template collector<Spawner>;
 };
 
+/// The largest of some numbers.
+template <std::uint32_t... N>
+inline constexpr std::uint32_t largest_of = [] {
+  std::uint32_t most = 0;
+  ((most = N > most ? N : most), ...);
+  return most;
+}();
+
 /// A type's name as the compiler spells it.
 template <class T>
 constexpr std::string_view type_name() {

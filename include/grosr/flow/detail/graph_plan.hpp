@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -47,8 +46,9 @@ class graph_plan {
 
   const device& where() const { return device_; }
   queue::batch_buffer_state* states() const { return states_.data(); }
-  std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
-  const void* server(const queue::batch_buffer_state* c) const { return at(c).server.data(); }
+  std::uint32_t channels() const;
+  /// The node_state of the function that serves a channel.
+  const void* server(const queue::batch_buffer_state* c) const;
   /// Counts n elements that the host pushes; the kind of who serves them.
   std::uint32_t count_from_host(const queue::batch_buffer_state* c, std::size_t n);
 
@@ -61,21 +61,9 @@ class graph_plan {
   error still_runs(const std::vector<channel_stats>& before, std::chrono::milliseconds limit) const;
 
  private:
-  struct entry {
-    channel_options options;
-    std::uint32_t element_bytes = 0, kind = 0;
-    queue::batch_buffer memory;
-    simt::buffer<unsigned char> server;  ///< its function's node_state
-    std::string function;
-    bool connected = false, on_host = false;
-    std::vector<std::uint32_t> targets;  ///< channels that the function holds
-    std::uint64_t from_host = 0;         ///< atomic
-  };
-  struct router {
-    simt::buffer<unsigned char> targets;
-    std::vector<std::uint32_t> numbers;
-    const queue::batch_buffer_state* via;
-  };
+  struct entry;   // a channel
+  struct router;  // its targets
+  struct parts;   // the channels and routers
   const entry& at(const queue::batch_buffer_state* c) const;
   std::uint32_t number_of(const queue::batch_buffer_state* c) const;
   /// Copies of the channels' states.
@@ -85,8 +73,7 @@ class graph_plan {
 
   device device_;
   simt::buffer<queue::batch_buffer_state> states_;
-  std::deque<entry> channels_;
-  std::deque<router> routers_;
+  simt::owner<parts> parts_;
   bool closed_ = false;
   struct shared;  // among threads
   simt::owner<shared> shared_;

@@ -14,11 +14,11 @@
 namespace grosr::run {
 
 /// The deadline that is `limit` from now; none when that is beyond the clock.
-inline deadline in(std::chrono::nanoseconds limit) {
-  auto now = std::chrono::steady_clock::now();
-  if (limit > std::chrono::steady_clock::time_point::max() - now) return {};
-  return now + limit;
-}
+deadline in(std::chrono::nanoseconds limit);
+
+/// The time that is left, and no less than `least`.
+std::chrono::nanoseconds left_until(std::chrono::steady_clock::time_point until,
+                                    std::chrono::nanoseconds least = {});
 
 /// One task type as the host knows it.
 struct task_type {

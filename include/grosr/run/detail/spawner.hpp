@@ -16,7 +16,6 @@
 // is in spawner_room.inl; frames are in spawner_frames.inl (docs/internals/fork-join.md).
 #pragma once
 
-#include <algorithm>
 #include <cerrno>
 
 #include "grosr/run/detail/frame_stack.hpp"
@@ -123,7 +122,7 @@ class spawner {
 
   /// Bytes that the largest continuation may take.
   struct continuation_bytes {
-    piece p[std::max({stride_of_task<Tasks>...}) / 16];
+    piece p[largest_of<stride_of_task<Tasks>...> / 16];
   };
 
   /// A frame; no_frame when there was none, and nobody could give one back.
