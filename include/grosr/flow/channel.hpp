@@ -60,8 +60,8 @@ class channel {
   explicit channel(queue::batch_buffer_state* s) : channel_(s) {}
 
   /// Hands an element over, for each lane that calls. When the channel is full it becomes a task of
-  /// its own: it takes task memory as context.spawn() does. If nobody can make room there
-  /// either it is lost, and graph::wait() throws; so it does for a channel of another graph.
+  /// its own: it takes task memory as context.spawn() does. If nobody can make room there either,
+  /// it is lost, and element_graph::wait() throws; so it does for a channel of another graph.
   template <class Context>
   GROSR_DEVICE void push(Context& context, const T& value) const {
     if (owned(context, 1) && !push_owned(context, value))

@@ -10,9 +10,8 @@ namespace grosr {
 ///   direct    lanes of a warp that push together, by channel
 ///   indirect  all go into one channel of the router's own; a block takes up to 1024 of them, and
 ///             reserves once for all that go to the same channel
-///   by_count  direct up to `direct_targets` channels, as many as a graph has: it was faster at 1
-///   to
-///             60 (docs/internals/channels.md)
+///   by_count  direct up to `direct_targets` channels, as many as a graph has: that was faster for
+///             1 to 60 of them (docs/internals/channels.md)
 enum class aggregation : std::uint8_t { by_count, direct, indirect };
 inline constexpr std::uint32_t direct_targets = 64;
 

@@ -1,4 +1,4 @@
-// Packets: what crosses the bus, both ways.
+// Packets: what crosses the bus from the host to a device.
 //
 //   packet 128 bytes = 8 bus words of 16 bytes; each has 3 words of content and its lap
 //   ring   packet n lies at n mod capacity and carries lap n div capacity + 1
@@ -8,7 +8,8 @@
 // stored in one piece of 16 bytes; words may arrive in any order. Laps repeat after 2^32 of them.
 //
 // A writer must know that the packet's last reader has finished (credit): that is the ring's
-// owner's business (see submission_ring.hpp and call_ring.hpp).
+// owner's business (see submission_ring.hpp). What crosses the other way are the records of a call
+// ring (call_ring.hpp), made likewise.
 #pragma once
 
 #include <cstdint>

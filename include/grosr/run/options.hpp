@@ -81,7 +81,7 @@ struct task_error {
   std::vector<std::byte> arguments;  ///< the task's bytes
   std::string did;                   ///< what it did: "returned an error", "joined twice"
 
-  /// One packet: "search joined twice: -22 (Invalid argument)".
+  /// One line: "search joined twice: -22 (Invalid argument)".
   std::string text() const;
 };
 

@@ -103,7 +103,7 @@ class basic_runtime {
 
   /// Waits for a moment at which nothing submitted before this call, and nothing spawned by it, is
   /// left to run. Other threads may go on submitting; after 16 ms they are held back now and then,
-  /// 2 to 32 ms at a time, so that the device comes to rest; urgent tasks are not. Throws
+  /// 4 to 512 ms at a time, so that the device comes to rest; urgent tasks are not. Throws
   /// error(device_lost, watchdog or stopped) if that cannot happen; and, after it did,
   /// error(out_of_memory) once if a spawn found no place since that was last said.
   void wait_all() { engine_->wait_all({}); }
@@ -120,7 +120,7 @@ class basic_runtime {
 
   /// Waits for everything accepted, then ends; later submits throw. Past the deadline it aborts and
   /// throws error(timed_out) that says how much was not run. Without one it waits as long as it
-  /// takes. Throws as wait_all(), if the runtime ended then it has ended all the same.
+  /// takes. Throws as wait_all(); the runtime has ended then all the same.
   void stop() { engine_->stop({}); }
   void stop(std::chrono::nanoseconds limit) { engine_->stop(run::in(limit)); }
 

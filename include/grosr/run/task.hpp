@@ -59,7 +59,7 @@ requires(!std::is_default_constructible_v<T>) struct loaded<T> {
 template <class T>
 inline constexpr std::uint32_t stride_of = (sizeof(T) + 15) / 16 * 16;
 
-/// Whether a task brings a result: it says which, `using result = R;`, void too.
+/// Whether a task brings a result: it names the type, `using result = R;`, which may be void.
 template <class T>
 concept brings_result = requires {
   typename T::result;
@@ -181,9 +181,8 @@ struct collection {
 /// The collector of a runtime: what the first task type names that has one, as `template <class
 /// Spawner> using collector = ...`; else void. Workers ask it before they rest, so that what was
 /// collected counts as work:
-///   static bool collect(shared*, bool all)   whole warp: has something taken; true if there was
-///   any static bool overdue(shared*)             one lane: whether something has waited for too
-///   long
+///   static bool collect(shared*, bool all)   whole warp: has some of it taken; true if it did
+///   static bool overdue(shared*)             one lane: whether something waits for too long
 template <class Spawner, class... Tasks>
 struct collector_of {
   using type = void;
