@@ -1,6 +1,6 @@
 // Of spawner: what is done when task memory is full: others may have all that this worker holds; a
 // task goes to the host's memory; and how it is known that nobody can make room. Nothing here is on
-// a hot path, and no wait ends because time has passed. docs/internals/scheduler.md, "No room".
+// a hot path, and no task is lost because time has passed. docs/internals/scheduler.md, "No room".
 #pragma once
 
 namespace grosr::run {
