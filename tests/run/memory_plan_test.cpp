@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "grosr/run/detail/local.hpp"
+
 namespace grosr::testing {
 namespace {
 
@@ -287,6 +289,13 @@ TEST(memory_plan, does_not_wrap_where_numbers_are_huge) {
   EXPECT_EQ(refusal({}, absurd),
             "runtime: 2147483648 SMs with 2147483647 blocks each were asked for; a runtime has at "
             "most 262144 blocks; ask for fewer (sms, blocks_per_sm)");
+}
+
+// docs/guide/tasks.md, docs/limits.md and README.md tell users what is left for their tasks.
+TEST(block_shared_memory, is_as_large_as_the_pages_say) {
+  EXPECT_EQ(sizeof(run::block_local<1>), 19'712u);
+  EXPECT_EQ(sizeof(run::block_local<2>) - sizeof(run::block_local<1>), 384u);
+  EXPECT_EQ(sizeof(run::block_local<run::max_task_types>), 25'472u);
 }
 
 }  // namespace
