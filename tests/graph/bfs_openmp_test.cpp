@@ -20,7 +20,7 @@ void expect_right(openmp_bfs& search, const csr_graph& g, vertex source) {
 
 TEST(openmp_bfs, finds_what_is_right_on_small_graphs) {
   for (const unsigned threads : {1u, 3u})
-    for_small_graphs(testing::scaled(400, 50), 80, [&](const csr_graph& g) {
+    for_small_graphs(400, 50, 80, [&](const csr_graph& g) {
       openmp_bfs search(g, threads);
       for (vertex source = 0; source < g.vertices(); source += 7) expect_right(search, g, source);
       search.run(g.vertices());
@@ -35,9 +35,9 @@ TEST(openmp_bfs, finds_levels_from_below_in_dense_graphs_and_from_above_otherwis
   std::mt19937 random(1);
   for (const auto& [n, edges] :
        {std::pair{20'000u, 200'000u}, {20'000u, 22'000u}, {4'097u, 90'000u}})
-    for (const bool directed : {false, true})
+    for (const bool directed : {false, true}) {
+      const csr_graph g = random_graph(random, n, edges, directed, weights::none);
       for (const unsigned threads : {1u, 2u, 5u}) {
-        const csr_graph g = random_graph(random, n, edges, directed, weights::none);
         openmp_bfs search(g, threads);
         for (std::uint64_t i = 0; i < testing::scaled(10, 2); ++i)
           expect_right(search, g, static_cast<vertex>(random() % n));
@@ -48,6 +48,7 @@ TEST(openmp_bfs, finds_levels_from_below_in_dense_graphs_and_from_above_otherwis
           EXPECT_GT(search.levels_from_below(), 0u);
         }
       }
+    }
 }
 
 TEST(openmp_bfs, changes_direction_and_back) {

@@ -89,7 +89,7 @@ std::vector<vertex> all_parents(vertex n) {
 
 TEST(checks, of_bfs_accept_what_is_right_after_any_one_change) {
   std::uint64_t accepted = 0, rejected = 0;
-  for_small_graphs(testing::scaled(400, 50), 9, [&](const csr_graph& g) {
+  for_small_graphs(400, 50, 9, [&](const csr_graph& g) {
     for (vertex source = 0; source < g.vertices(); ++source) {
       auto distance = bfs_distances(g, source);
       auto parent = some_parents(g, source, distance, true);
@@ -111,7 +111,7 @@ TEST(checks, of_bfs_accept_what_is_right_after_any_one_change) {
 
 TEST(checks, of_shortest_paths_accept_what_is_right_after_any_one_change) {
   std::uint64_t accepted = 0, rejected = 0;
-  for_small_graphs(testing::scaled(400, 50), 9, [&](const csr_graph& g) {
+  for_small_graphs(400, 50, 9, [&](const csr_graph& g) {
     for (vertex source = 0; source < g.vertices(); ++source) {
       auto distance = shortest_distances(g, source);
       auto parent = some_parents(g, source, distance, false);
@@ -208,7 +208,7 @@ TEST(checks, of_shortest_paths_find_circles_of_edges_without_length) {
 }
 
 TEST(checks, of_components_accept_the_right_labels_alone) {
-  for_small_graphs(testing::scaled(1000, 100), 9, [](const csr_graph& g) {
+  for_small_graphs(1000, 100, 9, [](const csr_graph& g) {
     auto label = component_labels(g);
     ASSERT_EQ(wrong_components(g, label), "");
     const auto right = label;
@@ -218,7 +218,7 @@ TEST(checks, of_components_accept_the_right_labels_alone) {
 }
 
 TEST(checks, of_ranks_measure_the_differences) {
-  for_small_graphs(testing::scaled(200, 50), 9, [](const csr_graph& g) {
+  for_small_graphs(200, 50, 9, [](const csr_graph& g) {
     const std::vector<double> exact = pageranks(g, 0.85, 1e-15);
     std::vector<float> rank(exact.begin(), exact.end());
     ASSERT_EQ(wrong_ranks(g, 0.85, rank, 1e-6), "");

@@ -24,8 +24,7 @@ std::string wrong(const device& d, const csr_graph& g) {
 }
 
 TEST_P(components_on, small_graphs) {
-  for_small_graphs(scaled(60, 15), 40,
-                   [&](const csr_graph& g) { EXPECT_EQ(wrong(where(), g), ""); });
+  for_small_graphs(60, 15, 40, [&](const csr_graph& g) { EXPECT_EQ(wrong(where(), g), ""); });
 }
 
 TEST_P(components_on, random_graphs_of_any_density) {

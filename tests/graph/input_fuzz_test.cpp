@@ -104,7 +104,7 @@ void seal(std::string& s) {
 
 std::vector<std::string> seeds(const folder& f) {
   std::vector<std::string> all;
-  for_small_graphs(24, 12, [&](const csr_graph& g) {
+  for_small_graphs(24, 24, 12, [&](const csr_graph& g) {
     all.push_back(as_edge_list(g, g.first == 0 ? " " : ","));
     all.push_back(as_matrix_market(g));
     all.push_back(as_dimacs(g));

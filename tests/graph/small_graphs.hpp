@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "grosr/graph/csr_graph.hpp"
+#include "support/seeds.hpp"
 
 namespace grosr::graphs {
 
@@ -63,11 +64,16 @@ inline csr_graph random_graph(std::mt19937& random, vertex n, unsigned edges, bo
   return make_graph(n, list, directed, w);
 }
 
-/// Calls property(g) for many graphs of up to `most` vertices: of every kind, empty, sparse, dense,
-/// with isolated vertices, counted from 0 or 1.
+/// Calls property(g) for graphs of up to `most` vertices: of every kind, empty, sparse, dense, with
+/// isolated vertices, counted from 0 or 1. For n of them, or as many as GROSR_TEST_SCALE says but
+/// never fewer than `least`, a tenth of that but 4 with a sanitizer; which ones, first_of_slice()
+/// says.
 template <class Property>
-void for_small_graphs(std::uint64_t count, vertex most, Property&& property) {
-  for (std::uint64_t seed = 0; seed < count; ++seed) {
+void for_small_graphs(std::uint64_t all, std::uint64_t least, vertex most, Property&& property) {
+  least = std::min(least, std::max<std::uint64_t>(4, least / testing::slowdown));
+  const std::uint64_t count = testing::scaled(all, least);
+  const std::uint64_t first = testing::first_of_slice(all, count) - 1;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     const vertex n = seed % (most + 1);
     const auto edges = n == 0 ? 0 : static_cast<unsigned>(random() % (n * 3));

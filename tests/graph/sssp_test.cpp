@@ -44,7 +44,7 @@ csr_graph weighted_grid(vertex side, std::uint32_t seed, bool zeros) {
 
 /// Weights of very different sizes: sums are rounded, some do not change by an edge.
 TEST_P(sssp_on, small_graphs) {
-  for_small_graphs(scaled(40, 10), 40, [&](const csr_graph& g) {
+  for_small_graphs(40, 10, 40, [&](const csr_graph& g) {
     if (g.vertices() == 0) return;
     EXPECT_EQ(wrong(where(), g, {}, {0, g.vertices() - 1}), "");
   });
@@ -98,13 +98,18 @@ TEST_P(sssp_on, sums_too_large_for_a_float) {
 // What it is compared with is right as well.
 TEST_P(sssp_on, bellman_ford_by_launches) {
   std::mt19937 random(7);
+  std::uint64_t number = 0;
   for (const csr_graph& g :
        {weighted_grid(12, 1, false), weighted_grid(12, 2, true),
         random_graph(random, 300, 1500, true, weights::any),
         random_graph(random, 300, 1500, false, weights::none),
         make_graph(4, {{0, 1, 3e38f}, {1, 2, 3e38f}, {0, 3, 1.0f}}, true, weights::any)}) {
     const device_graph on(where(), g);
+    ++number;
     for (const bool ahead : {false, true}) {
+      // Dozens of launches that find nothing to do, of hundreds of fibers: sanitizers follow them
+      // for one graph.
+      if (ahead && testing::slowdown != 1 && number != testing::first_of_slice(5, 1)) continue;
       launched_sssp search(on, ahead);
       for (const vertex s : {vertex{0}, g.vertices() - 1}) {
         search.run(s);
