@@ -96,8 +96,8 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::find_block(std::uint64_t began, unsig
     if (leads()) {
       const bool first = runs == 0;
       const signals now = first ? v_.poll_signals() : b_.seen;
-      const bool long_enough = runs >= Policy::block_burst_runs ||
-                               simt::cycle_count() - began >= Policy::burst_cycles;
+      const bool long_enough =
+          runs >= Policy::block_burst_runs || simt::cycle_count() - began >= Policy::burst_cycles;
       if (!now.says_leave(v_.epoch) && (first || !long_enough)) hints = now.hints | stays;
       turn = first ? ++b_.turns : b_.turns + (Policy::others_first(b_.turns) ? 1 : 0);
     }
