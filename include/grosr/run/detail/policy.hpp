@@ -88,6 +88,9 @@ struct default_policy {
   static constexpr std::uint64_t signal_cycles = 4096;  // about 2 us
   /// A ring that nobody polled for so long is overdue.
   static constexpr std::uint32_t poll_stale_ns = 4096;
+  /// A poller that handed out all that was there looks again after so long: the host writes faster
+  /// while nobody looks.
+  static constexpr unsigned look_away_ns = 1000;
   /// While it waits: what hints may have missed.
   static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
   /// It tells the host what runs, or that it goes on, no more often.

@@ -108,7 +108,11 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned ring, queue::poll_lo
     // rings.
     v_.hints().fetch_or(hint::of(ring / v_.sizes.rings_per_level, false), simt::acq_rel);
   }
-  if (!first) return packets::shared;
+  if (!first) {
+    // A look at places that the host is about to write makes its writes slower.
+    if (keep && n < queue::poll_window) simt::space_looks(Policy::look_away_ns);
+    return packets::shared;
+  }
   if (leads() && !polls_several())
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.ring).store(ring, simt::relaxed);
   hand_ = n > 1 ? hand::packet_of_many : hand::packet;
