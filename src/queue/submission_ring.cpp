@@ -1,24 +1,27 @@
 #include "grosr/queue/submission_ring_owner.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace grosr::queue {
 
-submission_ring::submission_ring(device d, std::uint32_t capacity)
+submission_ring_memory::submission_ring_memory(device d, std::uint32_t capacity,
+                                               std::uint32_t rings)
     : capacity_(capacity),
       control_((check_capacity(capacity, "submission ring", min_packets, max_packets),
-                simt::buffer<submission_ring_control>(d, simt::space::device, 1))),
-      packets_(d, simt::space::pinned, std::size_t{capacity} * packet_words),
-      staged_(d, simt::space::device, std::size_t{capacity} * packet_words),
-      next_(d, simt::space::device, capacity),
-      credit_(d, simt::space::pinned, 1) {
-  std::vector<std::uint32_t> next(capacity);
-  for (std::uint32_t i = 0; i < capacity; ++i) next[i] = i;
+                simt::buffer<submission_ring_control>(d, simt::space::device, rings))),
+      packets_(d, simt::space::pinned, std::size_t{rings} * capacity * packet_words),
+      staged_(d, simt::space::device, std::size_t{rings} * capacity * packet_words),
+      next_(d, simt::space::device, std::size_t{rings} * capacity),
+      credit_(d, simt::space::pinned, rings * credit_words) {
+  std::vector<std::uint32_t> next(std::size_t{rings} * capacity);
+  for (std::size_t i = 0; i < next.size(); ++i)
+    next[i] = static_cast<std::uint32_t>(i & (capacity - 1));
   next_.copy_from(next);
 }
 
-submission_ring_ref submission_ring::ref() const {
-  submission_ring_ref r;
+submission_rings_ref submission_ring_memory::refs() const {
+  submission_rings_ref r;
   r.control_ = control_.data();
   r.packets_ = packets_.data();
   r.staged_ = staged_.data();
@@ -28,22 +31,28 @@ submission_ring_ref submission_ring::ref() const {
   return r;
 }
 
+submission_ring::submission_ring(std::shared_ptr<const submission_ring_memory> memory,
+                                 std::uint32_t number)
+    : memory_(std::move(memory)),
+      number_(number),
+      capacity_(memory_->capacity()),
+      packets_(memory_->packets_.data() + std::size_t{number} * capacity_ * packet_words),
+      credit_(memory_->credit_.data() + number * credit_words) {}
+
 bool submission_ring::has_room() {
   if (written_ - credit_seen_ < capacity_) return true;
-  credit_seen_ =
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(credit_[0]).load(simt::acquire);
+  credit_seen_ = simt::atomic_ref<std::uint32_t, simt::scope::system>(*credit_).load(simt::acquire);
   return written_ - credit_seen_ < capacity_;
 }
 
 std::uint32_t submission_ring::write(const packet& content) {
   std::uint32_t number = written_++;
-  simt::bus_word* at = packets_.data() + std::size_t{number & (capacity_ - 1)} * packet_words;
+  simt::bus_word* at = packets_ + std::size_t{number & (capacity_ - 1)} * packet_words;
   std::uint32_t lap = lap_of(number, capacity_);
   for (unsigned i = 0; i < packet_words; ++i)
     simt::bus_store_from_host(
         at + i, {{content.word[3 * i], content.word[3 * i + 1], content.word[3 * i + 2], lap}});
-  __builtin_prefetch(packets_.data() + std::size_t{(number + 1) & (capacity_ - 1)} * packet_words,
-                     1);
+  __builtin_prefetch(packets_ + std::size_t{(number + 1) & (capacity_ - 1)} * packet_words, 1);
   return number;
 }
 

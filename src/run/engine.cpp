@@ -178,12 +178,14 @@ void engine::allocate(const memory_plan& p) {
                   words->reserve_owners, &words->exited,  &words->yield_granted,
                   &words->cancelled,     nullptr};
 
+  const auto ring_memory =
+      std::make_shared<queue::submission_ring_memory>(device_, options_.ring_capacity, p.rings);
+  view_.submission.rings = ring_memory->refs();
   for (std::uint32_t i = 0; i < p.rings; ++i)
-    rings_.push_back(std::make_unique<queue::submission_ring>(device_, options_.ring_capacity));
+    rings_.push_back(std::make_unique<queue::submission_ring>(ring_memory, i));
   written_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.rings);
   generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.slots);
   slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(p.slots);
-  take(space::device, ring_refs_, view_.submission.rings, p.rings);
   take(space::device, slot_infos_, view_.submission.slots, p.slots);
   staging_ = {device_, space::pinned,
               std::size_t{options_.staging_buffers} * p.sizes.staging_bytes};
@@ -226,11 +228,8 @@ void engine::allocate(const memory_plan& p) {
   }
 }
 
-// Writes what the first kernel finds: the rings, who has which free batch and frame.
+// Writes what the first kernel finds: who has which free batch and frame.
 void engine::fill_memory(const memory_plan& p) {
-  std::vector<queue::submission_ring_ref> refs;
-  for (auto& ring : rings_) refs.push_back(ring->ref());
-  ring_refs_.copy_from(refs);
   // Every worker begins with a full magazine; the rest is in the ring.
   const std::uint32_t magazine = p.sizes.magazine_target, batches = p.sizes.pool_batches;
   std::vector<worker_save> saves(p.sizes.workers);

@@ -121,7 +121,6 @@ class engine final : public host_engine {
   std::atomic<std::int64_t> held_until_{0};  // steady clock; 0: submitters are not held back
 
   simt::buffer<common_memory> words_;  // one; device
-  simt::buffer<queue::submission_ring_ref> ring_refs_;
   simt::buffer<slot_info> slot_infos_;
   simt::buffer<unsigned char> staging_, pool_, overflow_;
   simt::buffer<std::uint32_t> slot_words_, quiescent_, state_, running_host_, bitmaps_;

@@ -173,9 +173,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
   p.parts = {
       {"words of the scheduler", device, sizeof(common_memory)},
       {"spawns without room", device, sizeof(room_state) + sizeof(queue::call_ring_control)},
-      {"rings", device,
-       rings * (queue::submission_ring::device_bytes(o.ring_capacity) +
-                sizeof(queue::submission_ring_ref))},
+      {"rings", device, rings * queue::submission_ring_memory::device_bytes(o.ring_capacity)},
       {"slots", device, slots * sizeof(slot_info)},
       {"pool", device, batches * s.batch_bytes},
       {"free pool batches", device, batch_ring::bytes(p.free_batch_cells)},
@@ -186,7 +184,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
       {"frames", device, p.frames * s.frame_stride},
       {"free frames", device, p.joins ? batch_ring::bytes(p.free_frame_cells) : 0},
       {"workers", device, workers * (sizeof(worker_stats) + sizeof(worker_save) + 4)},
-      {"packets", pinned, rings * queue::submission_ring::pinned_bytes(o.ring_capacity)},
+      {"packets", pinned, rings * queue::submission_ring_memory::pinned_bytes(o.ring_capacity)},
       {"state and control", pinned, state_words * 4},
       {"staging buffers", pinned, std::size_t{o.staging_buffers} * s.staging_bytes},
       {"slot words", pinned, slots * 4},

@@ -66,7 +66,7 @@ TEST(capacity, of_call_rings_begins_at_32) {
 
 TEST(capacity, says_what_memory_it_takes) {
   EXPECT_EQ(ring<std::uint32_t>::bytes(64), sizeof(ring_control) + 64 * 8);
-  EXPECT_GE(submission_ring::device_bytes(64), 64 * sizeof(packet));
+  EXPECT_GE(submission_ring_memory::device_bytes(64), 64 * sizeof(packet));
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ class submission_ring_ref {
   }
 
  private:
-  friend class submission_ring;
+  friend class submission_rings_ref;
   static constexpr unsigned waiting_bits = 14;
   static constexpr std::uint32_t poll_time_mask = 0x1ffff;
   static constexpr std::uint64_t held = std::uint64_t{1} << 31;
@@ -286,6 +286,38 @@ class submission_ring_ref {
         .store(number + mask_ + 1, simt::release);  // R3: pairs with A3
   }
 
+  submission_ring_control* control_ = nullptr;
+  const simt::bus_word* packets_ = nullptr;
+  simt::bus_word* staged_ = nullptr;
+  std::uint32_t* next_ = nullptr;
+  std::uint32_t* credit_ = nullptr;
+  std::uint32_t mask_ = 0;
+};
+
+/// Host memory that a ring's credit takes, in words: a line of its own, for each ring's producer
+/// reads its own.
+inline constexpr std::size_t credit_words = 32;
+
+/// The device's view of several rings of one capacity; passed by value. Their memory lies side by
+/// side, so that a ring follows from its number: no table of refs is read on the way to a packet.
+class submission_rings_ref {
+ public:
+  submission_rings_ref() = default;
+
+  GROSR_DEVICE submission_ring_ref operator[](std::uint32_t ring) const {
+    const std::size_t first = std::size_t{ring} * (mask_ + 1);
+    submission_ring_ref r;
+    r.control_ = control_ + ring;
+    r.packets_ = packets_ + first * packet_words;
+    r.staged_ = staged_ + first * packet_words;
+    r.next_ = next_ + first;
+    r.credit_ = credit_ + ring * credit_words;
+    r.mask_ = mask_;
+    return r;
+  }
+
+ private:
+  friend class submission_ring_memory;
   submission_ring_control* control_ = nullptr;
   const simt::bus_word* packets_ = nullptr;
   simt::bus_word* staged_ = nullptr;

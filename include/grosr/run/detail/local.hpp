@@ -86,9 +86,8 @@ struct warp_local {
 template <unsigned Types>
 struct block_local {
   /// The view, copied here when the kernel begins: kernel parameters would be read through a cache
-  /// that every acquire empties. Its `rings` points to the copy of those refs behind it.
+  /// that every acquire empties.
   alignas(16) unsigned char view_bytes[sizeof(view)];
-  alignas(16) unsigned char ring_bytes[most_rings * sizeof(queue::submission_ring_ref)];
   warp_local<Types> warps[warps_per_block];
   deque_local deques;        ///< of the block as a worker
   std::uint32_t spinner;     ///< 1 + the idle warp that looks out for the others; 0: none
@@ -115,23 +114,11 @@ struct block_local {
 
   /// Whole block.
   GROSR_DEVICE void set_view(const view& v) {
-    copy(view_bytes, &v, 1);
-    copy(ring_bytes, v.submission.rings, priority_levels * v.sizes.rings_per_level);
+    static_assert(std::is_trivially_copyable_v<view> && sizeof(view) % 4 == 0);
+    auto* words = reinterpret_cast<const std::uint32_t*>(&v);
+    for (unsigned i = simt::thread_id(); i < sizeof(view) / 4; i += block_threads)
+      reinterpret_cast<std::uint32_t*>(view_bytes)[i] = words[i];
     simt::sync_block();
-    if (simt::thread_id() == 0)
-      reinterpret_cast<view*>(view_bytes)->submission.rings =
-          reinterpret_cast<queue::submission_ring_ref*>(ring_bytes);
-    simt::sync_block();
-  }
-
- private:
-  /// Whole block.
-  template <class T>
-  GROSR_DEVICE static void copy(unsigned char* to, const T* from, unsigned n) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
-    auto* words = reinterpret_cast<const std::uint32_t*>(from);
-    for (unsigned i = simt::thread_id(); i < n * sizeof(T) / 4; i += block_threads)
-      reinterpret_cast<std::uint32_t*>(to)[i] = words[i];
   }
 };
 

@@ -227,7 +227,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::others_have_work() const {
     }
     GROSR_NO_UNROLL
     for (std::uint32_t p = 0; p < v_.sizes.rings_per_level; ++p) {
-      const queue::submission_ring_ref& ring =
+      const queue::submission_ring_ref ring =
           v_.submission.rings[level * v_.sizes.rings_per_level + p];
       if (ring.waiting() || ring.unseen()) return true;
     }

@@ -193,7 +193,7 @@ static_assert(most_rings <= simt::warp_size);
 /// read them; workers write slot words, `quiescent` and `state`, and the host reads them. Slots are
 /// the workers' own. Rings of level l are [l * rings_per_level, (l + 1) * rings_per_level).
 struct submission_words {
-  queue::submission_ring_ref* rings;  // nobody writes them; blocks have a copy each, as of the view
+  queue::submission_rings_ref rings;
   slot_info* slots;
   const unsigned char* staging;  // pinned
   std::uint32_t* slot_words;  // pinned: slot_word; the host gives back a slot that it did not use

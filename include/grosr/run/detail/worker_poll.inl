@@ -91,7 +91,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned ring, queue::poll_lock& lock,
                                                    const queue::submission_ring_ref::polled& k,
                                                    bool take, bool keep) -> packets {
-  const queue::submission_ring_ref& p = v_.submission.rings[ring];
+  const queue::submission_ring_ref p = v_.submission.rings[ring];
   unsigned n = p.valid_packets(lock, k);
   if (n == 0) return packets::none;
   bool first = take && p.first_is_free(k), counted = is_active();
