@@ -96,7 +96,7 @@ TEST(memory_plan, leaves_nearly_all_of_the_default_memory_to_tasks) {
   EXPECT_NEAR(with_joins.sizes.pool_batches, 57'500, 500);
   EXPECT_EQ(with_joins.sizes.magazine_target, 5u);
   EXPECT_NEAR(static_cast<double>(with_joins.frames), 1'840'000, 10'000);
-  EXPECT_EQ(with_joins.sizes.frame_keep, 256u);
+  EXPECT_EQ(with_joins.sizes.frame_keep, 240u);
   EXPECT_EQ(with_joins.sizes.frame_reserve, 32768u);
 }
 
@@ -293,9 +293,9 @@ TEST(memory_plan, does_not_wrap_where_numbers_are_huge) {
 
 // docs/guide/tasks.md, docs/limits.md and README.md tell users what is left for their tasks.
 TEST(block_shared_memory, is_as_large_as_the_pages_say) {
-  EXPECT_EQ(sizeof(run::block_local<1>), 18'208u);
+  EXPECT_EQ(sizeof(run::block_local<1>), 17'952u);
   EXPECT_EQ(sizeof(run::block_local<2>) - sizeof(run::block_local<1>), 384u);
-  EXPECT_EQ(sizeof(run::block_local<run::max_task_types>), 23'968u);
+  EXPECT_EQ(sizeof(run::block_local<run::max_task_types>), 23'712u);
 }
 
 }  // namespace

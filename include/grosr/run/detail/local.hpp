@@ -11,7 +11,7 @@ namespace grosr::run {
 inline constexpr std::uint32_t no_batch = 0xffffffffu;
 
 /// Free frames that a worker keeps at hand, at most.
-inline constexpr std::uint32_t frame_capacity = 288;
+inline constexpr std::uint32_t frame_capacity = 272;
 
 /// A batch that is being filled by spawns. Lanes take places in it by adding to `count`; who gets
 /// one that it does not have sees to the next batch.
