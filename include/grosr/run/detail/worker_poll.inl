@@ -110,7 +110,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned ring, queue::poll_lo
   }
   if (!first) {
     // A look at places that the host is about to write makes its writes slower.
-    if (keep && n < queue::poll_window) simt::space_looks(Policy::look_away_ns);
+    if (keep) simt::space_looks(Policy::look_away_ns);
     return packets::shared;
   }
   if (leads() && !polls_several())
