@@ -18,13 +18,13 @@ struct open_own {
   long operator()() const { return ::open(path, O_RDONLY | O_CLOEXEC); }
 };
 
-/// Returns when two calls of the server wait.
-struct until_two_wait {
+/// Returns when so many calls of the server wait.
+struct until_they_wait {
   static constexpr std::uint16_t number = 1;
   const server* of;
-  long operator()() const {
+  long operator()(std::uint32_t calls) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (of->statistics().waited < 2)
+    while (of->statistics().waited < calls)
       if (std::chrono::steady_clock::now() > end) return -ETIMEDOUT;
     return 0;
   }
@@ -43,8 +43,9 @@ struct send_and_close {
     const int first = static_cast<int>(open(sys, "in", O_RDONLY));
     const int second = static_cast<int>(open(sys, "in", O_RDONLY));
     auto waits = syscall(later, SYS_sendfile, full[1], first, 0, 6);
+    r[0] = call<until_they_wait>(sys, 1u);  // else the second one may be first
     auto queues = syscall(later, SYS_sendfile, empty[1], second, 0, 6);
-    r[0] = call<until_two_wait>(sys);
+    if (r[0] == 0) r[0] = call<until_they_wait>(sys, 2u);
     r[1] = close(sys, second);
     r[2] = call<open_own>(sys) != second;
     long left = 65536, n = 0;
@@ -73,7 +74,7 @@ TEST_P(descriptors_in_use, by_a_call_that_waits_are_held) {
     for (const int fd : {kernel.full[0], kernel.full[1], kernel.empty[0], kernel.empty[1]})
       s.grant(fd);
     s.install(open_own{path.c_str()});
-    s.install(until_two_wait{&s});
+    s.install(until_they_wait{&s});
     kernel.sys = s.ref();
     kernel.bytes = bytes.data();
     kernel.r = r.data();
