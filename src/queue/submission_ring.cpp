@@ -22,12 +22,13 @@ submission_ring_memory::submission_ring_memory(device d, std::uint32_t capacity,
 
 submission_rings_ref submission_ring_memory::refs() const {
   submission_rings_ref r;
-  r.control_ = control_.data();
-  r.packets_ = packets_.data();
-  r.staged_ = staged_.data();
-  r.next_ = next_.data();
-  r.credit_ = credit_.data();
-  r.mask_ = capacity_ - 1;
+  submission_ring_ref& first = r.first_;
+  first.control_ = control_.data();
+  first.packets_ = packets_.data();
+  first.staged_ = staged_.data();
+  first.next_ = next_.data();
+  first.credit_ = credit_.data();
+  first.mask_ = capacity_ - 1;
   return r;
 }
 

@@ -240,6 +240,7 @@ class submission_ring_ref {
 
  private:
   friend class submission_rings_ref;
+  friend class submission_ring_memory;
   static constexpr unsigned waiting_bits = 14;
   static constexpr std::uint32_t poll_time_mask = 0x1ffff;
   static constexpr std::uint64_t held = std::uint64_t{1} << 31;
@@ -305,25 +306,19 @@ class submission_rings_ref {
   submission_rings_ref() = default;
 
   GROSR_DEVICE submission_ring_ref operator[](std::uint32_t ring) const {
-    const std::size_t first = std::size_t{ring} * (mask_ + 1);
-    submission_ring_ref r;
-    r.control_ = control_ + ring;
-    r.packets_ = packets_ + first * packet_words;
-    r.staged_ = staged_ + first * packet_words;
-    r.next_ = next_ + first;
-    r.credit_ = credit_ + ring * credit_words;
-    r.mask_ = mask_;
+    const std::size_t packets = std::size_t{ring} * (first_.mask_ + 1);
+    submission_ring_ref r = first_;
+    r.control_ += ring;
+    r.packets_ += packets * packet_words;
+    r.staged_ += packets * packet_words;
+    r.next_ += packets;
+    r.credit_ += ring * credit_words;
     return r;
   }
 
  private:
   friend class submission_ring_memory;
-  submission_ring_control* control_ = nullptr;
-  const simt::bus_word* packets_ = nullptr;
-  simt::bus_word* staged_ = nullptr;
-  std::uint32_t* next_ = nullptr;
-  std::uint32_t* credit_ = nullptr;
-  std::uint32_t mask_ = 0;
+  submission_ring_ref first_;
 };
 
 }  // namespace grosr::queue
