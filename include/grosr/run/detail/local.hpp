@@ -236,7 +236,8 @@ GROSR_DEVICE inline void add_private(deque_local& d, ref r) {
       .store(d.nonempty | level_bit(level), simt::relaxed);
 }
 
-/// One lane, lock held: adds a ref to a worker's own. Returns how many refs were spilled.
+/// One lane, lock held or nobody spawning: adds a ref to a worker's own. Returns how many refs were
+/// spilled.
 GROSR_DEVICE inline std::uint32_t push_ref(const view& v, deque_local& d, std::uint32_t index,
                                            ref r) {
   std::uint32_t level = r.level(), spilled = 0;

@@ -182,9 +182,10 @@ class spawner {
   GROSR_DEVICE GROSR_NOINLINE static void begin_wait(shared* block, lacks what);
   GROSR_DEVICE GROSR_NOINLINE static void end_wait(shared* block, lacks what);
   /// The same, for contexts. Out of line: it is rare, and takes no registers where it is not
-  /// called.
+  /// called. No in_block_shared(): with it a search of a grid is a tenth slower, for a reason that
+  /// was not found (docs/internals/graphs.md).
   GROSR_DEVICE GROSR_NOINLINE static void progressed(shared* block) {
-    spawner(simt::in_block_shared(block)).heartbeat_if_due();
+    spawner(*block).heartbeat_if_due();
   }
   /// One lane: a mailbox's server has answered a request.
   GROSR_DEVICE void count_request() const {

@@ -25,9 +25,12 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::spawn_slowly(const T& task, std::ui
       simt::opaque (&run_inline<T>)(&b_, task, level, depth + 1);
       return true;
     }
+    return simt::opaque(&spawn_without_room<T>)(&b_, task, level);  // too deep
+  } else {
+    // Not by its address: what such a function calls saves the registers that it uses, and that is
+    // nearly all that a spawn calls.
+    return spawn_without_room(&b_, task, level);
   }
-  // Wider than a lane, or too deep.
-  return simt::opaque(&spawn_without_room<T>)(&b_, task, level);
 }
 
 template <class Policy, class... Tasks>

@@ -141,7 +141,11 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
   read_record(r.slot() ? w_.stage : batch_at(r) + r.first() * stride_of<T>, task);
   simt::sync_warp();
   if (leads()) {
-    consume(r, 1);
+    // Most batches of wide tasks hold several, each of which is run by itself.
+    if (r.count() > 1)
+      w_.spilled += push_ref(v_, w_.deques, id_, r.rest(1));
+    else if (!r.slot())
+      free_batch(v_, w_, r.where());
     // Tasks this wide may be long: the others of a packet do not wait for it.
     if (r.slot() && r.count() > 1) w_.spilled += publish_all(v_, w_.deques, id_, 0);
   }
