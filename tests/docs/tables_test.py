@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-records = "bench/results/h100-2026-11-24"
+records = "bench/results/h100-2026-11-25"
 CHECKS = [
     ["tools/results_table.py", "--check"],
     ["tools/compare_records.py", f"{records}-before", f"{records}-after", "--page", "docs/results.md", "--check"],

@@ -12,7 +12,7 @@ from cli import check, finish
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench/results"
-TURNS = "h100-2026-11-24"
+TURNS = "h100-2026-11-25"
 HEAD = {"build_flags": "-O3", "host": {"cpu": "a processor", "processors": 16, "system": "Linux", "kernel": "Linux 6.1"},
         "wall_seconds": 2.5, "cpu_seconds": 1.25}
 
