@@ -1,5 +1,7 @@
-# grosr_add_test(<name> FILES <file>... [DEVICE] [LABELS <label>...] [TIMEOUT <seconds>])
+# grosr_add_test(<name> FILES <file>... [DEVICE] [LABELS <label>...] [TIMEOUT <seconds>] [PARTS <n>])
 #   A GoogleTest program and one ctest entry of the same name. DEVICE: the files hold device code.
+#   PARTS: under ThreadSanitizer, which slows a process by every fiber that it ever made, it runs as n
+#   entries <name>.<k> instead. An odd number: tests of two devices alternate.
 # grosr_add_ptx(<name> <file>...): device tests that are only compiled, and only for the device.
 # grosr_add_script_test(<name> COMMAND <command>... [LABELS <label>...] [TIMEOUT <seconds>])
 #   Any command that exits with 0 when it passes.
@@ -27,7 +29,7 @@ function(grosr_test_properties name labels timeout)
 endfunction()
 
 function(grosr_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE" "TIMEOUT" "FILES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DEVICE" "TIMEOUT;PARTS" "FILES;LABELS")
   if(NOT arg_FILES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "grosr_add_test(${name}): needs FILES; did not understand '${arg_UNPARSED_ARGUMENTS}'.")
   endif()
@@ -45,11 +47,26 @@ function(grosr_add_test name)
     add_custom_target(test_programs)
   endif()
   add_dependencies(test_programs ${name})
-  add_test(NAME ${name} COMMAND ${GROSR_TEST_LAUNCHER} $<TARGET_FILE:${name}> --gtest_brief=1)
-  grosr_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
-  if(arg_DEVICE AND GROSR_CUDA_ENABLED)
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK gpu)
+  set(parts 1)
+  if(arg_PARTS AND GROSR_SANITIZE MATCHES "thread")
+    set(parts ${arg_PARTS})
   endif()
+  math(EXPR last "${parts} - 1")
+  foreach(part RANGE ${last})
+    set(entry ${name})
+    if(parts GREATER 1)
+      set(entry ${name}.${part})
+    endif()
+    add_test(NAME ${entry} COMMAND ${GROSR_TEST_LAUNCHER} $<TARGET_FILE:${name}> --gtest_brief=1)
+    grosr_test_properties(${entry} "${arg_LABELS}" "${arg_TIMEOUT}")
+    if(parts GREATER 1)
+      set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT
+        GTEST_TOTAL_SHARDS=${parts} GTEST_SHARD_INDEX=${part})
+    endif()
+    if(arg_DEVICE AND GROSR_CUDA_ENABLED)
+      set_tests_properties(${entry} PROPERTIES RESOURCE_LOCK gpu)
+    endif()
+  endforeach()
 endfunction()
 
 function(grosr_add_ptx name)

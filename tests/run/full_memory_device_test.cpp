@@ -94,7 +94,7 @@ runtime_options little(device d) {
 TEST_P(full_memory, loses_nothing_of_producers_on_every_worker) {
   full_runtime rt(where(), little(where()));
   constexpr std::uint32_t promises = 64;
-  const auto each = static_cast<std::uint32_t>(scaled(1'000, 300));
+  const auto each = static_cast<std::uint32_t>(scaled(1'000, 100));
   auto& cells = keep<std::uint32_t>(promises * each);
   for (std::uint32_t r = 0; r < promises; ++r) rt.submit(producer{cells.data(), r * each, each, 0});
   rt.wait_all();
@@ -113,7 +113,7 @@ TEST_P(full_memory, loses_nothing_of_producers_on_every_worker) {
 TEST_P(full_memory, loses_nothing_of_lanes_that_start_tasks_together) {
   full_runtime rt(where(), little(where()));
   constexpr std::uint32_t promises = 8;
-  const auto each = static_cast<std::uint32_t>(scaled(4'000, 1'500));
+  const auto each = static_cast<std::uint32_t>(scaled(4'000, 500));
   auto& cells = keep<std::uint32_t>(promises * each);
   std::vector<warp_producer> all;
   for (std::uint32_t r = 0; r < promises; ++r) all.push_back({cells.data(), r * each, each});
@@ -128,7 +128,7 @@ TEST_P(full_memory, loses_nothing_of_lanes_that_start_tasks_together) {
 TEST_P(full_memory, loses_nothing_of_large_tasks_of_every_level) {
   full_runtime rt(where(), little(where()));
   constexpr std::uint32_t promises = 8;
-  const auto each = static_cast<std::uint32_t>(scaled(4'000, 1'000));
+  const auto each = static_cast<std::uint32_t>(scaled(4'000, 500));
   auto& cells = keep<std::uint32_t>(promises * each);
   for (std::uint32_t r = 0; r < promises; ++r)
     rt.submit(large_producer{cells.data(), r * each, each});
@@ -142,7 +142,7 @@ TEST_P(full_memory, loses_nothing_of_large_tasks_of_every_level) {
 TEST_P(full_memory, loses_nothing_of_tasks_of_blocks) {
   full_runtime rt(where(), little(where()));
   constexpr std::uint32_t promises = 8;
-  const auto each = static_cast<std::uint32_t>(scaled(500, 200));
+  const auto each = static_cast<std::uint32_t>(scaled(500, 60));
   auto& cells = keep<std::uint32_t>(promises * each);
   for (std::uint32_t r = 0; r < promises; ++r) rt.submit(producer{cells.data(), r * each, each, 1});
   rt.wait_all();
@@ -156,7 +156,8 @@ TEST_P(full_memory, says_what_it_could_not_place) {
   o.swap_limit = 0;
   o.watchdog = std::chrono::milliseconds(0);
   full_runtime rt(where(), o);
-  const std::uint32_t promises = rt.stats().workers, each = 2'000;
+  const std::uint32_t promises = rt.stats().workers;
+  const auto each = static_cast<std::uint32_t>(scaled(2'000, 600));
   auto& cells = keep<std::uint32_t>(std::size_t{promises} * each);
   auto& begun = keep<std::uint32_t>(1);
   std::vector<ticket> all;

@@ -12,6 +12,7 @@
 
 #include "grosr/simt/relax.hpp"
 #include "run/tasks.hpp"
+#include "support/scale.hpp"
 
 namespace grosr::testing {
 namespace {
@@ -208,7 +209,7 @@ TEST_P(watchdog, leaves_alone_what_has_no_processor) {
   if (where().is_cuda()) GTEST_SKIP() << "a GPU has processors of its own";
   auto& count = keep<std::uint32_t>(1);
   runtime_options o = small_options();
-  o.watchdog = 50ms;
+  o.watchdog = 50ms * slowdown;
   other_programs others;
   std::thread([&] {
     ASSERT_EQ(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10), 0);  // its own
