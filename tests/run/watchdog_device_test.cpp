@@ -204,7 +204,9 @@ class other_programs {
 };
 
 // A machine with so much else to do that no thread of the runtime has a processor for longer than
-// the watchdog's time.
+// the watchdog's time. With a sanitizer that time is ten times as long, so that other tests beside
+// this one do not end it: there the test finds races, and a watchdog that counts all time would
+// pass.
 TEST_P(watchdog, leaves_alone_what_has_no_processor) {
   if (where().is_cuda()) GTEST_SKIP() << "a GPU has processors of its own";
   auto& count = keep<std::uint32_t>(1);
