@@ -142,7 +142,7 @@ void engine::make_swap() {
       swap_space::owner{
           .bring_back = [this](auto... line) { return bring_back(line...); },
           .done = [this](ticket_id t) { return done(t); },
-          .resident = [this] { return resident(); },
+          .has_kernel = [this] { return has_kernel(); },
           .leaves = [this] { return parked_by_user_.load(); },
       });
   room_state room{};

@@ -86,6 +86,7 @@ class engine final : public host_engine {
   void launch_locked();
   void tell_to_leave(std::uint32_t epoch);
   void throw_if_ended() const;
+  bool has_kernel() const;
   bool tasks_may_run() const;
   bool stream_ended();
   [[noreturn]] void throw_fault() const;

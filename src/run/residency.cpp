@@ -245,6 +245,12 @@ void engine::monitor() {
   }
 }
 
+// Whether a kernel may run tasks: one that was asked to leave does until its last worker has left.
+bool engine::has_kernel() const {
+  const std::uint32_t launched = launched_.load();
+  return launched != 0 && host_word(state_[state_word::left]).load(simt::acquire) != launched;
+}
+
 // Whether tasks are to blame when nothing moves: the kernel launched last has begun, or the one
 // before has not left. Whatever else a kernel waits for is not their fault.
 bool engine::tasks_may_run() const {

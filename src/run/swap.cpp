@@ -56,7 +56,7 @@ void swap_space::wake() {
 void swap_space::work() {
   auto backoff = least_backoff;
   for (;;) {
-    const bool idle = held_ == 0 && !owner_.resident() && !records_.ready();
+    const bool idle = held_ == 0 && !owner_.has_kernel() && !records_.ready();
     {
       std::unique_lock lock(lock_);
       const auto due = [&] { return stop_ || woken_; };

@@ -28,8 +28,8 @@ class swap_space {
     std::function<std::optional<ticket_id>(unsigned, unsigned, const void*, std::uint32_t)>
         bring_back;
     std::function<bool(ticket_id)> done;
-    std::function<bool()> resident;  ///< a kernel is there, and may send tasks
-    std::function<bool()> leaves;    ///< it was asked to leave: what it still sends has no limit
+    std::function<bool()> has_kernel;  ///< one that may send tasks, asked to leave or not
+    std::function<bool()> leaves;      ///< it was asked to: what it still sends has no limit
   };
 
   /// `bytes`: of each task type. `full` is set while no more tasks are taken. Throws

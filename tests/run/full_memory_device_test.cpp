@@ -1,6 +1,8 @@
 // Tasks on every worker that start more than all task memory holds: nothing is lost, and what
 // cannot be placed is an error that whoever waits sees. Counts are scaled down no further than
 // what fills memory.
+#include <thread>
+
 #include "run/least_memory.hpp"
 #include "run/tasks.hpp"
 #include "support/scale.hpp"
@@ -50,6 +52,17 @@ struct late_producer {
       context.spawn(warp_mark{cells, first + i});
   }
 };
+/// Starts nothing before the kernel is to leave.
+struct leaving_producer {
+  std::uint32_t *cells, *begun;
+  std::uint32_t first, count;
+  GROSR_DEVICE void operator()(auto& context) const {
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(*begun).store(1, simt::relaxed);
+    simt::wait_until([&] { return context.yield_to_higher(); }, simt::forever, nullptr,
+                     "the kernel's end");
+    for (std::uint32_t i = first; i < first + count; ++i) context.spawn(warp_mark{cells, i});
+  }
+};
 /// A task of 64 bytes of a warp.
 struct large_warp_mark {
   static constexpr grosr::width width = grosr::width::warp;
@@ -75,8 +88,8 @@ struct large_producer {
   }
 };
 
-using full_runtime = runtime<producer, warp_producer, late_producer, large_producer, warp_mark,
-                             large_warp_mark, block_mark>;
+using full_runtime = runtime<producer, warp_producer, late_producer, leaving_producer,
+                             large_producer, warp_mark, large_warp_mark, block_mark>;
 
 template <class Runtime = full_runtime>
 runtime_options little(device d) {
@@ -94,8 +107,8 @@ runtime_options little(device d) {
 
 TEST_P(full_memory, loses_nothing_of_producers_on_every_worker) {
   full_runtime rt(where(), little(where()));
-  constexpr std::uint32_t promises = 64;
-  const auto each = static_cast<std::uint32_t>(scaled(1'000, 100));
+  const auto promises = static_cast<std::uint32_t>(scaled(64, 16));
+  const auto each = static_cast<std::uint32_t>(scaled(1'000, 500));
   auto& cells = keep<std::uint32_t>(promises * each);
   for (std::uint32_t r = 0; r < promises; ++r) rt.submit(producer{cells.data(), r * each, each, 0});
   rt.wait_all();
@@ -214,17 +227,24 @@ TEST_P(full_memory, lets_the_kernel_leave_and_come_back) {
   runtime_options o = little(where());
   o.swap_limit = 1024;  // what it sends while it leaves has no limit
   full_runtime rt(where(), o);
-  constexpr std::uint32_t promises = 16;
-  const auto each = static_cast<std::uint32_t>(scaled(1'000, 300));
-  auto& cells = keep<std::uint32_t>(promises * each);
-  for (std::uint32_t r = 0; r < promises; ++r) {
-    rt.submit(producer{cells.data(), r * each, each, 0});
-    if (r % 4 == 3) rt.park();
+  constexpr std::uint32_t rounds = 4, producers = run::warps_per_block;
+  const auto each = static_cast<std::uint32_t>(scaled(1'000, 500));
+  auto& cells = keep<std::uint32_t>(rounds * producers * each);
+  auto& begun = keep<std::uint32_t>(rounds * producers, simt::space::pinned);
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    const std::uint32_t first = round * producers, end = first + producers;
+    for (std::uint32_t i = first; i < end; ++i)
+      rt.submit(leaving_producer{cells.data(), &begun[i], i * each, each});
+    for (std::uint32_t i = first; i < end; ++i)
+      while (simt::atomic_ref<std::uint32_t, simt::scope::system>(begun[i]).load(simt::relaxed) ==
+             0)
+        std::this_thread::yield();
+    rt.park();
   }
   rt.wait_all();
   EXPECT_TRUE(all_are(cells, 32u));
   EXPECT_EQ(rt.stats().rejected, 0u);
-  EXPECT_GT(rt.stats().swapped, 0u);
+  EXPECT_GT(rt.stats().swapped * sizeof(warp_mark), o.swap_limit);
 }
 
 struct sums {
