@@ -252,6 +252,28 @@ TEST_P(team_test, ends_when_the_runtime_aborts) {
   EXPECT_EQ(error_of([&] { t.wait(); }).code(), errc::stopped);
 }
 
+// Chunks that are left are dropped, however many there are, with helpers and without.
+TEST_P(team_test, drops_what_is_left_of_a_long_step) {
+  for (unsigned blocks : {0u, 1u}) {
+    auto& begun = keep<std::uint32_t>(1, simt::space::pinned);
+    runtime_options o = on_blocks(blocks);
+    if (blocks == 1) o.blocks_per_sm = 1;
+    std::chrono::steady_clock::time_point aborted;
+    {
+      team_runtime rt(where(), o);
+      const team_memory<work> memory(rt);
+      rt.submit(slows{memory.get(), 2'000, 1'000'000'000, begun.data(), 1});
+      EXPECT_TRUE(comes_to(begun[0], 1));
+      EXPECT_EQ(error_of([&] { rt.stop(1ms); }).code(), errc::timed_out);
+      aborted = std::chrono::steady_clock::now();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - aborted, 5s) << blocks;
+  }
+  // The device was not lost for it.
+  team_runtime rt(where(), on_blocks(1));
+  rt.submit(block_tree{keep<std::uint32_t>(1).data(), 2}).wait();
+}
+
 TEST_P(team_test, goes_on_after_parks) {
   const std::uint32_t n = 2000;
   auto& a = keep<std::uint32_t>(n);

@@ -55,7 +55,7 @@ GROSR_DEVICE constexpr std::uint64_t patience_ns() { return simt::on_gpu() ? 10'
 
 /// What thread 0 tells its block.
 struct team_store {
-  std::uint32_t chunk, kind, helpers, ended;
+  std::uint32_t chunk, kind, helpers, ended, aborted;
   std::uint64_t told;  ///< when (cycle_count) the watchdog was told; the last thread's
 };
 
@@ -92,12 +92,19 @@ class team {
   GROSR_DEVICE std::uint32_t run(Context& context, team_step what, std::uint32_t chunks,
                                  const Do& work, const Decide& decide) {
     if (chunks <= few || most_ == 0) {
-      if (simt::thread_id() == 0) s_.level = what.level;
+      auto& store = simt::block_shared<run::team_store>();
+      if (simt::thread_id() == 0) {
+        s_.level = what.level;
+        store.aborted = 0;
+      }
       simt::sync_block();
       for (std::uint32_t c = 0; c < chunks; ++c) {
         work(what.kind, c);
         simt::sync_block();
         tell_progress(context);
+        if (chunks <= few) continue;
+        simt::sync_block();
+        if (store.aborted != 0) return none;
       }
       if (simt::thread_id() == 0) decide(true);
       simt::sync_block();
@@ -188,17 +195,22 @@ class team {
     return simt::atomic_ref<std::uint32_t>(s_.missing);
   }
 
-  /// Tells the watchdog now and then that the block goes on. The last thread does, for which no
-  /// other thread waits.
+  /// Tells the watchdog now and then that the block goes on; ends the step when the runtime aborts.
+  /// The last thread does, for which no other thread waits.
   template <class Context>
-  GROSR_DEVICE static void tell_progress(Context& context) {
+  GROSR_DEVICE void tell_progress(Context& context) {
     if (simt::thread_id() != simt::block_size() - 1) return;
-    auto& told = simt::block_shared<run::team_store>().told;  // any number at first
+    auto& store = simt::block_shared<run::team_store>();  // `told` is any number at first
     const std::uint64_t now = simt::cycle_count();
-    if (now - told < tell_every_cycles) return;
-    told = now;
+    if (now - store.told < tell_every_cycles) return;
+    store.told = now;
     context.progressed();
+    if (!context.aborted()) return;
+    store.aborted = 1;
+    no_more_chunks();
   }
+  /// Of this step, for anybody: the coordinator's next step, after an abort, is ended likewise.
+  GROSR_DEVICE void no_more_chunks() { cursor().store(half, simt::relaxed); }
 
   /// Whole block: sees that there are `wanted` helpers, as far as there may be; how many there are.
   template <class Context>
@@ -274,7 +286,10 @@ class team {
         got = cursor().fetch_sub(1, simt::relaxed);
       likely_ = false;
       // A GPU is through with a step in a moment; lanes of the host may take seconds.
-      if (!simt::on_gpu() && context.aborted()) got = half;
+      if (!simt::on_gpu() && context.aborted()) {
+        got = half;
+        no_more_chunks();
+      }
       if (is_chunk(got)) {
         store.chunk = static_cast<std::uint32_t>(got) - half - 1;
         if (got >> 32 != seen_) {
