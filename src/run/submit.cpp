@@ -275,6 +275,10 @@ std::uint32_t engine::take_promise() {
   std::uint32_t taken = 0;
   wait_for(
       [&] {
+        if (life_ == life::stopped)  // nobody runs what would give one back
+          throw error(errc::stopped,
+                      "fork: every future was in use until stop(), after which "
+                      "nothing is forked; make a new runtime");
         std::lock_guard lock(roots_lock_);
         std::erase_if(dropped_roots_, [&](std::uint32_t r) {
           if (!promise_ready(r)) return false;
@@ -317,6 +321,12 @@ deadline in(std::chrono::nanoseconds limit) {
 
 std::chrono::nanoseconds left_until(clock::time_point until, std::chrono::nanoseconds least) {
   return std::max<std::chrono::nanoseconds>(until - clock::now(), least);
+}
+
+void throw_empty_future() {
+  throw error(errc::misuse,
+              "get: this future is empty: nothing was forked for it, or it was moved "
+              "from; keep the future that fork() returned");
 }
 
 void throw_task_failed(int status) {

@@ -1,4 +1,6 @@
 // What is forked is joined: results arrive, of every width, however little memory there is.
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "run/least_memory.hpp"
@@ -428,6 +430,30 @@ TEST_P(join, goes_on_after_parking) {
   auto f = rt.fork(fib{16});
   for (int i = 0; i < 5; ++i) rt.park();
   EXPECT_EQ(f.get(), fib_of(16));
+}
+
+TEST_P(join, no_future_comes_after_the_end) {
+  runtime_options o = small();
+  o.futures = 1;
+  fib_runtime rt(where(), o);
+  const auto only = rt.fork(fib{5});
+  only.wait();
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    rt.stop();
+  });
+  EXPECT_EQ(error_of([&] { rt.fork(fib{5}); }).code(), errc::stopped);
+  stopper.join();
+  EXPECT_EQ(only.get(), fib_of(5));
+}
+
+TEST_P(join, an_empty_future_has_no_result) {
+  EXPECT_EQ(error_of([] { future<std::uint32_t>().get(); }).code(), errc::misuse);
+  fib_runtime rt(where(), small());
+  auto one = rt.fork(fib{5});
+  const auto other = std::move(one);
+  EXPECT_EQ(error_of([&] { one.get(); }).code(), errc::misuse);
+  EXPECT_EQ(other.get(), fib_of(5));
 }
 
 TEST_P(join, as_many_futures_as_there_are) {

@@ -71,8 +71,10 @@ class future {
     wait();
     return engine_ ? engine_->promise_at(promise_).status : 0;
   }
-  /// Waits: the result. Throws error(task_failed) when status() is not 0.
+  /// Waits: the result. Throws error(task_failed) when status() is not 0, and error(misuse) of an
+  /// empty future: one that nothing was forked for, or that was moved from.
   Result get() const {
+    if (engine_ == nullptr) run::throw_empty_future();
     const int s = status();
     if (s != 0) run::throw_task_failed(s);
     if constexpr (!std::is_void_v<Result>) {

@@ -30,6 +30,7 @@ struct task_type {
 };
 
 [[noreturn]] void throw_task_failed(int status);
+[[noreturn]] void throw_empty_future();
 
 /// The kernel of one set of task types.
 struct program {
