@@ -14,6 +14,11 @@ using namespace std::chrono_literals;
 constexpr std::chrono::microseconds busy_nap = 20us, idle_nap = 1ms;
 constexpr unsigned idle_looks = 500;  // without elements: some 10 ms
 
+std::uint32_t checked(std::uint32_t records) {
+  queue::check_capacity(records, "graph: host_records", simt::warp_size);
+  return records;
+}
+
 }  // namespace
 
 struct host_side::shared {
@@ -26,7 +31,8 @@ struct host_side::shared {
   std::thread thread;
 };
 
-host_side::host_side(device d, std::uint32_t records) : records_(d, records), shared_(new shared) {}
+host_side::host_side(device d, std::uint32_t records)
+    : records_(d, checked(records)), shared_(new shared) {}
 
 host_side::~host_side() {
   {

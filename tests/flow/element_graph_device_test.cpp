@@ -260,6 +260,16 @@ TEST_P(graphs, end_with_work_left_and_a_host_that_is_slow) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
 }
 
+TEST_P(graphs, refuse_records_that_no_ring_can_have) {
+  element_graph_options o = small_graph();
+  o.host_records = 48;
+  all_kinds g(where(), o);
+  const error e = error_of(
+      [&] { g.connect(g.channel<std::uint32_t>(), [](std::span<const std::uint32_t>) {}); });
+  EXPECT_EQ(e.code(), errc::invalid_option);
+  EXPECT_NE(std::string(e.what()).find("host_records: a capacity of 48"), std::string::npos);
+}
+
 TEST_P(graphs, stop_waits_for_the_host) {
   std::atomic<std::uint32_t> count{0};
   all_kinds g(where(), small_graph());
@@ -272,6 +282,30 @@ TEST_P(graphs, stop_waits_for_the_host) {
   g.stop(std::chrono::seconds(60));
   EXPECT_EQ(count, 1000u);
   EXPECT_EQ(error_of([&] { g.push(out, 1u); }).code(), errc::stopped);
+}
+
+// However fast they push: what was pushed before is served, and nothing after it is taken.
+TEST_P(graphs, stop_does_not_wait_for_those_who_push) {
+  std::atomic<std::uint64_t> pushed{0}, served{0};
+  all_kinds g(where(), small_graph());
+  const auto out = g.channel<std::uint32_t>();
+  g.connect(out, [&](std::span<const std::uint32_t> v) { served += v.size(); });
+  std::vector<std::thread> pushers;
+  for (int i = 0; i < 2; ++i)
+    pushers.emplace_back([&] {
+      const std::vector<std::uint32_t> some(300);
+      const error e = error_of([&] {
+        for (;;) {
+          g.push(out, some);
+          pushed += some.size();
+        }
+      });
+      EXPECT_EQ(e.code(), errc::stopped) << e.what();
+    });
+  while (pushed < 3000) std::this_thread::yield();
+  EXPECT_NO_THROW(g.stop(std::chrono::seconds(60)));
+  for (std::thread& t : pushers) t.join();
+  EXPECT_EQ(served, pushed);
 }
 
 TEST_P(graphs, of_another_graph_is_no_place_for_elements) {

@@ -18,6 +18,7 @@
 // docs/internals/channels.md has the protocol.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -175,6 +176,8 @@ class element_graph {
   template <class T>
   void push(grosr::channel<T> to, std::type_identity_t<std::span<const T>> values) {
     if (values.empty()) return;
+    if (ending_ && !(host_ && host_->inside()))
+      throw error(errc::stopped, "graph: elements were pushed after stop(); make a new graph");
     execute();
     const std::uint32_t kind = plan_.count_from_host(to.state(), values.size());
     bool sent = false;
@@ -207,13 +210,21 @@ class element_graph {
   /// The same with a time limit: false when it passed first.
   bool wait_for(std::chrono::nanoseconds limit) { return wait_until(run::in(limit)); }
 
-  /// Waits, then ends: nothing can be pushed any more. Past the limit it throws error(timed_out),
-  /// and what is left is not served. Throws what a function of the host threw: then it still runs.
-  /// Before it runs there is nothing to end.
+  /// From now on pushes throw error(stopped), but for those of its functions of the host. Waits,
+  /// then ends. Past the limit it throws error(timed_out), and what is left is not served. Throws
+  /// what a function of the host threw: then it still runs, and pushes are taken again. Before it
+  /// runs there is nothing to end.
   void stop(std::chrono::nanoseconds limit) {
-    const run::deadline until = run::in(limit);
-    const bool done = wait_until(until);
     if (!plan_.started()) return;
+    const run::deadline until = run::in(limit);
+    bool done = false;
+    ending_ = true;
+    try {
+      done = wait_until(until);
+    } catch (...) {
+      ending_ = false;
+      throw;
+    }
     runtime_->stop(until ? run::left_until(*until, std::chrono::milliseconds(1)) : limit);
     if (!done)
       throw error(errc::timed_out,
@@ -335,6 +346,7 @@ class element_graph {
   flow::graph_plan plan_;
   simt::owner<flow::host_side, simt::not_in_a_fork> host_;
   std::optional<runtime_type> runtime_;  // goes before what its kernel uses
+  std::atomic<bool> ending_{false};
 };
 
 }  // namespace grosr
