@@ -33,6 +33,7 @@ mail_host::mail_host(device where, const mailbox_options& o, mail_runtime r)
   if (!std::has_single_bit(o.capacity) || o.capacity > 65536)
     throw error(errc::invalid_option, "mailbox: a capacity of " + std::to_string(o.capacity) +
                                           " was asked for; it is a power of two from 1 to 65536");
+  if (takes_posts_) queue::check_capacity(o.posts, "mailbox: posts");
   if (takes_posts_) posts_ = queue::ring<mail_post>(where, o.posts);
   state_ = simt::buffer<mail_state>(where, simt::space::device, 1);
   requests_ = simt::buffer<simt::bus_word>(where, simt::space::pinned, capacity_);

@@ -159,6 +159,9 @@ TEST_P(mailbox_test, that_is_full_says_so_or_waits) {
   EXPECT_EQ(behind->get(), 1u);
   EXPECT_EQ(error_of([&] { mailbox<block_oracle>(rt, {cells.data()}, {.capacity = 3}); }).code(),
             errc::invalid_option);
+  const error e = error_of([&] { mailbox<block_oracle>(rt, {cells.data()}, {.posts = 3}); });
+  EXPECT_EQ(e.code(), errc::invalid_option);
+  EXPECT_NE(std::string(e.what()).find("mailbox: posts: a capacity of 3"), std::string::npos);
 }
 
 TEST_P(mailbox_test, serves_requests_that_nobody_waits_for) {

@@ -17,7 +17,8 @@ namespace grosr {
 /// Options of a mailbox.
 struct mailbox_options {
   std::uint32_t capacity = 64;  ///< requests of the host under way at a time; a power of two
-  std::uint32_t posts = 0;  ///< requests of tasks that wait at a time; 0: tasks have none to make
+  /// Requests of tasks that wait at a time, a power of two; 0: tasks have none to make.
+  std::uint32_t posts = 0;
   /// How long the server waits for a request before it gives its worker back: at most 25 ms, which
   /// a longer one is taken for; 0: 10 ms on GPUs, 0.2 ms on the host.
   std::chrono::microseconds patience{0};
