@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <new>
 #include <numeric>
 
 #include "grosr/sys/numbers.hpp"
@@ -42,7 +43,8 @@ void thread_counts::add(unsigned number, std::uint64_t n, std::uint64_t errors, 
                         std::uint64_t ns) {
   const unsigned kind = kind_of(number);
   if (!counts_[kind]) {
-    counts_[kind] = std::make_unique<call_counts>();
+    counts_[kind].reset(new (std::nothrow) call_counts());
+    if (!counts_[kind]) return;  // a call is worth more than its count
     __atomic_store_n(&seen_[kind], counts_[kind].get(), __ATOMIC_RELEASE);
   }
   call_counts& c = *counts_[kind];
