@@ -48,7 +48,12 @@ row measured(const bench& b, const std::string& name, unsigned threads, const dr
   for (unsigned i = 0; i < b.repeats; ++i, shown.next()) {
     drive_options d = how;
     d.server = server->name();
-    runs.push_back(drive(d));
+    try {
+      runs.push_back(drive(d));
+    } catch (...) {
+      server->check();  // it may know why
+      throw;
+    }
     server->check();
     misses += runs.back().misses;
     answered += runs.back().answered;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -147,14 +148,21 @@ class on_cpu : public server {
       : options_(o), listener_(tool::open_sockets(SOCK_STREAM, options_.name, 1)) {
     for (unsigned t = 0; t < o.threads; ++t) {
       epolls_.emplace_back(::epoll_create1(EPOLL_CLOEXEC));
-      threads_.emplace_back([this, own = epolls_.back().fd()] { work(own); });
+      if (epolls_.back().fd() < 0)
+        throw std::system_error(errno, std::generic_category(), "epoll_create1");
     }
+    for (const tool::descriptor& own : epolls_)
+      threads_.emplace_back([this, fd = own.fd()] { work(fd); });
     threads_.emplace_back([this] { accept(); });
   }
   ~on_cpu() override { join(); }
 
   sockaddr_in name() const override { return options_.name; }
-  void check() override {}
+  void check() override {
+    if (const int problem = problem_.load())
+      throw std::system_error(problem, std::generic_category(),
+                              "a connection could not be accepted; see ulimit -n");
+  }
   totals stop() override {
     join();
     while (!connections_.empty()) end(*connections_.begin()->first);
@@ -175,7 +183,12 @@ class on_cpu : public server {
       pollfd p{listener_[0].fd(), POLLIN, 0};
       if (::poll(&p, 1, 50) <= 0) continue;
       const int fd = ::accept4(listener_[0].fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (fd < 0) continue;
+      if (fd < 0) {
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
+        problem_ = errno;
+        listener_.clear();  // ends the connections that wait: clients learn of it
+        return;
+      }
       auto made = std::make_unique<connection>(fd, table_, options_.longest_value);
       epoll_event e{EPOLLIN, {.ptr = made.get()}};
       const int to = epolls_[turn++ % (threads_.size() - 1)].fd();
@@ -212,6 +225,7 @@ class on_cpu : public server {
   std::vector<tool::descriptor> listener_, epolls_;
   shards table_;
   std::atomic<bool> ends_{false};
+  std::atomic<int> problem_{0};  // why no connection is accepted any more: an errno
   std::mutex lock_;
   totals all_;
   std::unordered_map<connection*, std::unique_ptr<connection>> connections_;
