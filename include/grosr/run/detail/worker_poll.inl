@@ -18,6 +18,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
   }
   simt::sync_warp();
   queue::poll_lock lock = w_.lock;
+  simt::sync_warp();  // all have read it before lane 0 writes it, at the end
   led result;
   std::uint32_t late_before = 0;
   for (unsigned turn = 0;; ++turn) {
