@@ -2,11 +2,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 #include "simt/backend.hpp"
+#include "simt/environment.hpp"
 #include "simt/host_cpus.hpp"
 
 namespace grosr::simt::host_backend {
@@ -32,9 +31,8 @@ std::size_t pages(int name) {
 }  // namespace
 
 int device_count() {
-  const char* text = std::getenv("GROSR_HOST_DEVICES");
-  const long count = text != nullptr ? std::strtol(text, nullptr, 10) : 1;
-  return static_cast<int>(std::clamp(count, 1L, 16L));
+  check_environment();  // here programs begin
+  return static_cast<int>(from_environment(host_devices).value_or(1));
 }
 
 device_properties properties() {

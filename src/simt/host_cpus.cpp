@@ -3,8 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <thread>
+
+#include "simt/environment.hpp"
 
 namespace grosr::simt::host {
 
@@ -13,10 +14,8 @@ unsigned usable_cpus() {
   CPU_ZERO(&set);
   unsigned count = std::thread::hardware_concurrency();
   if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<unsigned>(CPU_COUNT(&set));
-  if (const char* text = std::getenv("GROSR_HOST_WORKERS")) {
-    const long cap = std::strtol(text, nullptr, 10);
-    if (cap > 0) count = static_cast<unsigned>(std::min<long>(count, cap));
-  }
+  if (const auto most = from_environment(host_workers))
+    count = static_cast<unsigned>(std::min<std::uint64_t>(count, *most));
   return std::max(count, 1u);
 }
 

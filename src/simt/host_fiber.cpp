@@ -4,10 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "simt/environment.hpp"
 #include "simt/host_sanitizers.hpp"
 
 namespace grosr::simt::host {
@@ -78,11 +78,7 @@ constinit never_destroyed all;
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t chosen_stack_size() {
-  std::size_t kib = 64;
-  if (const char* text = std::getenv("GROSR_HOST_STACK")) {
-    const long asked = std::strtol(text, nullptr, 10);
-    if (asked >= 16 && asked <= 1048576) kib = static_cast<std::size_t>(asked);
-  }
+  std::size_t kib = from_environment(host_stack).value_or(64);
   if (sanitizer::has_asan() || sanitizer::has_tsan()) kib *= 4;
   return (kib * 1024 + page_size() - 1) / page_size() * page_size();
 }

@@ -27,7 +27,7 @@ class stack_pool {
  public:
   static stack_pool& instance();
 
-  /// Usable bytes in one stack: GROSR_HOST_STACK (in KiB, 16 to 1048576; 64 when not set), four
+  /// Usable bytes in one stack: GROSR_HOST_STACK (in KiB; 64 when not set), four
   /// times that under a sanitizer, whose frames and reports are larger.
   std::size_t stack_size() const { return size_; }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <thread>
@@ -14,6 +13,7 @@
 
 #include "grosr/simt/error.hpp"
 #include "grosr/simt/relax.hpp"
+#include "simt/environment.hpp"
 #include "simt/host_cpus.hpp"
 #include "simt/host_faults.hpp"
 #include "simt/host_schedule.hpp"
@@ -40,21 +40,6 @@ struct settings {
 settings& chosen() {
   static settings s;
   return s;
-}
-
-std::optional<std::uint64_t> seed_from_environment() {
-  const char* text = std::getenv("GROSR_SEED");
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  char* rest = nullptr;
-  errno = 0;
-  const std::uint64_t value = std::strtoull(text, &rest, 0);
-  if (*rest != '\0' || *text == '-' || errno != 0) {
-    throw error(
-        errc::invalid_option,
-        fmt::format("GROSR_SEED is '{}'; set it to a number from 0 to 2^64 - 1, or not at all",
-                    text));
-  }
-  return value;
 }
 
 }  // namespace
@@ -335,7 +320,7 @@ std::optional<std::uint64_t> seed() {
     std::lock_guard lock(chosen().mutex);
     if (chosen().seed_set) return chosen().seed;
   }
-  return seed_from_environment();
+  return from_environment(seed_of_schedules);
 }
 
 void set_seed(std::optional<std::uint64_t> value) {

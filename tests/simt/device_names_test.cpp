@@ -6,6 +6,7 @@
 #include <string>
 
 #include "grosr/simt/device.hpp"
+#include "support/errors.hpp"
 
 namespace grosr {
 namespace {
@@ -52,11 +53,26 @@ TEST(device_names, more_host_devices_by_environment) {
   setenv("GROSR_HOST_DEVICES", "3", 1);
   EXPECT_EQ(device("host:2").index(), 2);
   EXPECT_THROW(device("host:3"), error);
-  setenv("GROSR_HOST_DEVICES", "1000", 1);
-  const auto all = device::list();
-  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const device& d) { return !d.is_cuda(); }),
-            16);
   unsetenv("GROSR_HOST_DEVICES");
+}
+
+// One line each, that names the variable, what it is and what it may be.
+TEST(device_names, refuse_what_is_no_number_in_the_environment) {
+  for (const auto& [name, range] : {std::pair{"GROSR_HOST_DEVICES", "from 1 to 16"},
+                                    {"GROSR_HOST_WORKERS", "from 1 to 1048576"},
+                                    {"GROSR_HOST_STACK", "from 16 to 1048576"},
+                                    {"GROSR_SEED", "from 0 to 18446744073709551615"}}) {
+    for (const char* text : {"nan", "-1", " 1", "1e9", "3x", "99999999999999999999", "/dev/null"}) {
+      setenv(name, text, 1);
+      const error e = testing::error_of([] { device("host:0"); });
+      EXPECT_EQ(e.code(), errc::invalid_option);
+      EXPECT_EQ(e.what(), std::string(name) + " is '" + text + "'; set it to a number " + range +
+                              ", or not at all");
+    }
+    setenv(name, "", 1);
+    EXPECT_NO_THROW(device("host:0")) << name;
+    unsetenv(name);
+  }
 }
 
 TEST(device_names, workers_can_be_capped) {
