@@ -21,6 +21,7 @@
 #include "grosr/run/options.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
+#include "grosr/simt/process.hpp"
 #include "run/host_word.hpp"
 #include "run/memory_plan.hpp"
 #include "run/time_had.hpp"
@@ -153,6 +154,7 @@ class engine final : public host_engine {
   std::unique_ptr<device_clock> device_clock_;
 
   std::atomic<life> life_{life::running};
+  const unsigned forks_before_ = simt::forks_so_far();
   std::mutex stop_lock_;               // held by the stop() that leaves the device
   std::atomic<bool> aborting_{false};  // before the kernel learns it
   mutable std::mutex fault_lock_;

@@ -133,6 +133,10 @@ void engine::throw_fault() const {
 
 void engine::throw_if_ended() const {
   if (life_ == life::lost) throw_fault();
+  if (simt::forks_so_far() != forks_before_)
+    throw error(errc::misuse,
+                "this runtime belongs to the process that made it, and this is a fork of that, "
+                "which has none of its threads; make another one here");
 }
 
 // Keeps what is to be said of a fault, the first that was found. From now on no wait succeeds.

@@ -1,11 +1,25 @@
 #include "grosr/simt/process.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <new>
 
 namespace grosr::simt {
+
+namespace {
+
+std::atomic<unsigned> forks{0};
+const int counts_forks =
+    ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+
+}  // namespace
+
+unsigned forks_so_far() noexcept {
+  (void)counts_forks;
+  return forks.load(std::memory_order_relaxed);
+}
 
 long this_process() noexcept { return ::getpid(); }
 

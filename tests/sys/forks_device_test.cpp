@@ -1,11 +1,13 @@
 // A forked child has none of the threads: it ends in time, whether it destroys what the parent made
-// or leaves by exit(), and may make servers, streams and runtimes of its own.
+// or leaves by exit(), and may make servers, streams and runtimes of its own. The parent's runtime
+// takes nothing from it.
 #include <sys/wait.h>
 
 #include <cstdlib>
 #include <memory>
 
 #include "grosr/run/runtime.hpp"
+#include "support/errors.hpp"
 #include "sys/calls.hpp"
 
 namespace grosr::sys {
@@ -55,7 +57,7 @@ struct everything {
   server sys;  // goes first: it ends the kernel's calls
 };
 
-enum class way { destroys, exits, makes_its_own };
+enum class way { destroys, exits, makes_its_own, submits };
 
 [[noreturn]] void fork_and_end(device d, way w) {
   static std::unique_ptr<everything> all;  // destroyed by exit()
@@ -65,6 +67,10 @@ enum class way { destroys, exits, makes_its_own };
     ::alarm(20);
     if (w == way::destroys) all.reset();
     if (w == way::makes_its_own) everything own(d);
+    if (w == way::submits) {
+      const error e = testing::error_of([&] { all->work.submit(count_up{all->counter.data()}); });
+      if (e.code() != errc::misuse) std::_Exit(1);
+    }
     if (w != way::exits) std::_Exit(3);
     std::exit(3);
   }
@@ -83,6 +89,7 @@ TEST_P(forks, end_in_time) {
   EXPECT_EXIT(fork_and_end(where(), way::destroys), ::testing::ExitedWithCode(3), "");
   EXPECT_EXIT(fork_and_end(where(), way::exits), ::testing::ExitedWithCode(3), "");
   EXPECT_EXIT(fork_and_end(where(), way::makes_its_own), ::testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(fork_and_end(where(), way::submits), ::testing::ExitedWithCode(3), "");
 }
 
 }  // namespace

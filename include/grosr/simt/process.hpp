@@ -6,6 +6,10 @@ namespace grosr::simt {
 /// Names this process: a fork has another number.
 long this_process() noexcept;
 
+/// How many forks lead to this process: an object that was made before one of them has another
+/// number. Cheap.
+unsigned forks_so_far() noexcept;
+
 /// Keeps what is there for good, where leak checkers see it.
 void leave(void* what) noexcept;
 
