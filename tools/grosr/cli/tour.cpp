@@ -55,6 +55,11 @@ int run_tour(const std::optional<std::string>& folder_named,
   const std::string folder = pick_folder(folder_named);
   const device where = pick_device(device_name);
   report out("tour", where, json_file(json), report::style::one_line_a_row);
+  if (!where.is_cuda()) {
+    const std::string why = device::cuda_status();
+    out.remark(fmt::format("{} checks programs, and its rates say nothing about a GPU{}",
+                           where.name(), why.empty() ? "" : "; no GPU is used here: " + why));
+  }
   session s{where, out, {}};
   try {
     for (const tour_part& part : tour_parts()) {
@@ -70,7 +75,10 @@ int run_tour(const std::optional<std::string>& folder_named,
     out.finish();
     throw;
   }
-  return out.finish();
+  const int code = out.finish();
+  if (code == exit_ok)
+    out.remark(fmt::format("all {} parts gave the right results", tour_parts().size()));
+  return code;
 }
 
 }  // namespace
