@@ -85,7 +85,6 @@ class engine final : public host_engine {
   void ensure_resident();
   bool outstanding() const;
   void launch_locked();
-  void tell_to_leave(std::uint32_t epoch);
   void throw_if_ended() const;
   bool has_kernel() const;
   bool tasks_may_run() const;

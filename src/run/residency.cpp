@@ -11,9 +11,6 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::size_t waits_named = 4;
 
-/// A park() waits so long for a worker that sees it.
-constexpr auto patience_of_park = std::chrono::milliseconds(1);
-
 /// The watchdog lets no more than so many times its time pass, however little of it tasks had.
 constexpr int most_starved = 16;
 
@@ -85,11 +82,9 @@ void engine::park() {
     return static_cast<std::int32_t>(host_word(state_[state_word::left]).load(simt::acquire) -
                                      epoch) >= 0;
   };
-  const auto began = clock::now();
   auto backoff = std::chrono::microseconds(5);
   while (!ended() || (aborting_ && life_ != life::lost)) {
     throw_if_ended();
-    if (clock::now() - began > patience_of_park) tell_to_leave(epoch);
     std::this_thread::sleep_for(backoff);
     backoff = std::min(backoff * 2, std::chrono::microseconds(1000));
   }
@@ -97,20 +92,6 @@ void engine::park() {
   std::lock_guard lock(residency_lock_);
   // The kernel may have ended on its own, without having seen the request.
   if (epoch_ == epoch) host_word(state_[0]).store(state_word::leaving(epoch), simt::release);
-}
-
-// A kernel whose workers all run tasks has no poller to read the control word. Tells it itself, as
-// worker::obey_control() would, if it has said that it is there: nothing of it overwrites that
-// then.
-void engine::tell_to_leave(std::uint32_t epoch) {
-  std::lock_guard lock(residency_lock_);
-  auto state = host_word(state_[0]);
-  if (aborting_ || launched_.load() != epoch ||
-      state.load(simt::relaxed) != state_word::there(epoch))
-    return;
-  state.store(state_word::leaving(epoch), simt::relaxed);
-  simt::fence<simt::scope::system>(simt::seq_cst);  // P1: pairs with the fence in submit
-  simt::copy_bytes(device_, &view_.common.signals->leave, &epoch, sizeof epoch);
 }
 
 // Whether every kernel launched has ended. A fault ends the runtime.

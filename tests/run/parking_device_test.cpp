@@ -187,41 +187,6 @@ TEST_P(parking, by_another_thread_loses_nothing) {
   EXPECT_GE(rt->stats().residencies, 2u);
 }
 
-/// Holds its worker until it is told to yield.
-struct until_told {
-  static constexpr grosr::width width = grosr::width::warp;
-  std::uint32_t *begun, *ended;
-  GROSR_DEVICE void operator()(auto& context) const {
-    if (context.rank() == 0) {
-      add_one(begun);
-      simt::wait_until([&] { return context.yield_to_higher(); }, simt::forever, nullptr,
-                       "the kernel's end");
-      add_one(ended);
-    }
-    context.sync();
-  }
-};
-
-// Nobody polls then: the host tells the kernel itself.
-TEST_P(parking, reaches_tasks_that_hold_every_worker) {
-  runtime_options o = small_options();
-  o.sms = 1;
-  o.blocks_per_sm = 1;
-  runtime<until_told> rt(where(), o);
-  auto& counts = keep<std::uint32_t>(2);
-  constexpr std::uint32_t rounds = 3, workers = run::warps_per_block;
-  for (std::uint32_t r = 1; r <= rounds; ++r) {
-    for (std::uint32_t i = 0; i < workers; ++i)
-      rt.submit(until_told{counts.data(), counts.data() + 1});
-    while (contents(counts)[0] != r * workers) std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(rt.resident());
-    rt.park();
-    EXPECT_FALSE(rt.resident());
-    EXPECT_EQ(contents(counts)[1], r * workers);
-  }
-  rt.wait_all();
-}
-
 double seconds_of_processor() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);

@@ -112,7 +112,7 @@ class basic_runtime {
 
   /// Gives the device back until the next submit or wait; returns when the kernel has ended. Call
   /// it before cudaFree and other calls that wait for the whole device. A task that runs is waited
-  /// for; yield_to_higher() tells it. Throws error(device_lost or watchdog).
+  /// for. Throws error(device_lost or watchdog).
   void park() { engine_->park(); }
 
   /// Whether the kernel is on the device and not about to leave it.
