@@ -75,10 +75,10 @@ class context {
   }
 
   /// True when this task should yield: work of a higher priority waits and it is this worker's
-  /// turn, or the runtime leaves the device. Then it stays true until the task returns. A long task
-  /// asks at its tile boundaries, and when it is true spawns what remains of itself and returns.
-  /// Lanes that ask together may get different answers: in a warp or block task let one thread ask
-  /// and tell the others.
+  /// turn, or the runtime leaves the device and a worker without a task has noticed. Then it stays
+  /// true until the task returns. A long task asks at its tile boundaries, and when it is true
+  /// spawns what remains of itself and returns. Lanes that ask together may get different answers:
+  /// in a warp or block task let one thread ask and tell the others.
   GROSR_DEVICE bool yield_to_higher() { return spawner_.should_yield(level_); }
 
   /// Whether workers wait for work, as far as the runtime noticed: a long task then does well to

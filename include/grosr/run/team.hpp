@@ -55,8 +55,9 @@ GROSR_DEVICE constexpr std::uint64_t patience_ns() { return simt::on_gpu() ? 10'
 
 /// What thread 0 tells its block.
 struct team_store {
-  std::uint32_t chunk, kind, helpers, ended, aborted;
-  std::uint64_t told;  ///< when (cycle_count) the watchdog was told; the last thread's
+  std::uint32_t chunk, kind, helpers, ended;
+  std::uint64_t told;     ///< when (cycle_count) the watchdog was told; the last thread's
+  std::uint32_t aborted;  ///< 1: it has seen then that the runtime aborts
 };
 
 }  // namespace run
@@ -95,14 +96,14 @@ class team {
       auto& store = simt::block_shared<run::team_store>();
       if (simt::thread_id() == 0) {
         s_.level = what.level;
-        store.aborted = 0;
+        if (!simt::on_gpu()) store.aborted = 0;
       }
       simt::sync_block();
       for (std::uint32_t c = 0; c < chunks; ++c) {
         work(what.kind, c);
         simt::sync_block();
         tell_progress(context);
-        if (chunks <= few) continue;
+        if (simt::on_gpu() || chunks <= few) continue;
         simt::sync_block();
         if (store.aborted != 0) return none;
       }
@@ -195,8 +196,9 @@ class team {
     return simt::atomic_ref<std::uint32_t>(s_.missing);
   }
 
-  /// Tells the watchdog now and then that the block goes on; ends the step when the runtime aborts.
-  /// The last thread does, for which no other thread waits.
+  /// Tells the watchdog now and then that the block goes on. The last thread does, for which no
+  /// other thread waits. On the host it ends the step when the runtime aborts; on a GPU that would
+  /// cost searches a tenth.
   template <class Context>
   GROSR_DEVICE void tell_progress(Context& context) {
     if (simt::thread_id() != simt::block_size() - 1) return;
@@ -205,7 +207,7 @@ class team {
     if (now - store.told < tell_every_cycles) return;
     store.told = now;
     context.progressed();
-    if (!context.aborted()) return;
+    if (simt::on_gpu() || !context.aborted()) return;
     store.aborted = 1;
     no_more_chunks();
   }
