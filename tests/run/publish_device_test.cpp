@@ -128,6 +128,31 @@ struct keeps_a_block {
   }
 };
 
+// A block that came to several tasks at once leaves those that it has not begun to idle blocks.
+TEST_P(publish, block_tasks_do_not_wait_behind_a_long_one) {
+  runtime_options o;
+  o.memory_limit = std::size_t{16} << 20;
+  o.sms = 2;
+  runtime<keeps_a_block> rt(where(), o);
+  const std::uint32_t tasks = rt.stats().workers / run::warps_per_block - 1;
+  const auto rounds = static_cast<std::uint32_t>(scaled(40, 4));
+  auto& words = keep<std::uint32_t>(rounds * (1 + tasks), simt::space::pinned);
+  for (std::uint32_t r = 0; r < rounds; ++r) {
+    std::uint32_t* const gate = &words[r * (1 + tasks)];
+    for (std::uint32_t i = 1; i <= tasks; ++i) rt.submit(keeps_a_block{gate + i, gate});
+    const auto begun = [&] {
+      std::uint32_t n = 0;
+      for (std::uint32_t i = 1; i <= tasks; ++i) n += std::atomic_ref(gate[i]).load();
+      return n;
+    };
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (begun() != tasks && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    ASSERT_EQ(begun(), tasks) << r;
+    std::atomic_ref(*gate).store(1);
+    rt.wait_all();
+  }
+}
+
 // All other blocks are busy, so that nobody else looks at rings.
 TEST_P(publish, one_idle_block_finds_packets_of_every_ring) {
   runtime_options o;

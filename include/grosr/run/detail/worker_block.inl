@@ -148,8 +148,8 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::stride_at(std::uint32_t typ
   return stride;
 }
 
-/// One lane, before a task that may be long: others may take the private refs of this block, unless
-/// there is more that they can take already.
+/// One lane, before a task that may be long: others may take the private refs of this block. Also
+/// where they find some already: those may be taken, and nobody is here to publish more then.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::publish_private() {
   const std::uint32_t self = v_.sizes.workers + simt::block_id();
@@ -157,8 +157,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::publish_private() {
   GROSR_NO_UNROLL
   for (std::uint32_t level = 0; level < priority_levels; ++level) {
     const std::uint32_t private_count = b_.deques.private_count[level];
-    if (private_count != 0 && v_.deque(level, self).size(simt::relaxed) < private_count)
-      w_.spilled += publish(v_, b_.deques, self, level, private_count);
+    if (private_count != 0) w_.spilled += publish(v_, b_.deques, self, level, private_count);
   }
   unlock(b_.deques.lock);
 }
