@@ -18,7 +18,6 @@
 // docs/internals/channels.md has the protocol.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -176,7 +175,7 @@ class element_graph {
   template <class T>
   void push(grosr::channel<T> to, std::type_identity_t<std::span<const T>> values) {
     if (values.empty()) return;
-    if (ending_ && !(host_ && host_->inside()))
+    if (ending().load(simt::relaxed) != 0 && !(host_ && host_->inside()))
       throw error(errc::stopped, "graph: elements were pushed after stop(); make a new graph");
     execute();
     const std::uint32_t kind = plan_.count_from_host(to.state(), values.size());
@@ -218,11 +217,11 @@ class element_graph {
     if (!plan_.started()) return;
     const run::deadline until = run::in(limit);
     bool done = false;
-    ending_ = true;
+    ending().store(1, simt::relaxed);
     try {
       done = wait_until(until);
     } catch (...) {
-      ending_ = false;
+      ending().store(0, simt::relaxed);
       throw;
     }
     runtime_->stop(until ? run::left_until(*until, std::chrono::milliseconds(1)) : limit);
@@ -342,11 +341,16 @@ class element_graph {
     return true;
   }
 
+  // Not std::atomic, whose header brings in unistd.h.
+  simt::atomic_ref<std::uint32_t, simt::scope::system> ending() {
+    return simt::atomic_ref<std::uint32_t, simt::scope::system>(ending_);
+  }
+
   element_graph_options options_;
   flow::graph_plan plan_;
   simt::owner<flow::host_side, simt::not_in_a_fork> host_;
   std::optional<runtime_type> runtime_;  // goes before what its kernel uses
-  std::atomic<bool> ending_{false};
+  std::uint32_t ending_ = 0;             // 1: stop() was called
 };
 
 }  // namespace grosr
