@@ -110,6 +110,38 @@ TEST_P(publish, a_block_task_from_the_host_runs_beside_a_long_warp_task) {
   }
 }
 
+/// Ends when all have begun.
+struct meets_all {
+  static constexpr grosr::width width = grosr::width::warp;
+  std::uint32_t* begun;
+  std::uint32_t all;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.rank() != 0) return 0;
+    const simt::atomic_ref<std::uint32_t> count(*begun);
+    count.fetch_add(1, simt::relaxed);
+    return simt::wait_until([&] { return count.load(simt::relaxed) == all || context.aborted(); },
+                            context.clock_ns() + 5'000'000'000, nullptr,
+                            "all others") == simt::wait_result::ready
+               ? 0
+               : -ETIMEDOUT;
+  }
+};
+
+// The last worker that is idle finds the last task, whoever has it.
+TEST_P(publish, warp_tasks_find_every_worker) {
+  runtime_options o;
+  o.memory_limit = std::size_t{64} << 20;
+  runtime<meets_all> rt(where(), o);
+  const std::uint32_t workers = rt.stats().workers;
+  const auto rounds = static_cast<std::uint32_t>(scaled(100, 4));
+  auto& begun = keep<std::uint32_t>(rounds);
+  for (std::uint32_t r = 0; r < rounds; ++r) {
+    auto t = rt.submit(std::vector<meets_all>(workers, meets_all{begun.data() + r, workers}));
+    t.wait();
+    ASSERT_FALSE(t.failed()) << r;
+  }
+}
+
 /// A block task that waits for a word of the host's, and says that it has begun.
 struct keeps_a_block {
   static constexpr grosr::width width = grosr::width::block;

@@ -64,6 +64,7 @@ struct warp_local {
   std::uint64_t busy_began, busy_ns;  ///< with something to run: since when (clock_ns), and so far
   std::uint64_t trace_began;
   std::uint32_t trace_at;          ///< place of what runs
+  std::uint32_t scans;             ///< how often it looked for what hints may have missed
   std::uint64_t heartbeat_at;      ///< when (cycle_count) it sent the last heartbeat
   std::uint32_t heartbeat_type;    ///< what that said: type + 1, or 0
   std::uint32_t heartbeat_serial;  ///< how often
@@ -76,8 +77,8 @@ struct warp_local {
   std::uint32_t stalled;           ///< 1: it counts as one that waits, for the block cannot meet
   std::uint32_t ring;              ///< the ring that this worker polls, or polled last
   queue::poll_lock lock;           ///< in it
-  std::uint64_t scanned;  ///< when (cycle_count) it last looked for what hints may have missed
-  std::uint64_t sole_activity;  ///< the activity word while this worker is the sole active one
+  std::uint64_t scanned;           ///< when (cycle_count) it last did, or began to wait
+  std::uint64_t sole_activity;     ///< the activity word while this worker is the sole active one
   alignas(16) unsigned char stage[stage_bytes];  ///< records from a packet or a slot, being run; or
                                                  ///< scratch (batch.hpp)
   packet_header packet;                          ///< the packet whose `whole` ref is running

@@ -221,16 +221,17 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::scan_due() {
 /// Levels whose bitmaps are not empty, as hint bits. One lane.
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::scan_hints() const {
-  // One word a wait, not all: over the workers of a device every word is looked at often.
+  // One word and one ring a level, not all; others the next time, for this worker may be the only
+  // one that waits.
+  const std::uint32_t at = id_ + w_.scans++;
   std::uint32_t hints = 0;
   GROSR_NO_UNROLL
   for (unsigned l = 0; l < priority_levels; ++l) {
-    std::uint32_t& w = v_.bitmap(l, false)[id_ % v_.sizes.warp_bitmap_words];
-    std::uint32_t& b = v_.bitmap(l, true)[id_ % v_.sizes.block_bitmap_words];
+    std::uint32_t& w = v_.bitmap(l, false)[at % v_.sizes.warp_bitmap_words];
+    std::uint32_t& b = v_.bitmap(l, true)[at % v_.sizes.block_bitmap_words];
     if (simt::atomic_ref<std::uint32_t>(w).load(simt::relaxed)) hints |= hint::of(l, false);
     if (simt::atomic_ref<std::uint32_t>(b).load(simt::relaxed)) hints |= hint::of(l, true);
-    if (v_.submission.rings[l * v_.sizes.rings_per_level + id_ % v_.sizes.rings_per_level]
-            .waiting())
+    if (v_.submission.rings[l * v_.sizes.rings_per_level + at % v_.sizes.rings_per_level].waiting())
       hints |= hint::of(l, false);
   }
   return hints;

@@ -25,6 +25,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
     w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = w_.reserve_part = 0;
     w_.busy_ns = 0;
     w_.heartbeat_at = w_.sole_activity = 0;
+    w_.scans = 0;
     w_.scanned = simt::cycle_count();
     w_.heartbeat_type = w_.heartbeat_serial = w_.must_yield = 0;
     w_.pushed = v_.reports.saves[id_].active;  // it may have
