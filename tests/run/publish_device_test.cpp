@@ -79,18 +79,22 @@ struct sets_word {
   }
 };
 
+/// Waits until others made this of a word; 5 s at most.
+GROSR_DEVICE int wait_for(std::uint32_t* word, std::uint32_t value, std::uint64_t now,
+                          const char* what) {
+  return simt::wait_until(
+             [&] { return simt::atomic_ref<std::uint32_t>(*word).load(simt::relaxed) == value; },
+             now + 5'000'000'000, nullptr, what) == simt::wait_result::ready
+             ? 0
+             : -ETIMEDOUT;
+}
+
 struct waits_for_word {
   static constexpr grosr::width width = grosr::width::warp;
   std::uint32_t* word;
   std::uint32_t value;
   GROSR_DEVICE int operator()(auto& context) const {
-    if (context.rank() != 0) return 0;
-    return simt::wait_until(
-               [&] { return simt::atomic_ref<std::uint32_t>(*word).load(simt::relaxed) == value; },
-               context.clock_ns() + 5'000'000'000, nullptr,
-               "a block task") == simt::wait_result::ready
-               ? 0
-               : -ETIMEDOUT;
+    return context.rank() == 0 ? wait_for(word, value, context.clock_ns(), "a block task") : 0;
   }
 };
 
@@ -117,13 +121,8 @@ struct meets_all {
   std::uint32_t all;
   GROSR_DEVICE int operator()(auto& context) const {
     if (context.rank() != 0) return 0;
-    const simt::atomic_ref<std::uint32_t> count(*begun);
-    count.fetch_add(1, simt::relaxed);
-    return simt::wait_until([&] { return count.load(simt::relaxed) == all || context.aborted(); },
-                            context.clock_ns() + 5'000'000'000, nullptr,
-                            "all others") == simt::wait_result::ready
-               ? 0
-               : -ETIMEDOUT;
+    simt::atomic_ref<std::uint32_t>(*begun).fetch_add(1, simt::relaxed);
+    return wait_for(begun, all, context.clock_ns(), "all others");
   }
 };
 
