@@ -224,7 +224,7 @@ class worker {
   GROSR_DEVICE void share_begun(std::uint32_t some, const queue::poll_lock& mine);
   GROSR_DEVICE void begin_scan_wait();
   GROSR_DEVICE bool scan_due();
-  GROSR_DEVICE std::uint32_t scan_hints() const;
+  GROSR_DEVICE std::uint32_t scan_hints();
 
   // ---- running: worker_run.inl ----
   GROSR_DEVICE void run(ref r);

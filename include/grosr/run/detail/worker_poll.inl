@@ -220,7 +220,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::scan_due() {
 
 /// Levels whose bitmaps are not empty, as hint bits. One lane.
 template <class Policy, class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::scan_hints() const {
+GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::scan_hints() {
   // One word and one ring a level, not all; others the next time, for this worker may be the only
   // one that waits.
   const std::uint32_t at = id_ + w_.scans++;
