@@ -24,7 +24,7 @@ void bench_limits(session& s) {
   const std::size_t mb = 1 << 20;
   const std::size_t bus_bytes = gpu ? 256 * mb : 2 * mb, memory_bytes = gpu ? 4096 * mb : 16 * mb;
   const unsigned n = s.repeats ? s.repeats : s.sized(5000u, 200u);
-  progress shown("limits", 16);
+  progress shown("limits", 17);
   const auto step = [&] { shown.next(); };
 
   add_times(s, "launch + wait, empty kernel", limits::launch_and_wait(d, n)), step();
@@ -36,6 +36,9 @@ void bench_limits(session& s) {
   add_times(s, "ping-pong device - CPU - device, pinned memory", limits::pong_ping(d, n)), step();
   add_figure(s, "round trip between two SMs", "round_trip_us",
              limits::hop(d, s.sized(20'000u, 500u))),
+      step();
+  add_figure(s, "from lane to lane and back, block-shared memory", "hop_us",
+             limits::hop_in_warp(d, s.sized(200'000u, 2'000u))),
       step();
   add_figure(s, "grid barrier, one block an SM", "barrier_us",
              limits::grid_barrier(d, s.sized(20'000u, 200u))),

@@ -1,8 +1,11 @@
-// How long SMs need to hear from each other.
+// How long SMs, and lanes of a warp, need to hear from each other.
+#include <array>
+
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/launch.hpp"
+#include "grosr/simt/shared.hpp"
 #include "grosr/simt/wait.hpp"
 #include "limits/limits.hpp"
 
@@ -28,6 +31,23 @@ struct hop_kernel {
       spin(first ? *back : *there, i, "the other block");
       if (!first) word(*back).store(i, simt::release);
     }
+  }
+};
+
+/// Lane 0 writes a record, and another lane each time reads it and says what comes next.
+struct hop_in_warp_kernel {
+  std::uint32_t *result, n;
+  GROSR_DEVICE void operator()() const {
+    auto& record = simt::block_shared<std::array<std::uint32_t, 4>>();
+    std::uint32_t next = 0;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (simt::lane_id() == 0) record = {next, i, 0, 0};
+      simt::sync_warp();
+      std::uint32_t got = record[0] + 1;
+      simt::sync_warp();
+      next = simt::shuffle(simt::full_mask, got, i % simt::warp_size);
+    }
+    if (simt::lane_id() == 0) *result = next;
   }
 };
 
@@ -75,6 +95,18 @@ figure hop(const device& d, unsigned n) {
   words.copy_to(got);
   if (got[0] != n || got[line] != n) f.wrong = "hops were lost";
   if (d.is_cuda() && got[2 * line] == got[2 * line + 1]) f.wrong = "both blocks were on one SM";
+  return f;
+}
+
+figure hop_in_warp(const device& d, unsigned n) {
+  simt::buffer<std::uint32_t> result(d, simt::space::device, 1);
+  figure f;
+  f.number = a_round(n, [&](std::uint32_t rounds) {
+    return timed([&] { simt::run(d, {1, 32}, hop_in_warp_kernel{result.data(), rounds}); });
+  });
+  std::vector<std::uint32_t> got(1);
+  result.copy_to(got);
+  if (got[0] != n) f.wrong = "hops were lost";
   return f;
 }
 

@@ -44,7 +44,9 @@ figure one_address_atomics(const device& d, unsigned group);
 figure spread_atomics(const device& d);  ///< a second, each lane its own, over 8 MB, returning
 
 // between_device.cpp
-figure hop(const device& d, unsigned n);           ///< round trip between two SMs
+figure hop(const device& d, unsigned n);  ///< round trip between two SMs
+/// From lane 0 to the others of a warp and back, by a record of 16 bytes in block-shared memory.
+figure hop_in_warp(const device& d, unsigned n);
 figure grid_barrier(const device& d, unsigned n);  ///< one block an SM
 
 }  // namespace grosr::tool::limits
