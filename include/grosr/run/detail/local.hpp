@@ -23,6 +23,20 @@ struct open_batch {
 };
 inline constexpr std::uint32_t nowhere = 1u << 20;
 
+/// An open batch may be near: its records lie in the stage of the warp, and go to the pool batch
+/// that it has only when others may have them.
+enum class near_state : std::uint32_t {
+  none,
+  open,  ///< the open batch of near_kind is
+  full,  ///< it was; as many records as there is room for, with near_batch
+};
+inline constexpr std::uint32_t no_kind = 0xffffffffu;
+/// Of deque_local::nonempty: a batch is near. Like a more urgent level, it ends a burst.
+inline constexpr std::uint32_t near_bit = std::uint32_t{1} << 31;
+
+/// Bits of warp_local::slow_spawns.
+inline constexpr std::uint32_t slow_for_trace = 1, slow_for_near = 2;
+
 /// Refs of one level that are private to a worker before it publishes the older half.
 inline constexpr std::uint32_t private_capacity = 8;
 
@@ -32,7 +46,7 @@ inline constexpr std::uint32_t private_capacity = 8;
 /// by the worker between batches, when nobody spawns.
 struct deque_local {
   std::uint32_t lock;
-  std::uint32_t nonempty;       ///< bit l: deque l may hold refs, private or published
+  std::uint32_t nonempty;       ///< bit l: deque l may hold refs, private or published; near_bit
   std::uint32_t marked;         ///< bit l: this worker's bit in bitmap l is set
   std::uint32_t any_published;  ///< what was spawned in this run may have begun
   std::uint32_t published;      ///< how often refs were
@@ -47,6 +61,11 @@ struct warp_local {
   std::uint64_t run_began;                   ///< cycle_count when the batch that is running began
   std::uint64_t open_mask;                   ///< bit i: open[i] has a batch
   open_batch open[Types * priority_levels];  ///< type * priority_levels + level
+  near_state near;
+  std::uint32_t near_kind;  ///< no_kind: none is
+  std::uint32_t near_batch;
+  std::uint32_t alone_at;     ///< `batches`, when a run last left just one ref
+  std::uint32_t slow_spawns;  ///< why a spawn that needs a batch takes the long way
   std::uint32_t frame_count;  ///< of free frames at hand; below 0 when lanes found none
   std::uint32_t frames[frame_capacity];
   std::uint32_t spare_count;  ///< free frames for lanes that found none there

@@ -60,6 +60,10 @@ struct default_policy {
                                                                     unsigned runs) {
     return runs >= short_burst_runs ? all_levels & ~level_bit(level) : levels_above(level);
   }
+  /// Runs of what is near between two looks at the signals.
+  static constexpr unsigned near_looks = 8;
+  /// Runs of what is near without a turn.
+  static constexpr unsigned near_runs = 1024;
   /// A run that takes longer is no longer part of a burst: others may have what it left.
   static constexpr std::uint64_t long_run_cycles = 64 * 1024;  // about 32 us
   /// Records of a type that a pool batch takes before it is handed on: batch_records at most. Wide

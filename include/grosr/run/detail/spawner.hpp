@@ -46,11 +46,13 @@ class spawner {
 
   static constexpr std::uint32_t no_frame = task_end::nothing;
 
-  GROSR_DEVICE explicit spawner(shared& b)
+  GROSR_DEVICE explicit spawner(shared& b) : spawner(b, simt::warp_id()) {}
+  /// Of this warp of the block, the caller's.
+  GROSR_DEVICE spawner(shared& b, unsigned warp)
       : b_(b),
         v_(b.get_view()),
-        w_(b.warps[simt::warp_id()]),
-        id_(simt::block_id() * warps_per_block + simt::warp_id()) {}
+        w_(b.warps[warp]),
+        id_(simt::block_id() * warps_per_block + warp) {}
 
   /// The block's memory, to make another one of these from.
   GROSR_DEVICE shared& memory() const { return b_; }
@@ -219,7 +221,31 @@ class spawner {
     return blocks >> type & 1;
   }
 
+  // ---- records that are near: spawner_near.inl ----
+
+  /// Whether records of T may be.
+  template <class T>
+  static constexpr bool may_be_near =
+      std::is_void_v<typename collector_of<spawner, Tasks...>::type> &&
+      !(is_forked<Tasks> || ...) && (width_of<T>() == width::lane || width_of<T>() == width::warp);
+  static constexpr bool any_near = (may_be_near<Tasks> || ...);
+  /// One lane, nobody spawning: what this ref spawns of its own kind is near, if it may be.
+  GROSR_DEVICE GROSR_NOINLINE static void open_near(shared* block, ref r);
+  /// One lane, nobody spawning: nothing is near any more.
+  GROSR_DEVICE GROSR_NOINLINE static void end_near(shared* block);
+  /// The place of the first record in a batch of this kind that is near. There is room up to the
+  /// limit of the width: of wide tasks one is near, because the others need not wait for it.
+  GROSR_DEVICE static constexpr std::uint32_t first_near(std::uint32_t kind) {
+    const width w = width_at(kind / priority_levels);
+    return w == width::lane ? 0 : Policy::batch_limit(w) - 1;
+  }
+
  private:
+  GROSR_DEVICE static constexpr std::uint32_t stride_at(std::uint32_t type) {
+    std::uint32_t i = 0, stride = 16;
+    ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
+    return stride;
+  }
   GROSR_DEVICE static constexpr width width_at(std::uint32_t type) {
     std::uint32_t code = 0;  // 2 bits a type
     std::uint32_t i = 0;
@@ -257,8 +283,18 @@ class spawner {
   GROSR_DEVICE GROSR_NOINLINE static bool poll_above(shared* block, std::uint32_t levels);
   GROSR_DEVICE GROSR_NOINLINE static bool try_grant_yield(shared* block, std::uint32_t hints);
 
+  // spawner_near.inl
+  GROSR_DEVICE bool is_near(std::uint32_t kind) const {
+    return any_near && w_.near == near_state::open && w_.near_kind == kind;
+  }
+  GROSR_DEVICE bool is_near_full() const { return any_near && w_.near == near_state::full; }
+  GROSR_DEVICE void set_near(near_state state, std::uint32_t kind);
+  GROSR_DEVICE void keep_near();
+  GROSR_DEVICE void copy_near(std::uint32_t batch, std::uint32_t n) const;
+  GROSR_DEVICE GROSR_NOINLINE static void close_near(shared* block, std::uint32_t n, bool locked);
+  GROSR_DEVICE GROSR_NOINLINE static void push_near(shared* block, bool locked);
+
   // spawner_room.inl
-  static constexpr std::uint32_t no_kind = 0xffffffffu;
   enum class prospect {
     waits,  ///< somebody may make room
     swaps,  ///< the host takes the task
@@ -298,5 +334,6 @@ class spawner {
 }  // namespace grosr::run
 
 #include "grosr/run/detail/spawner_frames.inl"
+#include "grosr/run/detail/spawner_near.inl"
 #include "grosr/run/detail/spawner_room.inl"
 #include "grosr/run/detail/spawner_tasks.inl"

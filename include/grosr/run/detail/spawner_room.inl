@@ -139,16 +139,20 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_held(shared*
     const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
     // No lane gets a place from now on: it comes to next_batch(), and waits for the lock.
     std::uint32_t n = count.exchange(nowhere, simt::relaxed);
-    if (n == 0) {
-      count.store(0, simt::relaxed);
+    if (n == (self.is_near(kind) ? self.first_near(kind) : 0)) {
+      count.store(n, simt::relaxed);
       continue;
     }
     n = n < limit ? n : limit;
     // A1, as in next_batch().
     simt::wait_until([&] { return written.load(simt::acquire) == n; }, simt::forever, nullptr,
                      "another lane's record");
-    self.close(kind, n, true);
+    if (self.is_near(kind))
+      close_near(block, n, true);
+    else
+      self.close(kind, n, true);
   }
+  if (self.is_near_full()) push_near(block, true);
   w.spilled += publish_all(self.v_, w.deques, self.id_, 0);
   self.publish_blocks();
   unlock(w.deques.lock);

@@ -108,7 +108,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch(shared* b
 /// the way of that.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_batch(std::uint32_t kind) {
-  if (v_.trace.events != nullptr) return false;
+  if (w_.slow_spawns != 0) return false;
   if (!simt::shared_try_lock(w_.deques.lock)) return false;
   open_batch& open = w_.open[kind];
   const std::uint32_t type = kind / priority_levels, limit = Policy::batch_limit(width_at(type));
@@ -172,10 +172,15 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch_slowly(sh
         // A1: pairs with R1 in place(): who took a place before writes without waiting for anything.
         simt::wait_until([&] { return written.load(simt::acquire) == limit; }, simt::forever,
                          nullptr, "another lane's record");
-        self.close(kind, limit, true);
+        if (self.is_near(kind))
+          self.keep_near();
+        else
+          self.close(kind, limit, true);
         // A long run's children do not wait for its end.
-        if (!is_block_type(kind / priority_levels) && self.long_run())
+        if (!is_block_type(kind / priority_levels) && self.long_run()) {
+          if (self.is_near_full()) push_near(block, true);
           w.spilled += publish_half(self.v_, w.deques, self.id_);
+        }
       }
       open.batch = take_batch(self.v_, w, self.id_);
       if (open.batch == no_batch && last_resort) open.batch = take_overflow(self.v_);
@@ -353,15 +358,21 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_for_others(s
                                                                                bool starving) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
+  const bool alone = w.deques.private_count[level] == 0;
   self.close_all();
   const std::uint32_t private_count = w.deques.private_count[level];
   if (starving && private_count > 1)
     w.spilled += publish(self.v_, w.deques, self.id_, level, private_count / 2);
+  if (!alone || private_count != 1) return;
+  // The run before did so, too: a chain, most likely.
+  if (any_near && w.alone_at + 1 == w.batches) open_near(block, {w.deques.private_refs[level][0]});
+  w.alone_at = w.batches;
 }
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_own(shared* block) {
   spawner self(simt::in_block_shared(block));
+  if (any_near) end_near(block);
   self.close_all();
   self.w_.spilled += publish_all(self.v_, self.w_.deques, self.id_, 0);
   self.publish_blocks();

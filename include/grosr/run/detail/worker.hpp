@@ -52,17 +52,16 @@ class worker {
  public:
   using shared = typename spawner_type::shared;
 
-  GROSR_DEVICE explicit worker(shared& b)
-      : spawner_(b),
-        b_(b),
-        v_(spawner_.get_view()),
-        w_(b.warps[simt::warp_id()]),
-        id_(spawner_.id()) {}
+  GROSR_DEVICE explicit worker(shared& b) : worker(b, simt::warp_id()) {}
 
   /// Returns when the runtime parks or aborts.
   GROSR_DEVICE void loop();
 
  private:
+  /// Of this warp of the block, the caller's.
+  GROSR_DEVICE worker(shared& b, unsigned warp)
+      : spawner_(b, warp), b_(b), v_(spawner_.get_view()), w_(b.warps[warp]), id_(spawner_.id()) {}
+
   // ---- states ----
   //
   // A worker's state is four things that change at different moments:
@@ -133,6 +132,11 @@ class worker {
     bool published;       ///< whoever waits for work finds some here
     std::uint32_t runs;   ///< so far, this one not
   };
+
+  /// Whether calling a T returns int.
+  template <class T>
+  static constexpr bool returns_status =
+      std::is_same_v<decltype(std::declval<const T&>()(std::declval<context_type&>())), int>;
 
   // ---- constants ----
 
@@ -230,6 +234,11 @@ class worker {
   GROSR_DEVICE void run(ref r);
   GROSR_DEVICE GROSR_NOINLINE static ran run_refs(ref r);
   GROSR_DEVICE ref next_private(std::uint32_t level, const burst_state& burst);
+  GROSR_DEVICE GROSR_NOINLINE static ran run_near(shared* block, std::uint64_t cycles);
+  GROSR_DEVICE bool near_goes_on(std::uint32_t kind, std::uint64_t cycles, unsigned runs,
+                                 std::uint64_t all_cycles) const;
+  template <class T>
+  GROSR_DEVICE void run_near_as(std::uint32_t kind, ran& result);
   template <class T>
   GROSR_DEVICE void run_typed(ref r, ran& result);
   template <class T>

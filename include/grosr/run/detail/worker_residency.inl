@@ -19,6 +19,10 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
   if (simt::lane_id() == 0) {
     w_.deques = {};
     w_.open_mask = 0;
+    w_.near = near_state::none;
+    w_.near_kind = no_kind;
+    w_.alone_at = 0;
+    w_.slow_spawns = v_.trace.events != nullptr ? slow_for_trace : 0;
     w_.ready_list = no_frame;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
     w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;

@@ -9,7 +9,16 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::run(ref r) {
   if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) flush_completions();
   begin_busy();
-  const ran result = run_refs(r);
+  ran result = run_refs(r);
+  if constexpr (spawner_type::any_near)
+    if (simt::shared_load(w_.near_kind) != no_kind) {
+      // docs/internals/scheduler.md, "The short way", says why by its address.
+      constexpr bool by_address = ((width_of<Tasks>() == width::warp) || ...);
+      const ran more =
+          by_address ? simt::opaque(&run_near)(&b_, result.cycles) : run_near(&b_, result.cycles);
+      result.runs += more.runs;
+      result.cycles = more.cycles;
+    }
   end_busy();
   run_cycles_ = result.cycles;
   burst_runs_ = result.runs;
@@ -46,6 +55,96 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
   return result;
 }
 
+/// Whole warp, after a run of so many cycles while a batch was near: runs what is near, and then
+/// what that spawns, as long as it is near. Adds these runs to `result`. Nothing is near then.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_near(shared* block,
+                                                                    std::uint64_t cycles) -> ran {
+  // By a shuffle: what the compiler cannot find out again, it keeps.
+  worker self(simt::in_block_shared(block), simt::shuffle(simt::full_mask, simt::warp_id(), 0));
+  const std::uint32_t kind = simt::shared_load(self.w_.near_kind), type = kind / priority_levels;
+  ran result{};
+  result.cycles = cycles;
+  if (self.near_goes_on(kind, cycles, 0, 0))
+    ((type == types::template index_of<Tasks>()
+          ? (self.template run_near_as<Tasks>(kind, result), 0)
+          : 0),
+     ...);
+  if (leads()) spawner_type::end_near(block);
+  result.cycles = simt::shuffle(simt::full_mask, result.cycles, 0);
+  return result;
+}
+
+/// Whole warp, nobody spawning, after a run of so many cycles, and so many runs of what was near in
+/// so many: whether the worker goes on with that. It has nothing else, and nobody waits for it.
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::near_goes_on(std::uint32_t kind, std::uint64_t cycles,
+                                                         unsigned runs,
+                                                         std::uint64_t all_cycles) const {
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  const std::uint32_t level = kind % priority_levels;
+  // One condition: all loads are under way together.
+  const std::uint32_t against =
+      word(b_.rendezvous).load(simt::relaxed) | nonempty(b_.deques) | w_.must_yield |
+      w_.deques.private_count[level] |
+      (static_cast<std::uint32_t>(w_.near) ^ static_cast<std::uint32_t>(near_state::open));
+  const std::uint64_t kinds = w_.open_mask ^ kind_bit(kind);
+  const std::uint32_t records = w_.open[kind].count - spawner_type::first_near(kind);
+  bool stays = (against | kinds) == 0 && records != 0 && cycles <= Policy::long_run_cycles;
+  if (runs % Policy::near_looks == 0) {
+    const signals seen = v_.poll_signals();
+    const std::uint32_t ends = Policy::levels_that_end_burst(level, runs);
+    stays = stays && (seen.hints & (hint::cancelling | hint::blocks | ends)) == 0 &&
+            (nonempty(w_.deques) & ends) == 0 && !seen.says_leave(v_.epoch) &&
+            runs < Policy::near_runs && all_cycles < Policy::burst_cycles;
+  }
+  return simt::ballot(simt::full_mask, stays) == simt::full_mask;
+}
+
+template <class Policy, class... Tasks>
+template <class T>
+GROSR_DEVICE void worker<Policy, Tasks...>::run_near_as(std::uint32_t kind, ran& result) {
+  if constexpr (spawner_type::template may_be_near<T>) {
+    constexpr bool warp_wide = width_of<T>() == width::warp;
+    constexpr std::uint32_t first =
+        spawner_type::first_near(kind_of(types::template index_of<T>(), 0));
+    const std::uint32_t level = kind % priority_levels;
+    const unsigned lane = simt::lane_id();
+    open_batch& open = w_.open[kind];
+    loaded<T> l;
+    T& task = l.task;
+    std::uint32_t done = 0, failures = 0, runs = 0;
+    const std::uint64_t all_began = simt::cycle_count();
+    for (bool goes_on = true; goes_on;) {
+      const std::uint64_t began = simt::cycle_count();
+      const std::uint32_t n = warp_wide ? 1 : simt::shared_load(open.count);
+      const bool mine = warp_wide || lane < n;
+      if (mine) read_record(w_.stage + (warp_wide ? 0 : lane * stride_of<T>), task);
+      simt::sync_warp();  // the records are in registers
+      if (leads()) {
+        open.count = open.written = first;
+        w_.run_began = began;
+        w_.deques.any_published = 0;
+      }
+      simt::sync_warp();
+      const std::uint32_t bad = execute(task, mine, level, warp_wide);
+      failures += warp_wide ? (bad != 0 ? 1 : 0) : simt::popcount(bad);
+      done += n;
+      ++runs;
+      const std::uint64_t now = simt::cycle_count();
+      result.cycles = now - began;
+      goes_on = near_goes_on(kind, result.cycles, runs, now - all_began);
+    }
+    if (leads()) {
+      w_.tasks += done;
+      w_.spawned += done;
+      w_.failed += failures;
+      w_.batches += runs;
+    }
+    result.runs = runs;
+  }
+}
+
 /// Whole warp, after a run: the newest private ref, or what it has just spawned,
 /// if all is as it was: nothing more urgent is there, and nothing for blocks, and what ran was
 /// short.
@@ -58,7 +157,7 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::next_private(std::uint32_t level,
     const std::uint32_t ends_burst = Policy::levels_that_end_burst(level, burst.runs);
     std::uint32_t& private_count = w_.deques.private_count[level];
     if ((hints & (hint::cancelling | ends_burst | hint::blocks)) == 0 &&
-        !burst.seen.says_leave(v_.epoch) && (nonempty(w_.deques) & ends_burst) == 0 &&
+        !burst.seen.says_leave(v_.epoch) && (nonempty(w_.deques) & (ends_burst | near_bit)) == 0 &&
         (w_.open_mask & (kinds_of_levels(ends_burst) | kinds_of_blocks)) == 0 &&
         w_.must_yield == 0 && run_cycles_ <= Policy::long_run_cycles &&
         simt::cycle_count() - burst.began < Policy::burst_cycles && nonempty(b_.deques) == 0 &&
@@ -171,15 +270,19 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool
   if (mine) {
     context_type c(spawner_, w, level, 0);
     status = spawner_type::invoke(task, c);
-    if (w == width::lane && status != 0) spawner_type::keep_error(&b_, task, status);
+    if constexpr (w == width::lane && returns_status<T>)
+      if (status != 0) spawner_type::keep_error(&b_, task, status);
     end = c.end();
   }
   simt::sync_warp();
-  std::uint32_t bad = simt::ballot(simt::full_mask, status != 0);
-  if (w != width::lane && bad != 0 && simt::lane_id() == simt::lowest_bit(bad) &&
-      (w == width::warp || is_first_failure()))
-    spawner_type::keep_error(&b_, task, status);
-  bad |= w_.failed_lanes;
+  std::uint32_t bad = w_.failed_lanes;
+  if constexpr (returns_status<T>) {
+    const std::uint32_t failed = simt::ballot(simt::full_mask, status != 0);
+    if (w != width::lane && failed != 0 && simt::lane_id() == simt::lowest_bit(failed) &&
+        (w == width::warp || is_first_failure()))
+      spawner_type::keep_error(&b_, task, status);
+    bad |= failed;
+  }
   keep_ready<T>(end);
   run_ready(all);
   if (w_.failed_lanes != 0) [[unlikely]]

@@ -1,0 +1,275 @@
+// What a task starts next runs from the worker's own memory: chains, of every width; and what such
+// a chain must leave to others.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "grosr/run/join.hpp"
+#include "run/tasks.hpp"
+#include "support/scale.hpp"
+#include "support/seeds.hpp"
+
+namespace grosr::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+GROSR_RUNTIME_SUITE(short_way);
+
+/// A link of a chain: `left` more come after it, and at every `every`-th one `aside` links that are
+/// the last of their own.
+template <grosr::width W, unsigned Words = 0>
+struct link {
+  static constexpr grosr::width width = W;
+  std::uint32_t* ran;
+  std::uint32_t left, every, aside;
+  std::uint32_t load[Words + 1];
+  GROSR_DEVICE void operator()(auto& context) const {
+    context.sync();
+    if (context.rank() != 0) return;
+    add_one(ran);
+    for (std::uint32_t word : load)
+      if (word != left) add_one(ran);  // a record that is not whole
+    if (left == 0) return;
+    if (every != 0 && left % every == 0)
+      for (std::uint32_t i = 0; i < aside; ++i) context.spawn(of(ran, 0, 0, 0));
+    context.spawn(of(ran, left - 1, every, aside));
+  }
+  GROSR_DEVICE static link of(std::uint32_t* ran, std::uint32_t left, std::uint32_t every,
+                              std::uint32_t aside) {
+    link l{ran, left, every, aside, {}};
+    for (std::uint32_t& word : l.load) word = left;
+    return l;
+  }
+};
+using lane_link = link<grosr::width::lane>;
+using long_link = link<grosr::width::lane, 7>;
+using warp_link = link<grosr::width::warp>;
+using block_link = link<grosr::width::block>;
+
+/// Links of two types that follow each other.
+struct one;
+struct other;
+template <class Next>
+struct alternating {
+  std::uint32_t* ran;
+  std::uint32_t left;
+  GROSR_DEVICE void operator()(auto& context) const {
+    add_one(ran);
+    if (left != 0) context.spawn(Next{{ran, left - 1}});
+  }
+};
+struct one : alternating<other> {};
+struct other : alternating<one> {};
+
+/// No run is a long one, however slow the machine is: what follows takes the short way.
+struct patient : run::default_policy {
+  static constexpr std::uint64_t long_run_cycles = std::uint64_t{1} << 40;
+};
+
+using chain_runtime =
+    basic_runtime<patient, lane_link, long_link, warp_link, block_link, one, other>;
+
+template <class Link>
+void walk(chain_runtime& rt, std::uint32_t* ran, std::uint32_t left, std::uint32_t every,
+          std::uint32_t aside) {
+  rt.submit(Link::of(ran, left, every, aside));
+}
+
+TEST_P(short_way, runs_every_link) {
+  const auto n = static_cast<std::uint32_t>(scaled(where().is_cuda() ? 20'000 : 3'000, 300));
+  auto& ran = keep<std::uint32_t>(6);
+  chain_runtime rt(where(), small_options());
+  walk<lane_link>(rt, ran.data(), n, 0, 0);
+  walk<long_link>(rt, ran.data() + 1, n, 0, 0);
+  walk<warp_link>(rt, ran.data() + 2, n, 0, 0);
+  walk<block_link>(rt, ran.data() + 3, n / 10, 0, 0);
+  rt.submit(one{{ran.data() + 4, n}});
+  rt.wait_all();
+  EXPECT_EQ(contents(ran), (std::vector<std::uint32_t>{n + 1, n + 1, n + 1, n / 10 + 1, n + 1, 0}));
+  rt.park();
+  const runtime_stats s = rt.stats();
+  EXPECT_EQ(s.tasks, 4 * (n + 1) + n / 10 + 1);
+  EXPECT_EQ(s.spawned, s.tasks - 5);
+  EXPECT_EQ(s.failed, 0u);
+}
+
+// More than there is room for beside it: one batch, and several.
+TEST_P(short_way, leaves_what_does_not_fit_to_others) {
+  const auto n = static_cast<std::uint32_t>(scaled(600, 60));
+  auto& ran = keep<std::uint32_t>(24);
+  chain_runtime rt(where(), small_options());
+  std::uint32_t i = 0;
+  std::vector<std::uint32_t> expected;
+  for (const std::uint32_t every : {1u, 7u}) {
+    for (const std::uint32_t aside : {1u, 31u, 32u, 70u}) {
+      walk<lane_link>(rt, ran.data() + i++, n, every, aside);
+      walk<long_link>(rt, ran.data() + i++, n, every, aside);
+      walk<warp_link>(rt, ran.data() + i++, n, every, aside);
+      for (int k = 0; k < 3; ++k) expected.push_back(n + 1 + n / every * aside);
+    }
+  }
+  rt.wait_all();
+  EXPECT_EQ(contents(ran), expected);
+}
+
+TEST_P(short_way, runs_many_chains) {
+  const auto n = static_cast<std::uint32_t>(scaled(where().is_cuda() ? 5'000 : 300, 40)),
+             hops = 50u;
+  auto& ran = keep<std::uint32_t>(2);
+  chain_runtime rt(where(), small_options());
+  rt.submit(std::vector<lane_link>(n, lane_link{ran.data(), hops, 0, 0, {hops}}));
+  rt.submit(std::vector<warp_link>(n / 10, warp_link{ran.data() + 1, hops, 0, 0, {hops}}));
+  rt.wait_all();
+  EXPECT_EQ(contents(ran), (std::vector<std::uint32_t>{n * (hops + 1), n / 10 * (hops + 1)}));
+}
+
+TEST_P(short_way, runs_every_link_under_every_schedule) {
+  if (where().is_cuda()) GTEST_SKIP() << "schedules are of the host backend";
+  for_seeds(1000, [&] {
+    auto& ran = keep<std::uint32_t>(4);
+    runtime_options o = small_options();
+    o.sms = 2;
+    chain_runtime rt(where(), o);
+    walk<lane_link>(rt, ran.data(), 40, 9, 40);
+    walk<warp_link>(rt, ran.data() + 1, 20, 5, 3);
+    rt.submit(one{{ran.data() + 2, 30}});
+    walk<block_link>(rt, ran.data() + 3, 4, 0, 0);
+    rt.wait_all();
+    EXPECT_EQ(contents(ran), (std::vector<std::uint32_t>{41 + 4 * 40, 21 + 4 * 3, 31, 5}));
+  });
+}
+
+/// A chain without end, unless the host opens its gate; it may say how far it is.
+template <grosr::width W>
+struct endless {
+  static constexpr grosr::width width = W;
+  const std::uint32_t* over;  ///< pinned
+  GROSR_DEVICE void operator()(auto& context) const {
+    if (context.rank() != 0) return;
+    simt::atomic_ref<std::uint32_t, simt::scope::system> word(const_cast<std::uint32_t&>(*over));
+    if (word.load(simt::relaxed) == 0) context.spawn(*this);
+  }
+};
+
+struct says {
+  std::uint32_t* said;
+  GROSR_DEVICE void operator()(auto&) const { add_one(said); }
+};
+
+using endless_lane = endless<grosr::width::lane>;
+using endless_warp = endless<grosr::width::warp>;
+using endless_runtime = basic_runtime<patient, endless_lane, endless_warp, says>;
+
+// One on every worker, so that none is idle, and none has anything else.
+TEST_P(short_way, lets_others_have_their_turn) {
+  for (const priority chains : {priority::low, priority::high}) {
+    auto& over = keep<std::uint32_t>(1, simt::space::pinned);
+    auto& said = keep<std::uint32_t>(1);
+    endless_runtime rt(where(), small_options());
+    const std::uint32_t n = rt.stats().workers;
+    rt.submit(std::vector<endless_warp>(n, endless_warp{over.data()}), chains);
+    EXPECT_FALSE(rt.wait_all_for(20ms));
+    for (const priority p : {priority::low, priority::normal, priority::high, priority::urgent})
+      EXPECT_TRUE(rt.submit(says{said.data()}, p).wait_for(20s))
+          << "level " << static_cast<int>(p) << " beside " << static_cast<int>(chains);
+    std::atomic_ref(over[0]).store(1);
+    EXPECT_TRUE(rt.wait_all_for(20s));
+    EXPECT_EQ(contents(said)[0], 4u);
+  }
+}
+
+TEST_P(short_way, parks_and_goes_on) {
+  auto& over = keep<std::uint32_t>(1, simt::space::pinned);
+  endless_runtime rt(where(), small_options());
+  rt.submit(endless_lane{over.data()});
+  rt.submit(endless_warp{over.data()});
+  for (std::uint32_t i = 0; i < scaled(20, 3); ++i) {
+    rt.park();
+    EXPECT_FALSE(rt.resident());
+    EXPECT_FALSE(rt.wait_all_for(2ms));
+  }
+  std::atomic_ref(over[0]).store(1);
+  EXPECT_TRUE(rt.wait_all_for(20s));
+}
+
+TEST_P(short_way, is_no_lack_of_progress) {
+  auto& over = keep<std::uint32_t>(1, simt::space::pinned);
+  runtime_options o = small_options();
+  o.watchdog = 500ms * slowdown;
+  endless_runtime rt(where(), o);
+  rt.submit(endless_lane{over.data()});
+  rt.submit(endless_warp{over.data()});
+  EXPECT_FALSE(rt.wait_all_for(1500ms * slowdown));
+  std::atomic_ref(over[0]).store(1);
+  EXPECT_TRUE(rt.wait_all_for(20s));
+}
+
+TEST_P(short_way, is_left_at_an_abort) {
+  auto& over = keep<std::uint32_t>(1, simt::space::pinned);
+  endless_runtime rt(where(), small_options());
+  rt.submit(endless_lane{over.data()});
+  rt.submit(endless_warp{over.data()});
+  EXPECT_FALSE(rt.wait_all_for(5ms));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_THROW(rt.stop(1ms), error);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+}
+
+/// At its `left`-th link a chain publishes the next one, and waits until that has begun, on another
+/// worker.
+struct publishing {
+  std::uint32_t* begun;
+  std::uint32_t left;
+  GROSR_DEVICE int operator()(auto& context) const {
+    const simt::atomic_ref<std::uint32_t> count(*begun);
+    count.fetch_add(1, simt::relaxed);
+    if (left == 0) return 0;
+    const std::uint32_t before = count.load(simt::relaxed);
+    context.spawn(publishing{begun, left - 1});
+    if (left % 10 != 0) return 0;
+    context.publish();
+    return simt::wait_until([&] { return count.load(simt::relaxed) != before; },
+                            context.clock_ns() + 5'000'000'000, nullptr,
+                            "the next link") == simt::wait_result::ready
+               ? 0
+               : -ETIMEDOUT;
+  }
+};
+
+TEST_P(short_way, publishes_what_is_near) {
+  const auto n = static_cast<std::uint32_t>(scaled(200, 50));
+  auto& begun = keep<std::uint32_t>(1);
+  basic_runtime<patient, publishing> rt(where(), small_options());
+  rt.submit(publishing{begun.data(), n});
+  rt.wait_all();
+  EXPECT_EQ(contents(begun)[0], n + 1);
+  for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
+}
+
+/// Some links fail.
+template <grosr::width W>
+struct failing {
+  static constexpr grosr::width width = W;
+  std::uint32_t left, reserved;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.rank() == 0 && left != 0) context.spawn(failing{left - 1, 0});
+    return left % 10 == 0 ? -EIO : 0;
+  }
+};
+
+TEST_P(short_way, tells_of_failures) {
+  const auto n = static_cast<std::uint32_t>(scaled(500, 50));
+  basic_runtime<patient, failing<grosr::width::lane>, failing<grosr::width::warp>> rt(
+      where(), small_options());
+  rt.submit(failing<grosr::width::lane>{n, 0});
+  rt.submit(failing<grosr::width::warp>{n, 0});
+  rt.wait_all();
+  rt.park();
+  EXPECT_EQ(rt.stats().failed, 2 * (n / 10 + 1));
+  EXPECT_EQ(rt.stats().tasks, 2 * (n + 1));
+  EXPECT_EQ(rt.errors().at(0).code, -EIO);
+}
+
+}  // namespace
+}  // namespace grosr::testing
