@@ -221,6 +221,13 @@ class spawner {
     return blocks >> type & 1;
   }
 
+  /// Bytes from one record of a type to the next.
+  GROSR_DEVICE static constexpr std::uint32_t stride_at(std::uint32_t type) {
+    std::uint32_t i = 0, stride = 16;
+    ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
+    return stride;
+  }
+
   // ---- records that are near: spawner_near.inl ----
 
   /// Whether records of T may be.
@@ -241,11 +248,6 @@ class spawner {
   }
 
  private:
-  GROSR_DEVICE static constexpr std::uint32_t stride_at(std::uint32_t type) {
-    std::uint32_t i = 0, stride = 16;
-    ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
-    return stride;
-  }
   GROSR_DEVICE static constexpr width width_at(std::uint32_t type) {
     std::uint32_t code = 0;  // 2 bits a type
     std::uint32_t i = 0;

@@ -289,7 +289,6 @@ class worker {
   GROSR_DEVICE ref find_block(std::uint64_t began, unsigned runs);
   GROSR_DEVICE void load_block_task(ref r);
   GROSR_DEVICE void load_record(ref r);
-  GROSR_DEVICE static std::uint32_t stride_at(std::uint32_t type);
   GROSR_DEVICE void publish_private();
   GROSR_DEVICE void run_block(ref r);
   template <class T>

@@ -126,7 +126,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::load_block_task(ref r) {
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::load_record(ref r) {
   const unsigned lane = simt::lane_id();
-  const std::uint32_t stride = stride_at(r.type());
+  const std::uint32_t stride = spawner_type::stride_at(r.type());
   if (lane < stride / 16) {
     const unsigned char* from = batch_at(r) + r.first() * stride + lane * 16;
     piece p;
@@ -139,13 +139,6 @@ GROSR_DEVICE void worker<Policy, Tasks...>::load_record(ref r) {
     reinterpret_cast<piece*>(b_.record)[lane] = p;
   }
   simt::sync_warp();
-}
-
-template <class Policy, class... Tasks>
-GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::stride_at(std::uint32_t type) {
-  std::uint32_t i = 0, stride = 16;
-  ((type == i++ ? stride = stride_of<Tasks> : 0), ...);
-  return stride;
 }
 
 /// One lane, before a task that may be long: others may take the private refs of this block. Also
