@@ -247,6 +247,80 @@ TEST_P(short_way, publishes_what_is_near) {
   for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
 }
 
+/// A packet's task that starts `lanes` lane tasks and `warps` warp tasks, each of which starts one
+/// more.
+template <grosr::width W>
+struct last {
+  static constexpr grosr::width width = W;
+  std::uint32_t *ran, left;
+  GROSR_DEVICE void operator()(auto& context) const {
+    if (context.rank() != 0) return;
+    add_one(ran);
+    if (left != 0) context.spawn(last{ran, left - 1});
+  }
+};
+struct head {
+  std::uint32_t* ran;
+  std::uint16_t lanes, warps, level;
+  GROSR_DEVICE void operator()(auto& context) const {
+    add_one(ran);
+    const auto p = static_cast<priority>(level);
+    for (unsigned i = 0; i < lanes; ++i) context.spawn(last<grosr::width::lane>{ran, 1}, p);
+    for (unsigned i = 0; i < warps; ++i) context.spawn(last<grosr::width::warp>{ran, 1}, p);
+  }
+};
+using head_runtime =
+    basic_runtime<patient, head, last<grosr::width::lane>, last<grosr::width::warp>>;
+
+// What a packet's task leaves is mostly what the last one left, and now and then something else.
+TEST_P(short_way, follows_a_packet) {
+  const auto n = static_cast<std::uint32_t>(scaled(where().is_cuda() ? 3'000 : 300, 60));
+  auto& ran = keep<std::uint32_t>(1);
+  head_runtime rt(where(), small_options());
+  std::uint32_t expected = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t kind = i / 10 % 6;
+    head h{ran.data(), 0, 0, static_cast<std::uint16_t>(i / 60 % 4)};
+    if (kind == 1 || kind == 3) h.lanes = i % 10 == 7 ? 70 : 1;
+    if (kind == 2 || kind == 3) h.warps = i % 10 == 7 ? 40 : 1;
+    if (kind == 4) h.lanes = static_cast<std::uint16_t>(i % 40);
+    rt.submit(h);
+    rt.wait_all();
+    expected += 1 + 2 * (h.lanes + h.warps);
+    ASSERT_EQ(contents(ran)[0], expected) << "turn " << i;
+  }
+}
+
+/// Starts a task that waits until the host opens its gate.
+struct gate {
+  const std::uint32_t* open;
+  GROSR_DEVICE int operator()(auto& context) const {
+    simt::atomic_ref<std::uint32_t, simt::scope::system> word(const_cast<std::uint32_t&>(*open));
+    return simt::wait_until([&] { return word.load(simt::relaxed) != 0; },
+                            context.clock_ns() + 20'000'000'000, nullptr,
+                            "the host") == simt::wait_result::ready
+               ? 0
+               : -ETIMEDOUT;
+  }
+};
+struct before_gate {
+  const std::uint32_t* open;
+  GROSR_DEVICE void operator()(auto& context) const { context.spawn(gate{open}); }
+};
+
+// A ticket says that what was submitted has run, whatever follows on it.
+TEST_P(short_way, holds_up_no_ticket) {
+  auto& open = keep<std::uint32_t>(1, simt::space::pinned);
+  basic_runtime<patient, before_gate, gate> rt(where(), small_options());
+  for (std::uint32_t i = 0; i < scaled(200, 20); ++i) {
+    std::atomic_ref(open[0]).store(i % 5 == 4 ? 0 : 1);
+    EXPECT_TRUE(rt.submit(before_gate{open.data()}).wait_for(10s)) << "turn " << i;
+    std::atomic_ref(open[0]).store(1);
+    rt.wait_all();
+  }
+  EXPECT_TRUE(rt.errors().empty());
+}
+
 /// Some links fail.
 template <grosr::width W>
 struct failing {

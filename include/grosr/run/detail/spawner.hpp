@@ -236,8 +236,20 @@ class spawner {
       std::is_void_v<typename collector_of<spawner, Tasks...>::type> &&
       !(is_forked<Tasks> || ...) && (width_of<T>() == width::lane || width_of<T>() == width::warp);
   static constexpr bool any_near = (may_be_near<Tasks> || ...);
-  /// One lane, nobody spawning: what this ref spawns of its own kind is near, if it may be.
-  GROSR_DEVICE GROSR_NOINLINE static void open_near(shared* block, ref r);
+  /// Whether n records of a kind may be near all at once.
+  GROSR_DEVICE static constexpr bool fits_near(std::uint32_t kind, std::uint32_t n) {
+    const std::uint32_t type = kind / priority_levels;
+    std::uint32_t i = 0, may = 0;
+    ((may |= (may_be_near<Tasks> ? 1u : 0u) << i++), ...);
+    return (may >> type & 1) != 0 && (n <= 1 || width_at(type) == width::lane);
+  }
+  /// One lane, nobody spawning, no open batch of the kind: what is spawned of it from now on is
+  /// near, if that may be where `count` were spawned before.
+  GROSR_DEVICE GROSR_NOINLINE static void open_near(shared* block, std::uint32_t kind,
+                                                    std::uint32_t count);
+  /// One lane, nobody spawning: the kind of all that is in open batches, if that may be near; or
+  /// no_kind.
+  GROSR_DEVICE std::uint32_t only_kind() const;
   /// One lane, nobody spawning: nothing is near any more.
   GROSR_DEVICE GROSR_NOINLINE static void end_near(shared* block);
   /// The place of the first record in a batch of this kind that is near. There is room up to the

@@ -18,14 +18,13 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::set_near(near_state state, std::uin
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::open_near(shared* block, ref r) {
+GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::open_near(shared* block,
+                                                                      std::uint32_t kind,
+                                                                      std::uint32_t count) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
-  const std::uint32_t type = r.type(), kind = kind_of(type, r.level());
-  std::uint32_t i = 0, may = 0;
-  ((may |= (may_be_near<Tasks> ? 1u : 0u) << i++), ...);
-  if ((may >> type & 1) == 0 || w.magazine_count == 0 || w.slow_spawns != 0) return;
-  if (r.count() > 1 && width_at(type) != width::lane) return;  // it will not be alone
+  if (!fits_near(kind, count) || w.magazine_count == 0 || w.slow_spawns != 0) return;
+  const std::uint32_t type = kind / priority_levels;
   open_batch& open = w.open[kind];
   open.batch = w.magazine[--w.magazine_count];
   open.at = w.stage - first_near(kind) * stride_at(type);
@@ -33,6 +32,16 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::open_near(shared* bl
   w.open_mask |= kind_bit(kind);
   self.set_near(near_state::open, kind);
   w.slow_spawns |= slow_for_near;
+}
+
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::only_kind() const {
+  if (w_.open_mask == 0 || (w_.open_mask & (w_.open_mask - 1)) != 0) return no_kind;
+  const std::uint32_t kind = simt::lowest_bit64(w_.open_mask);
+  return w_.deques.private_count[kind % priority_levels] == 0 &&
+                 fits_near(kind, w_.open[kind].count)
+             ? kind
+             : no_kind;
 }
 
 /// One lane, lock held: the open batch, which is near, is full. It stays, beside the next one,

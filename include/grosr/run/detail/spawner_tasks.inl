@@ -365,7 +365,10 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_for_others(s
     w.spilled += publish(self.v_, w.deques, self.id_, level, private_count / 2);
   if (!alone || private_count != 1) return;
   // The run before did so, too: a chain, most likely.
-  if (any_near && w.alone_at + 1 == w.batches) open_near(block, {w.deques.private_refs[level][0]});
+  if (any_near && w.alone_at + 1 == w.batches) {
+    const ref r{w.deques.private_refs[level][0]};
+    open_near(block, kind_of(r.type(), level), r.count());
+  }
   w.alone_at = w.batches;
 }
 

@@ -234,7 +234,9 @@ class worker {
   GROSR_DEVICE void run(ref r);
   GROSR_DEVICE GROSR_NOINLINE static ran run_refs(ref r);
   GROSR_DEVICE ref next_private(std::uint32_t level, const burst_state& burst);
-  GROSR_DEVICE GROSR_NOINLINE static ran run_near(shared* block, std::uint64_t cycles);
+  GROSR_DEVICE bool has_near() const;
+  GROSR_DEVICE ran run_near(std::uint64_t cycles);
+  GROSR_DEVICE GROSR_NOINLINE static ran run_near_out_of_line(shared* block, std::uint64_t cycles);
   GROSR_DEVICE bool near_goes_on(std::uint32_t kind, std::uint64_t cycles, unsigned runs,
                                  std::uint64_t all_cycles) const;
   template <class T>
@@ -272,6 +274,7 @@ class worker {
   GROSR_DEVICE void run_packet(const packet_header& h, const queue::held_packet& l);
   template <class T>
   GROSR_DEVICE void run_packet_typed(const packet_header& h, const queue::held_packet& l);
+  GROSR_DEVICE void follow(std::uint32_t type);
   GROSR_DEVICE bool hands_empty();
   GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed, bool more);
   GROSR_DEVICE void flush_completions();
@@ -305,6 +308,7 @@ class worker {
   GROSR_DEVICE bool finds_overdue();
   GROSR_DEVICE void activate();
   GROSR_DEVICE void rest();
+  GROSR_DEVICE void say_if_sole();
   GROSR_DEVICE bool publish_if_sole(std::uint32_t claimed, std::uint64_t activity);
   GROSR_DEVICE void publish_quiescent(std::uint32_t claimed) const;
   GROSR_DEVICE bool leave_activity(std::uint64_t seen) const;

@@ -50,16 +50,37 @@ GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet&
   return {};
 }
 
-/// Whole warp, active: runs the task of a packet that carries it (lane and warp types), and says
-/// that it is complete.
+/// Whole warp, active: runs the task of a packet that carries it (lane and warp types), says that
+/// it is complete, and runs what it started, if that is what the last one of its type did.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::run_packet(const packet_header& h,
                                                        const queue::held_packet& l) {
   flush_completions();
   std::uint32_t type = h.type();
   begin_busy();
+  if constexpr (spawner_type::any_near)
+    if (leads() && w_.follows[type] != 0 && w_.open_mask == 0)
+      spawner_type::open_near(&b_, w_.follows[type] - 1u, 1);
   ((type == types::template index_of<Tasks>() ? (run_packet_typed<Tasks>(h, l), 0) : 0), ...);
+  if (spawner_type::any_near && outcome_ != outcome::nothing_left) follow(type);
   end_busy();
+}
+
+/// Whole warp, after a packet's task of this type, which may have left something: runs that if it
+/// is near, else sees to it that the next time it is.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::follow(std::uint32_t type) {
+  if (!has_near()) {
+    if (leads()) w_.follows[type] = static_cast<std::uint8_t>(spawner_.only_kind() + 1);
+    return;
+  }
+  const ran result = run_near(run_cycles_);
+  run_cycles_ = result.cycles;
+  burst_runs_ = result.runs;
+  if (leads() && result.runs == 0) w_.follows[type] = 0;
+  if (!hands_empty()) return;
+  outcome_ = outcome::nothing_left;
+  say_if_sole();
 }
 
 template <class Policy, class... Tasks>

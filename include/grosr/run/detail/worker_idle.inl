@@ -24,12 +24,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   flush_completions();
   // The sole active worker says that all is done, and keeps its count for a while if it polls: the
   // next packet then needs no fence.
-  if (standing_ == standing::active && pace_ != pace::quick) {
-    std::uint32_t claimed = packets_claimed(simt::relaxed);
-    simt::fence<simt::scope::system>(simt::acq_rel);
-    simt::sync_warp();  // every lane's claims before the activity word
-    publish_if_sole(claimed, leads() ? activity_word().load(simt::relaxed) : 0);
-  }
+  if (standing_ == standing::active && pace_ != pace::quick) say_if_sole();
   bool holds = false;
   if (back_) {
     bool again = leads() && v_.submission.rings[w_.ring].try_relock(w_.lock);
@@ -191,6 +186,17 @@ GROSR_DEVICE void worker<Policy, Tasks...>::activate() {
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::packets_claimed(simt::order o) const {
   return simt::lane_id() < rings() ? v_.submission.rings[simt::lane_id()].claimed(o) : 0;
+}
+
+/// Whole warp, active, hands empty, nothing running: says that all is done if no other worker was
+/// active since this one became it.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::say_if_sole() {
+  std::uint32_t claimed = packets_claimed(simt::relaxed);
+  simt::sync_warp();  // together: the fence is slow, and apart they make it twice
+  simt::fence<simt::scope::system>(simt::acq_rel);
+  simt::sync_warp();  // every lane's claims before the activity word
+  publish_if_sole(claimed, leads() ? activity_word().load(simt::relaxed) : 0);
 }
 
 /// Whole warp, active, with nothing in hand or deques, the block's included. `claimed` is what

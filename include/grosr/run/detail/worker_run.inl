@@ -10,15 +10,11 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run(ref r) {
   if (pending_slot_ != no_slot && !(r.slot() && r.where() == pending_slot_)) flush_completions();
   begin_busy();
   ran result = run_refs(r);
-  if constexpr (spawner_type::any_near)
-    if (simt::shared_load(w_.near_kind) != no_kind) {
-      // docs/internals/scheduler.md, "The short way", says why by its address.
-      constexpr bool by_address = ((width_of<Tasks>() == width::warp) || ...);
-      const ran more =
-          by_address ? simt::opaque(&run_near)(&b_, result.cycles) : run_near(&b_, result.cycles);
-      result.runs += more.runs;
-      result.cycles = more.cycles;
-    }
+  if (has_near()) {
+    const ran more = run_near(result.cycles);
+    result.runs += more.runs;
+    result.cycles = more.cycles;
+  }
   end_busy();
   run_cycles_ = result.cycles;
   burst_runs_ = result.runs;
@@ -55,17 +51,36 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
   return result;
 }
 
-/// Whole warp, after a run of so many cycles while a batch was near: runs what is near, and then
-/// what that spawns, as long as it is near. Adds these runs to `result`. Nothing is near then.
+/// Whole warp, nobody spawning: whether a batch is near.
 template <class Policy, class... Tasks>
-GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_near(shared* block,
-                                                                    std::uint64_t cycles) -> ran {
+GROSR_DEVICE bool worker<Policy, Tasks...>::has_near() const {
+  return spawner_type::any_near && simt::shared_load(w_.near_kind) != no_kind;
+}
+
+/// Whole warp, after a run of so many cycles while a batch was near: runs what is near, and then
+/// what that spawns, as long as it is near. Nothing is near then.
+template <class Policy, class... Tasks>
+GROSR_DEVICE auto worker<Policy, Tasks...>::run_near(std::uint64_t cycles) -> ran {
+  if constexpr (!spawner_type::any_near) return {};
+  // docs/internals/scheduler.md, "The short way", says why by its address.
+  if constexpr (((width_of<Tasks>() == width::warp) || ...))
+    return simt::opaque(&run_near_out_of_line)(&b_, cycles);
+  else
+    return run_near_out_of_line(&b_, cycles);
+}
+
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_near_out_of_line(
+    shared* block, std::uint64_t cycles) -> ran {
   // By a shuffle: what the compiler cannot find out again, it keeps.
   worker self(simt::in_block_shared(block), simt::shuffle(simt::full_mask, simt::warp_id(), 0));
   const std::uint32_t kind = simt::shared_load(self.w_.near_kind), type = kind / priority_levels;
   ran result{};
   result.cycles = cycles;
-  if (self.near_goes_on(kind, cycles, 0, 0))
+  if (leads())
+    simt::atomic_ref<std::uint32_t>(self.v_.reports.running[self.id_])
+        .store(type + 1, simt::relaxed);
+  if (self.near_goes_on(kind, cycles, 1, 0))
     ((type == types::template index_of<Tasks>()
           ? (self.template run_near_as<Tasks>(kind, result), 0)
           : 0),
