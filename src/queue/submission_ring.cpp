@@ -4,6 +4,13 @@
 #include <vector>
 
 namespace grosr::queue {
+namespace {
+
+/// So many packets before it writes one, a submitter asks for its lines: a device that looked at
+/// them may have taken them away.
+constexpr std::uint32_t packets_ahead = 4;
+
+}  // namespace
 
 submission_ring_memory::submission_ring_memory(device d, std::uint32_t capacity,
                                                std::uint32_t rings)
@@ -53,7 +60,10 @@ std::uint32_t submission_ring::write(const packet& content) {
   for (unsigned i = 0; i < packet_words; ++i)
     simt::bus_store_from_host(
         at + i, {{content.word[3 * i], content.word[3 * i + 1], content.word[3 * i + 2], lap}});
-  __builtin_prefetch(packets_ + std::size_t{(number + 1) & (capacity_ - 1)} * packet_words, 1);
+  const simt::bus_word* ahead =
+      packets_ + std::size_t{(number + packets_ahead) & (capacity_ - 1)} * packet_words;
+  __builtin_prefetch(ahead, 1);
+  __builtin_prefetch(ahead + packet_words / 2, 1);
   return number;
 }
 

@@ -174,16 +174,19 @@ void engine::allocate(const memory_plan& p) {
 
   words_ = {device_, space::device, 1};
   common_memory* words = words_.data();
-  view_.common = {&words->activity,      &words->signals, &words->quiet_since,
-                  words->reserve_owners, &words->exited,  &words->yield_granted,
+  view_.common = {&words->activity,      &words->signals,      &words->quiet_since,
+                  words->reserve_owners, &words->exited,       &words->yield_granted,
                   &words->cancelled,     nullptr};
 
   const auto ring_memory =
       std::make_shared<queue::submission_ring_memory>(device_, options_.ring_capacity, p.rings);
   view_.submission.rings = ring_memory->refs();
-  for (std::uint32_t i = 0; i < p.rings; ++i)
-    rings_.push_back(std::make_unique<queue::submission_ring>(ring_memory, i));
-  written_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.rings);
+  const slot_range& packet_slots = p.slot_ranges[static_cast<int>(slot_kind::packet)];
+  for (std::uint32_t i = 0; i < p.rings; ++i) {
+    rings_.push_back(std::make_unique<host_ring>(ring_memory, i));
+    const std::uint32_t each = packet_slots.count / p.rings;
+    rings_.back()->slots = {packet_slots.first + i * each, each, each};
+  }
   generations_ = std::make_unique<std::atomic<std::uint32_t>[]>(p.slots);
   slot_types_ = std::make_unique<std::atomic<std::uint8_t>[]>(p.slots);
   take(space::device, slot_infos_, view_.submission.slots, p.slots);
@@ -250,6 +253,7 @@ void engine::fill_memory(const memory_plan& p) {
 runtime_stats engine::stats() const {
   runtime_stats s;
   s.submitted = submitted_.load();
+  for (const auto& r : rings_) s.submitted += r->submitted.load(std::memory_order_relaxed);
   s.residencies = launched_.load();
   s.memory = device_bytes_;
   s.host_memory = pinned_bytes_;

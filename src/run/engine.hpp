@@ -68,11 +68,13 @@ class engine final : public host_engine {
   void use_heap(const heap& h);
   void allocate(const memory_plan& p);
   void fill_memory(const memory_plan& p);
+  bool take_slot_if_free(std::uint32_t slot, std::uint32_t& generation);
   std::optional<std::uint32_t> take_slot(slot_kind k, std::uint32_t& generation);
   std::optional<std::uint32_t> claim_slot(slot_kind k, std::uint32_t& generation, deadline until,
                                           bool attempt);
   bool write_packet(unsigned level, const queue::packet& content, bool spread, deadline until,
                     bool attempt);
+  std::optional<ticket_id> submit_single(unsigned type, const void* data, unsigned level);
   queue::packet make_packet(const packet_header& h, const void* tasks);
   std::optional<ticket_id> bring_back(unsigned type, unsigned level, const void* tasks,
                                       std::uint32_t count);
@@ -81,6 +83,7 @@ class engine final : public host_engine {
   void throw_if_rejected();
   void give_slot_back(std::uint32_t slot, std::uint32_t generation);
   bool held_back(unsigned level) const;
+  void after_submit();
   bool goes_on_after_stop();
   void ensure_resident();
   bool outstanding() const;
@@ -113,8 +116,18 @@ class engine final : public host_engine {
   std::shared_ptr<void> faults_;      // on the host: a fault names its task
   std::shared_ptr<const void> heap_;  // the memory of the heap that tasks use
 
-  std::vector<std::unique_ptr<queue::submission_ring>> rings_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> written_;      // packets, by ring
+  /// A submission ring and what its submitters write: no line of it is written by those of others.
+  struct alignas(128) host_ring {
+    host_ring(std::shared_ptr<const queue::submission_ring_memory> memory, std::uint32_t number)
+        : packets(std::move(memory), number) {}
+    queue::submission_ring packets;
+    slot_range slots{};  // packet slots that its submitters try first; `near` is not used
+    // Both under the lock of `packets`, when they are written:
+    std::uint32_t next_slot = 0;  // in `slots`
+    std::atomic<std::uint32_t> written{0};
+    std::atomic<std::uint64_t> submitted{0};  // tasks, by submit_single()
+  };
+  std::vector<std::unique_ptr<host_ring>> rings_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_;  // by slot
   std::unique_ptr<std::atomic<std::uint8_t>[]> slot_types_;    // of what a slot holds
   slot_range slot_ranges_[slot_kinds] = {};

@@ -11,7 +11,14 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t near_tries = 16;
+constexpr std::uint32_t near_tries = 16, slots_ahead = 24;
+
+/// How many threads submitted before the caller's did first.
+unsigned thread_number() {
+  static std::atomic<unsigned> threads{0};
+  static thread_local const unsigned mine = threads.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
 
 bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
@@ -65,6 +72,29 @@ bool engine::wait_for(Ready&& condition, deadline until) {
   }
 }
 
+bool engine::take_slot_if_free(std::uint32_t s, std::uint32_t& generation) {
+  // A1: pairs with R2 in worker_complete.inl, before finish(): the records were read, the results are
+  // there.
+  std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
+  std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
+  if (mine != slot_word::generation(word)) return false;
+  std::uint32_t taken = (mine + 1) & slot_word::generation_mask;
+  if (!generations_[s].compare_exchange_strong(mine, taken, std::memory_order_acq_rel))
+    return false;
+  if (slot_word::failed(word)) {
+    // Its ticket may still ask: failures outlive their slot.
+    std::lock_guard lock(failed_lock_);
+    failed_.insert({s, mine});
+    failed_order_.push_back({s, mine});
+    if (failed_order_.size() > 65536) {
+      failed_.erase(failed_order_.front());
+      failed_order_.pop_front();
+    }
+  }
+  generation = taken;
+  return true;
+}
+
 std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& generation) {
   // Most submissions find a slot among the first few of their kind: what lies there is still in
   // the cache.
@@ -74,25 +104,7 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t s = r.first + at % (tries < near_tries ? r.near : r.count);
     __builtin_prefetch(&slot_words_[r.first + (at + 1) % r.near]);
-    // A1: pairs with R2 in worker_complete.inl, before finish(): the records were read, the results are
-    // there.
-    std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
-    std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
-    if (mine != slot_word::generation(word)) continue;
-    std::uint32_t taken = (mine + 1) & slot_word::generation_mask;
-    if (!generations_[s].compare_exchange_strong(mine, taken, std::memory_order_acq_rel)) continue;
-    if (slot_word::failed(word)) {
-      // Its ticket may still ask: failures outlive their slot.
-      std::lock_guard lock(failed_lock_);
-      failed_.insert({s, mine});
-      failed_order_.push_back({s, mine});
-      if (failed_order_.size() > 65536) {
-        failed_.erase(failed_order_.front());
-        failed_order_.pop_front();
-      }
-    }
-    generation = taken;
-    return s;
+    if (take_slot_if_free(s, generation)) return s;
   }
   return std::nullopt;
 }
@@ -108,18 +120,16 @@ std::optional<std::uint32_t> engine::claim_slot(slot_kind k, std::uint32_t& gene
 // warm. `spread`: one of many packets, which many workers should find.
 bool engine::write_packet(unsigned level, const queue::packet& content, bool spread, deadline until,
                           bool attempt) {
-  static std::atomic<unsigned> threads{0};
-  static thread_local const unsigned destination = threads.fetch_add(1, std::memory_order_relaxed);
   unsigned n = options_.rings_per_level;
-  unsigned first = spread ? next_ring_.fetch_add(1, std::memory_order_relaxed) : destination;
+  unsigned first = spread ? next_ring_.fetch_add(1, std::memory_order_relaxed) : thread_number();
   auto write = [&] {
     for (unsigned tries = 0; tries < n; ++tries) {
       unsigned at = level * n + (first + tries) % n;
-      queue::submission_ring& ring = *rings_[at];
-      std::lock_guard lock(ring.lock());
-      if (!ring.has_room()) continue;
-      ring.write(content);
-      written_[at].fetch_add(1, std::memory_order_release);
+      host_ring& ring = *rings_[at];
+      std::lock_guard lock(ring.packets.lock());
+      if (!ring.packets.has_room()) continue;
+      ring.packets.write(content);
+      ring.written.fetch_add(1, std::memory_order_release);
       return true;
     }
     return false;
@@ -182,6 +192,43 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
   return ticket_id{*slot, generation};
 }
 
+// The short way of a task that travels in its packet: its thread's ring has room, and a slot of
+// that ring is free. It writes nothing that submitters to other rings write. Nothing otherwise.
+std::optional<ticket_id> engine::submit_single(unsigned type, const void* data, unsigned level) {
+  const unsigned n = options_.rings_per_level;
+  host_ring& ring = *rings_[level * n + thread_number() % n];
+  std::unique_lock lock(ring.packets.lock(), std::defer_lock);
+  // Whoever has it gives it back within 100 ns or so.
+  for (unsigned turn = 0; turn < 100 && !lock.try_lock(); ++turn) simt::relax();
+  if (!lock) lock.lock();
+  if (!ring.packets.has_room()) return std::nullopt;
+  const slot_range& slots = ring.slots;
+  for (unsigned tries = 0; tries < near_tries && tries < slots.count; ++tries) {
+    const std::uint32_t slot = slots.first + ring.next_slot;
+    if (++ring.next_slot == slots.count) ring.next_slot = 0;
+    const std::uint32_t later = ring.next_slot + slots_ahead;
+    if (later < slots.count) __builtin_prefetch(&slot_words_[slots.first + later]);
+    ticket_id ticket{slot, 0};
+    if (!take_slot_if_free(slot, ticket.generation)) continue;
+    slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
+    const packet_header h{.kind = packet_header::kind_of(type, level, true, false),
+                          .count = 1,
+                          .slot = slot,
+                          .ticket = slot,
+                          .ticket_packets = 1,
+                          .generation = ticket.generation,
+                          .ticket_generation = ticket.generation,
+                          .reserved = 0};
+    ring.packets.write(make_packet(h, data));
+    const std::uint32_t written = ring.written.load(std::memory_order_relaxed);
+    ring.written.store(written + 1, std::memory_order_release);
+    const std::uint64_t submitted = ring.submitted.load(std::memory_order_relaxed);
+    ring.submitted.store(submitted + 1, std::memory_order_relaxed);
+    return ticket;
+  }
+  return std::nullopt;
+}
+
 std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
                                         unsigned level, deadline until, bool attempt) {
   if (level >= priority_levels)
@@ -200,6 +247,11 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     throw_unless_running();
   }
   const task_type& t = program_.types[type];
+  if (n == 1 && t.how_wide != width::block && submits_ == nullptr)
+    if (const auto single = submit_single(type, data, level)) {
+      after_submit();
+      return single;
+    }
   std::uint32_t a_packet = tasks_a_packet(t.how_wide, n, options_.staging_buffers);
   auto packets = static_cast<std::uint32_t>((n + a_packet - 1) / a_packet);
   ticket_id ticket;
@@ -248,12 +300,17 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }
+  after_submit();
+  return ticket;
+}
+
+// Sees to it that what was written is run.
+void engine::after_submit() {
   // P2: the packets before the looks at `state` and `life_`, next; pairs with P1 in
   // worker::say_leaving(), and with P3.
   simt::fence<simt::scope::system>(simt::seq_cst);
   ensure_resident();
   if (life_ == life::stopped && goes_on_after_stop()) stop({});
-  return ticket;
 }
 
 bool engine::done(ticket_id t) const {
@@ -358,7 +415,8 @@ void engine::throw_if_rejected() {
 bool engine::wait_for_rest(deadline until) {
   unsigned rings = priority_levels * options_.rings_per_level;
   std::vector<std::uint32_t> target(rings);
-  for (unsigned p = 0; p < rings; ++p) target[p] = written_[p].load(std::memory_order_acquire);
+  for (unsigned p = 0; p < rings; ++p)
+    target[p] = rings_[p]->written.load(std::memory_order_acquire);
   auto all_done = [&] {
     for (unsigned p = 0; p < rings; ++p)
       if (static_cast<std::int32_t>(host_word(quiescent_[p]).load(simt::acquire) - target[p]) < 0)
@@ -387,7 +445,8 @@ bool engine::held_back(unsigned level) const {
 bool engine::outstanding() const {
   unsigned rings = priority_levels * options_.rings_per_level;
   for (unsigned p = 0; p < rings; ++p)
-    if (host_word(quiescent_[p]).load(simt::acquire) != written_[p].load(std::memory_order_acquire))
+    if (host_word(quiescent_[p]).load(simt::acquire) !=
+        rings_[p]->written.load(std::memory_order_acquire))
       return true;
   return false;
 }
