@@ -176,7 +176,7 @@ void engine::allocate(const memory_plan& p) {
   common_memory* words = words_.data();
   view_.common = {&words->activity,      &words->signals,      &words->quiet_since,
                   words->reserve_owners, &words->exited,       &words->yield_granted,
-                  &words->cancelled,     nullptr};
+                  &words->cancelled,     words->bundle_limits, nullptr};
 
   const auto ring_memory =
       std::make_shared<queue::submission_ring_memory>(device_, options_.ring_capacity, p.rings);

@@ -37,23 +37,22 @@ struct consume_packets {
       std::uint32_t over = 0;
       if (lane == 0) over = simt::atomic_ref(*count).load(simt::relaxed) == total;
       if (simt::shuffle(simt::full_mask, over, 0)) return;
-      if (claim() || (step % 3 == 2 ? poll_one() : poll(step % 2 == 0))) turn = 0;
+      if (claim(1 + step % 40) ||
+          (step % 3 == 2   ? poll_one()
+           : step % 4 == 1 ? poll<poll_depth / poll_window>(step % 8 == 1 ? 1 + step % 32 : 0)
+                           : poll<1>(step % 2 == 0 ? 1 : 0)))
+        turn = 0;
       simt::pause(turn, "packets from the host");
     }
   }
 
  private:
-  GROSR_DEVICE bool claim() const {
-    std::uint64_t got = 0;
-    if (simt::lane_id() == 0) {
-      std::uint32_t number;
-      if (packets.claim(number)) got = std::uint64_t{1} << 32 | number;
-    }
-    got = simt::shuffle(simt::full_mask, got, 0);
-    if (got == 0) return false;
-    const auto number = static_cast<std::uint32_t>(got);
-    record(number, packets.read_staged(number));
-    return true;
+  GROSR_DEVICE bool claim(unsigned most) const {
+    std::uint32_t number;
+    const unsigned n = packets.claim(number, [&](std::uint32_t) { return most; });
+    if (n == 1) record(number, packets.read_staged(number));
+    if (n > 1) record_staged(number, n);
+    return n != 0;
   }
 
   GROSR_DEVICE bool poll_one() const {
@@ -63,21 +62,41 @@ struct consume_packets {
     return simt::any(simt::full_mask, there);
   }
 
-  GROSR_DEVICE bool poll(bool take) const {
+  template <unsigned Parts>
+  GROSR_DEVICE bool poll(unsigned most) const {
     poll_lock lock{};
     if (!share_lock(simt::lane_id() == 0 && packets.try_lock(0, lock), lock)) return false;
     const std::uint32_t seen = lock.seen;
-    const submission_ring_ref::polled k = packets.poll(lock);
-    const unsigned n = packets.valid_packets(lock, k);
-    if (n == 0) {
+    const auto k = packets.poll<Parts>(lock);
+    const submission_ring_ref::found f = packets.look_at(lock, k);
+    if (f.packets == 0) {
       if (simt::lane_id() == 0) packets.unlock(lock);
       simt::sync_warp();
       return false;
     }
-    const bool first = take && packets.first_is_free(k);
-    packets.accept(lock, n, first, false, true, false, k);
-    if (first) record(seen, {k.mine});
+    const unsigned limit = packets.first_is_free(k) ? most : 0,
+                   mine = f.alike < limit ? f.alike : limit;
+    packets.accept(lock, f.packets, mine, false, true, false, k);
+    if (mine == 1) record(seen, held_packet{k.mine[0]});
+    if (mine > 1) record_staged(seen, mine);
     return true;
+  }
+
+  /// Packets that this warp claimed together: each lane has one.
+  GROSR_DEVICE void record_staged(std::uint32_t first, unsigned n) const {
+    const unsigned lane = simt::lane_id();
+    const std::uint32_t number = first + lane;
+    packet got{};
+    if (lane < n) {
+      packets.read_staged(number, got.word, packet_content);
+      packets.free_staged(number);
+    }
+    // They are alike.
+    const std::uint32_t who = simt::shuffle(simt::full_mask, got.word[0], 0);
+    const packet expected = content_of(who, got.word[1]);
+    bool whole = true;
+    for (unsigned k = 0; k < packet_content; ++k) whole = got.word[k] == expected.word[k] && whole;
+    log_at(n, lane, number, who, got.word[1], whole);
   }
 
   GROSR_DEVICE void record(std::uint32_t number, const held_packet& l) const {
@@ -85,11 +104,18 @@ struct consume_packets {
     const packet expected = content_of(who, i);
     bool whole = true;
     for (unsigned k = 0; k < packet_content; ++k) whole = l.word(k) == expected.word[k] && whole;
-    if (simt::lane_id() == 0) {
-      const std::uint32_t at = simt::atomic_ref(*count).fetch_add(1, simt::relaxed);
+    log_at(1, simt::lane_id(), number, who, i, whole);
+  }
+
+  /// The warp logs n packets, of which lane k has the k-th.
+  GROSR_DEVICE void log_at(unsigned n, unsigned lane, std::uint32_t number, std::uint32_t who,
+                           std::uint32_t i, bool whole) const {
+    std::uint32_t at = 0;
+    if (lane == 0) at = simt::atomic_ref(*count).fetch_add(n, simt::relaxed);
+    at = simt::shuffle(simt::full_mask, at, 0) + lane;
+    if (lane < n)
       log[at] = {number, who, i, simt::block_id() * (simt::block_size() / 32) + simt::warp_id(),
                  whole ? 1u : 0u};
-    }
     simt::sync_warp();
   }
 };

@@ -95,6 +95,10 @@ TEST_P(submission_ring_packets, wait_at_the_host_when_the_ring_is_full) {
   expect_all_once(all, 1);
 }
 
+GROSR_DEVICE bool claims_one(const submission_ring_ref& ring, std::uint32_t& number) {
+  return ring.claim(number, [](std::uint32_t) { return 1u; }) != 0;
+}
+
 // One warp, step by step; `out` gets what the step found.
 struct step {
   submission_ring_ref ring;
@@ -107,15 +111,15 @@ struct step {
     if (what == poll) {
       poll_lock lock{};
       share_lock(simt::lane_id() == 0 && ring.try_lock(0, lock), lock);
-      const submission_ring_ref::polled k = ring.poll(lock);
-      found = ring.valid_packets(lock, k);
-      if (found != 0) ring.accept(lock, found, false, true, true, false, k);
+      const auto k = ring.poll(lock);
+      found = ring.look_at(lock, k).packets;
+      if (found != 0) ring.accept(lock, found, 0, true, true, false, k);
       if (simt::lane_id() == 0) ring.unlock(lock);
     } else if (what == poll_one) {
       poll_lock lock{};
       if (simt::lane_id() == 0) found = ring.try_lock(0, lock) && ring.accept_one(lock) ? 1 : 0;
     } else if (what == claim) {
-      if (simt::lane_id() == 0 && !ring.claim(found)) found = 77;
+      if (!claims_one(ring, found)) found = 77;
     } else {
       found = ring.read_staged(number).word(1);
     }
@@ -173,31 +177,29 @@ struct look {
     poll_lock lock{}, other{};
     say(ring.waiting());                    // 0: nobody polled
     say(ring.unseen());                     // 1
-    say(leads && ring.claim(number));       // 0
+    say(claims_one(ring, number));          // 0
     say(leads && ring.try_lock(0, lock));   // 1
     say(leads && ring.try_lock(0, other));  // 0: one holds it
     share_lock(true, lock);
-    const submission_ring_ref::polled k = ring.poll(lock);
-    say(lock.seen == 0 && ring.valid_packets(lock, k) == 1);  // 1
-    say(ring.first_is_free(k));                               // 1
-    ring.accept(lock, 1, false, true, true, false, k);
+    const auto k = ring.poll(lock);
+    say(lock.seen == 0 && ring.look_at(lock, k).packets == 1);  // 1
+    say(ring.first_is_free(k));                                 // 1
+    ring.accept(lock, 1, 0, true, true, false, k);
     say(lock.seen == 1);                    // 1
     say(leads && ring.try_lock(0, other));  // 0: it was kept
-    const submission_ring_ref::polled next = ring.poll(lock);
-    say(ring.valid_packets(lock, next) == 0);  // 1
+    const auto next = ring.poll(lock);
+    say(ring.look_at(lock, next).packets == 0);  // 1
     if (leads) ring.unlock(lock);
     say(ring.waiting());                               // 1
     say(ring.unseen());                                // 0
     say(leads && ring.try_lock(2'000'000'000, lock));  // 0: polled just now
-    if (leads) {
-      say(ring.try_lock(0, lock));              // 1
-      say(ring.accept_one(lock));               // 0: no other packet is there
-      say(ring.claimed() == 0);                 // 1
-      say(ring.claim(number));                  // 1
-      say(number == 0 && ring.claimed() == 1);  // 1
-      say(ring.waiting());                      // 0
-      say(ring.claim(number));                  // 0
-    }
+    say(leads && ring.try_lock(0, lock));              // 1
+    say(leads && ring.accept_one(lock));               // 0: no other packet is there
+    say(ring.claimed() == 0);                          // 1
+    say(claims_one(ring, number));                     // 1
+    say(number == 0 && ring.claimed() == 1);           // 1
+    say(ring.waiting());                               // 0
+    say(claims_one(ring, number));                     // 0
   }
 };
 
@@ -210,12 +212,13 @@ struct take_and_return {
     poll_lock lock{};
     if (leads) ring.try_lock(0, lock);
     share_lock(true, lock);
-    const submission_ring_ref::polled k = ring.poll(lock);
-    ring.accept(lock, 1, true, false, true, true, k);
-    if (!leads) return;
+    const auto k = ring.poll(lock);
+    ring.accept(lock, 1, 1, false, true, true, k);
     std::uint32_t number = 77;
+    const bool more = claims_one(ring, number);
+    if (!leads) return;
     out[0] = ring.claimed();
-    out[1] = ring.waiting() || ring.claim(number) ? 1 : 0;
+    out[1] = ring.waiting() || more ? 1 : 0;
     out[2] = ring.try_relock(lock) ? 1 : 0;
     poll_lock other{};
     out[3] = ring.try_lock(0, other) ? 1 : 0;

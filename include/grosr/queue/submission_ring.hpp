@@ -1,9 +1,9 @@
 // Packets from the host into a device: one host-side producer lock, any warp of the device
 // consumes.
 //
-//   host writes packets ──bus──> a polling warp sees up to 4 at once, takes the first for itself or
-//   not, and copies the others to the staging area; a polling lane copies one ──> a warp claims the
-//   oldest of those
+//   host writes packets ──bus──> a polling warp sees up to 4 at once, or up to 32 where they come
+//   in a stream; it takes the first ones for itself or not, and copies to the staging area what it
+//   does not read at once; a polling lane copies one ──> a warp claims the oldest of those
 //
 //   word     claimed (32) │ held (1) │ last poll, 1024 ns units (17) │ waiting (14)   device memory
 //            packets handed out; whether somebody polls; seen packets that nobody has claimed:
@@ -43,8 +43,10 @@ GROSR_DEVICE inline bool share_lock(bool got, poll_lock& lock) {
   return simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0;
 }
 
-/// Packets that one poll can see.
+/// Packets that a poll sees with one load of each lane, and that it can see at all: a packet for
+/// each lane of the warp that takes them.
 inline constexpr unsigned poll_window = simt::warp_size / packet_words;
+inline constexpr unsigned poll_depth = simt::warp_size;
 
 /// A packet in the registers of a warp: lane k holds bus word k.
 struct held_packet {
@@ -98,11 +100,18 @@ class submission_ring_ref {
   }
 
   /// What one look across the bus gives a lane.
+  template <unsigned Parts = 1>
   struct polled {
-    simt::bus_word mine;  ///< word lane % 8 of packet `seen` + lane / 8
-    std::uint32_t next;   ///< the packet that this packet's place in the staging area waits for
-    std::uint64_t word;   ///< the control word, at some moment before
-    std::uint32_t time;   ///< about when it was
+    simt::bus_word mine[Parts];  ///< part j: word lane % 8 of packet `seen` + 4 j + lane / 8
+    std::uint32_t next;          ///< the packet that the place of packet `seen` + lane in the
+                                 ///< staging area waits for
+    std::uint64_t word;          ///< the control word, at some moment before
+    std::uint32_t time;          ///< about when it was
+  };
+  /// What is there of that.
+  struct found {
+    unsigned packets;  ///< new ones
+    unsigned alike;    ///< the first of them whose content begins with the same word
   };
 
   /// One lane, the poller: whether the next packet has begun to come. A look across the bus.
@@ -111,64 +120,94 @@ class submission_ring_ref {
     return simt::bus_load(packets_ + i * packet_words).w[3] == lap_of(lock.seen, mask_ + 1);
   }
 
-  /// The poller's whole warp loads what stands where the next `window` packets are due, at most
-  /// poll_window: fewer are there sooner. All loads are under way together, and others may follow
-  /// before valid_packets() waits for them.
-  GROSR_DEVICE polled poll(const poll_lock& lock, unsigned window = poll_window) const {
-    unsigned lane = simt::lane_id();
-    std::uint32_t i = (lock.seen + lane / packet_words) & mask_;
-    polled k{};
-    if (lane < window * packet_words) {
-      k.mine = simt::bus_load(packets_ + std::size_t{i} * packet_words + lane % packet_words);
-      k.next = simt::atomic_ref<std::uint32_t>(next_[i]).load(simt::relaxed);
-    }
+  /// The poller's whole warp loads what stands where the next packets are due: `window` of them,
+  /// at most poll_window, or poll_depth where there are 8 parts. Fewer are there sooner. All loads
+  /// are under way together, and others may follow before look_at() waits for them.
+  template <unsigned Parts = 1>
+  GROSR_DEVICE polled<Parts> poll(const poll_lock& lock, unsigned window = poll_window) const {
+    const unsigned lane = simt::lane_id();
+    polled<Parts> k{};
+    if (Parts != 1 || lane < window * packet_words)
+      for (unsigned j = 0; j < Parts; ++j) {
+        const std::uint32_t i = (lock.seen + j * poll_window + lane / packet_words) & mask_;
+        k.mine[j] = simt::bus_load(packets_ + std::size_t{i} * packet_words + lane % packet_words);
+      }
+    // A ring may have fewer places.
+    if (lane < (Parts != 1 ? Parts * poll_window : window) && lane <= mask_)
+      k.next =
+          simt::atomic_ref<std::uint32_t>(next_[(lock.seen + lane) & mask_]).load(simt::relaxed);
+    else
+      k.next = lock.seen - 1;
     k.word = word().load(simt::relaxed);
     k.time = poll_time();
     return k;
   }
 
-  /// How many new packets poll() found: 0 to 4. Whole warp.
-  GROSR_DEVICE unsigned valid_packets(const poll_lock& lock, const polled& k) const {
-    std::uint32_t number = lock.seen + simt::lane_id() / packet_words;
-    bool valid = k.mine.w[3] == lap_of(number, mask_ + 1) && k.next == number;
-    std::uint32_t votes = simt::ballot(simt::full_mask, valid);
-    // A group of 8 lanes is all ones; the lowest group that is not ends the count.
-    std::uint32_t all = votes & votes >> 1;
-    all &= all >> 2;
-    all &= all >> 4;
-    std::uint32_t missing = ~all & 0x01010101u;
-    return missing == 0 ? poll_window : simt::lowest_bit(missing) / packet_words;
+  /// What poll() found. Whole warp.
+  template <unsigned Parts>
+  GROSR_DEVICE found look_at(const poll_lock& lock, const polled<Parts>& k) const {
+    const unsigned lane = simt::lane_id();
+    const std::uint32_t taken = ~simt::ballot(simt::full_mask, k.next == lock.seen + lane);
+    const unsigned free = taken == 0 ? poll_depth : simt::lowest_bit(taken);
+    const std::uint32_t first = simt::shuffle(simt::full_mask, k.mine[0].w[0], 0);
+    found f{0, 0};
+    bool all_alike = true;
+    for (unsigned j = 0; j < Parts; ++j) {
+      if (f.packets != j * poll_window) continue;
+      const std::uint32_t number = lock.seen + j * poll_window + lane / packet_words;
+      const std::uint32_t votes =
+          simt::ballot(simt::full_mask, k.mine[j].w[3] == lap_of(number, mask_ + 1));
+      const std::uint32_t same = simt::ballot(simt::full_mask, k.mine[j].w[0] == first);
+      // A group of 8 lanes is all ones; the lowest group that is not ends the count.
+      std::uint32_t all = votes & votes >> 1;
+      all &= all >> 2;
+      all &= all >> 4;
+      f.packets += groups_before(~all);
+      if (all_alike) f.alike += groups_before(~(all & same));
+      all_alike = f.alike == f.packets;
+    }
+    if (f.packets > free) f.packets = free;
+    if (f.alike > free) f.alike = free;
+    return f;
   }
 
   /// Whether no older packet waits: then the poller may take the next packet before others can see
   /// it. Whole warp; stays true while the poll lock is held.
-  GROSR_DEVICE bool first_is_free(const polled& k) const {
+  template <unsigned Parts>
+  GROSR_DEVICE bool first_is_free(const polled<Parts>& k) const {
     return simt::shuffle(simt::full_mask, waiting_in(k.word), 0) == 0;
   }
 
-  /// The poller's warp takes in `count` packets: copies them to the staging area, all but the first
-  /// when `take_first`, and lets claimers have them; unlocks the ring unless `keep`. `back_soon`:
-  /// the next poll is this warp's if it comes within 4 us or so; else it looks overdue at once.
-  /// `counted`: the warp was active before poll(), so nobody needs to be shown that first.
-  GROSR_DEVICE void accept(poll_lock& lock, unsigned count, bool take_first, bool keep,
-                           bool back_soon, bool counted, const polled& k) const {
-    unsigned lane = simt::lane_id(), mine = lane / packet_words;
-    std::uint32_t i = (lock.seen + mine) & mask_;
-    bool copies = count > (take_first ? 1u : 0u);
-    if (copies && mine < count && !(take_first && mine == 0)) {
+  /// The poller's warp takes in `count` packets, the first `take` of them for itself, and lets
+  /// claimers have the others; unlocks the ring unless `keep`. All are copied to the staging area,
+  /// but for the one when `take` is 1. `back_soon`: the next poll is this warp's if it comes within
+  /// 4 us or so; else it looks overdue at once. `counted`: the warp was active before poll(), so
+  /// nobody needs to be shown that first.
+  template <unsigned Parts>
+  GROSR_DEVICE void accept(poll_lock& lock, unsigned count, unsigned take, bool keep,
+                           bool back_soon, bool counted, const polled<Parts>& k) const {
+    const unsigned lane = simt::lane_id();
+    const bool keeps_first = take == 1, copies = count > (keeps_first ? 1u : 0u);
+    if (copies) {
       simt::fence(simt::acquire);  // A3: pairs with R3: the last reader of the place has finished
-      staged_[std::size_t{i} * packet_words + lane % packet_words] = k.mine;
+      for (unsigned j = 0; j < Parts; ++j) {
+        const unsigned mine = j * poll_window + lane / packet_words;
+        if (mine < count && !(keeps_first && mine == 0))
+          staged_[std::size_t{(lock.seen + mine) & mask_} * packet_words + lane % packet_words] =
+              k.mine[j];
+      }
+      simt::sync_warp();
     }
-    if (copies) simt::sync_warp();
     std::uint32_t seen = lock.seen, after = seen + count, quarter = (mask_ + 1) / 4;
     std::uint32_t now =
         keep ? lock.last_poll : (k.time + (back_soon ? 4u : poll_time_mask / 2)) & poll_time_mask;
     if (lane == 0) {
       // Its place in the staging area stays unused for a lap. An addition, not a store: the next
       // writer acquires the release of its last reader (R3) through it.
-      if (take_first) simt::atomic_ref<std::uint32_t>(next_[i]).fetch_add(mask_ + 1, simt::relaxed);
+      if (keeps_first)
+        simt::atomic_ref<std::uint32_t>(next_[seen & mask_]).fetch_add(mask_ + 1, simt::relaxed);
       std::uint64_t change = changed_last_poll(lock.last_poll, now) - (keep ? 0 : held) +
-                             (take_first ? std::uint64_t{count - 1} + one_claimed : count);
+                             std::uint64_t{count - take} + take * one_claimed;
       // R2, R4: the staging area and the active count, before the packets can be claimed or count
       // as such.
       if (copies || !counted) simt::fence(simt::release);
@@ -201,16 +240,39 @@ class submission_ring_ref {
     return there;
   }
 
-  /// One lane claims the oldest seen packet: true and its number, or false when there is none.
-  GROSR_DEVICE bool claim(std::uint32_t& number) const {
+  /// Whole warp: claims the oldest seen packet, and with it those after it whose content begins
+  /// with the same word, `most(word)` at most: the number of the first, and how many, which is 0
+  /// when there are none.
+  template <class Most>
+  GROSR_DEVICE unsigned claim(std::uint32_t& number, Most&& most) const {
+    const unsigned lane = simt::lane_id();
+    std::uint64_t w = 0;
     // A1: pairs with R2: the staging area holds every packet below `seen`.
-    std::uint64_t w = word().load(simt::acquire);
-    while (waiting_in(w) != 0)
-      if (word().compare_exchange(w, w + one_claimed - 1, simt::acq_rel)) {  // R4
-        number = claimed_in(w);
-        return true;
+    if (lane == 0) w = word().load(simt::acquire);
+    for (;;) {
+      w = simt::shuffle(simt::full_mask, w, 0);
+      const std::uint32_t waits = waiting_in(w);
+      if (waits == 0) return 0;
+      number = claimed_in(w);
+      unsigned n = 1;
+      if (waits > 1) {
+        // Where others claim them first, something else may stand here: then this claim fails.
+        std::uint32_t& begins = staged_[std::size_t{(number + lane) & mask_} * packet_words].w[0];
+        const std::uint32_t mine = simt::atomic_ref<std::uint32_t>(begins).load(simt::relaxed);
+        const std::uint32_t first = simt::shuffle(simt::full_mask, mine, 0);
+        const std::uint32_t other = ~simt::ballot(simt::full_mask, lane < waits && mine == first);
+        const unsigned alike = other == 0 ? simt::warp_size : simt::lowest_bit(other);
+        n = most(first);
+        n = n < alike ? n : alike;
       }
-    return false;
+      bool got = false;
+      if (lane == 0) {
+        const std::uint64_t change = n * (one_claimed - 1);
+        do got = word().compare_exchange(w, w + change, simt::acq_rel);  // R4
+        while (!got && claimed_in(w) == number && waiting_in(w) >= n);
+      }
+      if (simt::shuffle(simt::full_mask, got ? 1u : 0u, 0) != 0) return n;
+    }
   }
 
   /// How many packets were ever claimed. Writes of claimers before they claimed are visible after;
@@ -229,6 +291,18 @@ class submission_ring_ref {
     if (lane == 0) next_packet(number);
     return l;
   }
+
+  /// A lane reads the first n words of the content of a packet that its warp claimed.
+  GROSR_DEVICE void read_staged(std::uint32_t number, std::uint32_t* to, unsigned n) const {
+    const simt::bus_word* at = staged_ + std::size_t{number & mask_} * packet_words;
+    for (unsigned b = 0; 3 * b < n; ++b) {
+      const simt::bus_word held = at[b];
+      for (unsigned i = 0; i < 3; ++i)
+        if (3 * b + i < n) to[3 * b + i] = held.w[i];
+    }
+  }
+  /// A lane frees the place of a packet that it read so.
+  GROSR_DEVICE void free_staged(std::uint32_t number) const { next_packet(number); }
 
   /// One lane: whether the host has written the packet that comes next, though nobody polled it.
   GROSR_DEVICE bool unseen() const {
@@ -276,6 +350,12 @@ class submission_ring_ref {
     // A time in the next few microseconds is no old one.
     std::uint32_t age = (poll_time() - last_poll_in(w)) & poll_time_mask;
     return (w & held) == 0 && age >= stale_ns / 1024 && age < poll_time_mask - 8;
+  }
+
+  /// How many groups of 8 bits are before the first whose lowest bit is set.
+  GROSR_DEVICE static unsigned groups_before(std::uint32_t missing) {
+    missing &= 0x01010101u;
+    return missing == 0 ? poll_window : simt::lowest_bit(missing) / packet_words;
   }
 
   GROSR_DEVICE void give_credit(std::uint32_t seen) const {

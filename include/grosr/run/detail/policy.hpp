@@ -95,6 +95,9 @@ struct default_policy {
   /// A poller that handed out all that was there looks again after so long: the host writes faster
   /// while nobody looks.
   static constexpr unsigned look_away_ns = 1000;
+  /// After a run of single packets' tasks that took longer, a worker takes one of the type at a
+  /// time.
+  static constexpr std::uint64_t bundle_cycles = 16 * 1024;  // about 8 us
   /// While it waits: what hints may have missed.
   static constexpr std::uint64_t scan_every_cycles = 128 * 1024;  // about 64 us
   /// It tells the host what runs, or that it goes on, no more often.

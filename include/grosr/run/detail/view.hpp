@@ -169,6 +169,7 @@ struct common_memory {
   alignas(128) std::uint32_t reserve_owners[most_reserve_owners];
   alignas(128) std::uint32_t exited;
   alignas(128) std::uint32_t cancelled;
+  alignas(128) std::uint32_t bundle_limits[max_task_types];
 };
 
 /// Words of the whole device: any worker reads and writes them, by atomics. The host clears them
@@ -181,6 +182,7 @@ struct common_words {
   std::uint32_t* exited;          ///< how many workers have left, of all kernels (wraps)
   std::uint64_t* yield_granted;   ///< when (clock_ns) a task was last told to yield; 0: it has
   std::uint32_t* cancelled;       ///< how many frames are
+  std::uint32_t* bundle_limits;   ///< packets of each type that are taken together; 0: as 1
   room_state* room;               ///< for spawns that find none
 };
 

@@ -105,6 +105,10 @@ class worker {
     shared,  ///< packets, which everybody can take now
     mine,    ///< packets, of which the first is in hand; the ring was unlocked
   };
+  /// What it took in there.
+  struct took {
+    unsigned packets, mine;  ///< in all, and for this warp
+  };
   /// How lead() ended.
   enum class led {
     packet,       ///< it has a packet, and no poll lock any more
@@ -137,6 +141,11 @@ class worker {
   template <class T>
   static constexpr bool returns_status =
       std::is_same_v<decltype(std::declval<const T&>()(std::declval<context_type&>())), int>;
+
+  /// Whether packets that carry tasks of the type are taken together: the lanes of a run of forked
+  /// tasks need room that a single one finds.
+  template <class T>
+  static constexpr bool may_bundle = width_of<T>() == width::lane && !is_forked<T>;
 
   // ---- constants ----
 
@@ -220,7 +229,11 @@ class worker {
   // ---- packets from the host: worker_poll.inl ----
   GROSR_DEVICE led lead();
   GROSR_DEVICE packets accept(unsigned ring, queue::poll_lock& lock,
-                              const queue::submission_ring_ref::polled& k, bool take, bool keep);
+                              const queue::submission_ring_ref::polled<>& k, bool take, bool keep);
+  GROSR_DEVICE GROSR_NOINLINE static took accept_many(shared* block, unsigned limit, bool keep,
+                                                      bool counted);
+  GROSR_DEVICE void take_bundle(unsigned ring, std::uint32_t number, unsigned count);
+  GROSR_DEVICE unsigned bundle_limit(std::uint32_t kind);
   GROSR_DEVICE bool poll_overdue(std::uint32_t which);
   GROSR_DEVICE bool move_to_overdue(std::uint32_t which, queue::poll_lock& lock);
   GROSR_DEVICE std::uint32_t overdue(std::uint32_t which) const;
@@ -274,6 +287,15 @@ class worker {
   GROSR_DEVICE void run_packet(const packet_header& h, const queue::held_packet& l);
   template <class T>
   GROSR_DEVICE void run_packet_typed(const packet_header& h, const queue::held_packet& l);
+  GROSR_DEVICE GROSR_NOINLINE static std::uint64_t run_bundle(shared* block, std::uint32_t kind,
+                                                              unsigned ring, std::uint32_t number,
+                                                              unsigned count);
+  template <class T>
+  GROSR_DEVICE void run_bundle_as(packet_header h, unsigned ring, std::uint32_t number,
+                                  unsigned count);
+  GROSR_DEVICE void learn_from_run(std::uint32_t type);
+  GROSR_DEVICE GROSR_NOINLINE static void set_bundle_limit(shared* block, std::uint32_t type,
+                                                           bool was_long);
   GROSR_DEVICE void follow(std::uint32_t type);
   GROSR_DEVICE bool hands_empty();
   GROSR_DEVICE void complete(ref r, std::uint32_t n, std::uint32_t failed, bool more);
@@ -353,6 +375,8 @@ class worker {
   outcome outcome_ = outcome::other;
 
   queue::held_packet packet_{};   // what is in hand, if hand_ says so
+  unsigned bundle_ = 1;           // how many packets that is; of several, packet_ has the ring and
+                                  // the number of the first
   std::uint32_t hints_ = 0;       // the hints, at the last look
   std::uint64_t run_cycles_ = 0;  // length of the last run
   std::uint32_t burst_runs_ = 0;  // runs of the last burst

@@ -10,6 +10,13 @@ namespace grosr::run {
 /// the block; else returns the ref that this warp must run.
 template <class Policy, class... Tasks>
 GROSR_DEVICE ref worker<Policy, Tasks...>::open_packet(const queue::held_packet& l) {
+  if (bundle_ > 1) {
+    end_of_spinning();
+    packet_header h{};
+    v_.submission.rings[l.mine.w[0]].read_staged(l.mine.w[1], &h.kind, 1);
+    run_packet(h, l);
+    return {};
+  }
   packet_header h = packet_header::of(l);
   // They are this worker's now, and it is counted.
   if (h.comes_back() && leads()) activity_word().fetch_sub(h.count, simt::acq_rel);
@@ -61,8 +68,21 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_packet(const packet_header& h,
   if constexpr (spawner_type::any_near)
     if (leads() && w_.follows[type] != 0 && w_.open_mask == 0)
       spawner_type::open_near(&b_, w_.follows[type] - 1u, 1);
-  ((type == types::template index_of<Tasks>() ? (run_packet_typed<Tasks>(h, l), 0) : 0), ...);
-  if (spawner_type::any_near && outcome_ != outcome::nothing_left) follow(type);
+  // For quiescence: while this worker is the sole active one nobody else claims, so it is not too
+  // early.
+  const std::uint32_t claimed = packets_claimed(simt::relaxed);
+  if (bundle_ > 1)
+    run_cycles_ = run_bundle(&b_, h.kind, l.mine.w[0], l.mine.w[1], std::exchange(bundle_, 1u));
+  else
+    ((type == types::template index_of<Tasks>() ? (run_packet_typed<Tasks>(h, l), 0) : 0), ...);
+  // After the run's system fence.
+  const std::uint64_t activity = leads() ? activity_word().load(simt::relaxed) : 0;
+  if (hands_empty()) {
+    outcome_ = outcome::nothing_left;
+    publish_if_sole(claimed, activity);
+  } else if constexpr (spawner_type::any_near) {
+    follow(type);
+  }
   end_busy();
 }
 
@@ -95,23 +115,85 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_packet_typed(const packet_header
     loaded<T> held;
     T& task = held.task;
     __builtin_memcpy(&task, payload, sizeof(T));
-    // For quiescence: while this worker is the sole active one nobody else claims, so it is not too
-    // early.
-    std::uint32_t claimed = packets_claimed(simt::relaxed);
     begin_run(type, true, h.slot | trace_event::in_slot);
     simt::sync_warp();
     const bool mine = width_of<T>() == width::warp || leads();
     const bool failed = execute(task, mine, h.level(), true) != 0;
     end_run(type, 1, failed ? 1 : 0);
+    if constexpr (may_bundle<T>) learn_from_run(type);
     simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for publish_if_sole()
-    std::uint64_t activity = leads() ? activity_word().load(simt::relaxed) : 0;
     if (leads())
       finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_packets, failed);
-    if (hands_empty()) {
-      outcome_ = outcome::nothing_left;
-      publish_if_sole(claimed, activity);
-    }
   }
+}
+
+/// Whole warp, active: runs the tasks of a bundle of this kind of packets, and says that they are
+/// complete. How many cycles that took. Out of line, for the registers of a single task.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE std::uint64_t worker<Policy, Tasks...>::run_bundle(
+    shared* block, std::uint32_t kind, unsigned ring, std::uint32_t number, unsigned count) {
+  worker self(simt::in_block_shared(block));
+  packet_header h{};
+  h.kind = kind;
+  ((h.type() == types::template index_of<Tasks>()
+        ? (self.template run_bundle_as<Tasks>(h, ring, number, count), 0)
+        : 0),
+   ...);
+  return self.run_cycles_;
+}
+
+template <class Policy, class... Tasks>
+template <class T>
+GROSR_DEVICE void worker<Policy, Tasks...>::run_bundle_as(packet_header h, unsigned ring,
+                                                          std::uint32_t number, unsigned count) {
+  if constexpr (may_bundle<T>) {
+    constexpr std::uint32_t type = types::template index_of<T>();
+    constexpr unsigned words = packet_payload_word + stride_of<T> / 4;
+    const unsigned lane = simt::lane_id();
+    const std::uint32_t level = h.level();
+    loaded<T> held;
+    T& task = held.task;
+    if (lane < count) {
+      const queue::submission_ring_ref r = v_.submission.rings[ring];
+      std::uint32_t content[words];
+      r.read_staged(number + lane, content, words);
+      r.free_staged(number + lane);
+      __builtin_memcpy(&h, content, sizeof h);
+      __builtin_memcpy(static_cast<void*>(&task), content + packet_payload_word, sizeof(T));
+    }
+    begin_run(type, true, 0);
+    simt::sync_warp();
+    const std::uint32_t bad = execute(task, lane < count, level, true);
+    end_run(type, count, simt::popcount(bad));
+    learn_from_run(type);
+    simt::fence<simt::scope::system>(simt::acq_rel);  // R2; and for publish_if_sole()
+    if (lane < count)
+      finish(h.slot, h.generation, h.ticket, h.ticket_generation, h.ticket_packets,
+             (bad >> lane & 1) != 0);
+  }
+}
+
+/// Whole warp, after a run of tasks of packets.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::learn_from_run(std::uint32_t type) {
+  const bool was_long = run_cycles_ > Policy::bundle_cycles;
+  if (leads() && (was_long || w_.bundle_limits[type] < simt::warp_size))
+    set_bundle_limit(&b_, type, was_long);
+}
+
+/// One lane: says how many packets of this type are taken together from now on. After a long run it
+/// is one, for the next ones may be as long, and those beside them short.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::set_bundle_limit(shared* block,
+                                                                            std::uint32_t type,
+                                                                            bool was_long) {
+  worker self(simt::in_block_shared(block));
+  simt::atomic_ref<std::uint32_t> all(self.v_.common.bundle_limits[type]);
+  std::uint8_t& mine = self.w_.bundle_limits[type];
+  if (was_long)
+    all.store(mine = 1, simt::relaxed);
+  else
+    all.fetch_max(mine *= 2, simt::relaxed);
 }
 
 /// Whole warp, between runs: whether nothing is left of what this worker took or was given.

@@ -103,15 +103,15 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::claim(std::uint32_t level) {
   // Workers start at different rings.
   std::uint32_t later = some & ~((1u << id_ % n) - 1u);
   unsigned p = level * n + simt::lowest_bit(later ? later : some);
-  std::uint64_t got = 0;
-  if (leads()) {
-    std::uint32_t number;
-    if (v_.submission.rings[p].claim(number)) got = std::uint64_t{1} << 32 | number;
-  }
-  got = simt::shuffle(simt::full_mask, got, 0);
-  if (got == 0) return false;
-  packet_ = v_.submission.rings[p].read_staged(static_cast<std::uint32_t>(got));
+  std::uint32_t number = 0;
+  const unsigned count =
+      v_.submission.rings[p].claim(number, [&](std::uint32_t kind) { return bundle_limit(kind); });
+  if (count == 0) return false;
   hand_ = hand::packet;
+  if (count == 1)
+    packet_ = v_.submission.rings[p].read_staged(number);
+  else
+    take_bundle(p, number, count);
   return true;
 }
 

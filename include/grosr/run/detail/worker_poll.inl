@@ -90,35 +90,94 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
 /// for this warp: it is in `packet_` then, and the ring is unlocked.
 template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned ring, queue::poll_lock& lock,
-                                                   const queue::submission_ring_ref::polled& k,
+                                                   const queue::submission_ring_ref::polled<>& k,
                                                    bool take, bool keep) -> packets {
   const queue::submission_ring_ref p = v_.submission.rings[ring];
-  unsigned n = p.valid_packets(lock, k);
-  if (n == 0) return packets::none;
-  bool first = take && p.first_is_free(k), counted = is_active();
+  const queue::submission_ring_ref::found f = p.look_at(lock, k);
+  if (f.packets == 0) return packets::none;
+  const bool first = take && p.first_is_free(k), counted = is_active();
   if (first) activate();
   // A single short task is done before anybody else could be there. Whether it takes longer is
   // not known before, but others look some 4 us after a poll would be overdue.
-  bool single = first && n == 1 && packet_header::of({k.mine}, 1).carries_task();
-  if (ring == 0 && leads() && lock.seen % 64 + n >= 64)
+  const packet_header h = packet_header::of({k.mine[0]}, 1);
+  const bool single = first && f.packets == 1 && h.carries_task();
+  const unsigned limit = !first ? 0 : f.packets == 1 ? 1 : bundle_limit(h.kind);
+  const std::uint32_t number = lock.seen;
+  took t{f.packets, f.alike < limit ? f.alike : limit};
+  const bool many = take && f.packets == queue::poll_window;
+  if (ring == 0 && leads() && number % 64 + (many ? queue::poll_depth : f.packets) >= 64)
     obey_control();  // also in a stream of packets
-  p.accept(lock, n, first, keep && !first, single, counted, k);
+  if (many) {
+    if (leads()) w_.lock = lock;
+    simt::sync_warp();
+    t = simt::opaque(&accept_many)(&b_, limit, !first, counted);
+    lock = w_.lock;
+  } else {
+    p.accept(lock, t.packets, t.mine, keep && !first, single, counted, k);
+  }
   if (first) back_ = single;
-  if ((n > 1 || !first) && leads()) {
+  if (t.packets > t.mine && leads()) {
     // H1: after the ring's word; pairs with the clearing in elsewhere(), which then looks at
     // rings.
     v_.hints().fetch_or(hint::of(ring / v_.sizes.rings_per_level, false), simt::acq_rel);
   }
   if (!first) {
     // A look at places that the host is about to write makes its writes slower.
-    if (keep) simt::space_looks(Policy::look_away_ns);
+    if (keep && t.packets != queue::poll_depth) simt::space_looks(Policy::look_away_ns);
     return packets::shared;
   }
   if (leads() && !polls_several())
     simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.ring).store(ring, simt::relaxed);
-  hand_ = n > 1 ? hand::packet_of_many : hand::packet;
-  packet_ = {k.mine};
+  hand_ = t.packets > t.mine ? hand::packet_of_many : hand::packet;
+  if (t.mine == 1)
+    packet_ = {k.mine[0]};
+  else
+    take_bundle(ring, number, t.mine);
   return packets::mine;
+}
+
+/// Whole warp, polling w_.ring in w_.lock, after it saw as many packets as it looked for: looks for
+/// more, and takes them in, up to `limit` of the first for this warp where they are of one kind.
+/// Out of line, and called by its address, for the registers of both.
+template <class Policy, class... Tasks>
+GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::accept_many(shared* block,
+                                                                       unsigned limit, bool keep,
+                                                                       bool counted) -> took {
+  worker self(simt::in_block_shared(block));
+  const queue::submission_ring_ref p = self.v_.submission.rings[self.w_.ring];
+  queue::poll_lock lock = self.w_.lock;
+  const auto k = p.poll<queue::poll_depth / queue::poll_window>(lock);
+  const queue::submission_ring_ref::found f = p.look_at(lock, k);
+  const unsigned mine = f.alike < limit ? f.alike : limit;
+  p.accept(lock, f.packets, mine, keep, false, counted, k);
+  if (leads()) self.w_.lock = lock;
+  simt::sync_warp();
+  return {f.packets, mine};
+}
+
+/// Whole warp: so many packets, from this one of a ring, are in hand. They lie in the staging area.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void worker<Policy, Tasks...>::take_bundle(unsigned ring, std::uint32_t number,
+                                                        unsigned count) {
+  packet_.mine = {{ring, number, 0, 0}};
+  bundle_ = count;
+}
+
+/// Whole warp: how many packets whose content begins with this word a warp may take to run them
+/// side by side: 1 unless they carry lane tasks of a type that was short of late, and no trace is
+/// written, which shows where each task ran.
+template <class Policy, class... Tasks>
+GROSR_DEVICE unsigned worker<Policy, Tasks...>::bundle_limit(std::uint32_t kind) {
+  packet_header h{};
+  h.kind = kind;
+  if (!h.carries_task() || v_.trace.events != nullptr) return 1;
+  std::uint32_t limit = 0;
+  if (leads()) {
+    limit = simt::atomic_ref(v_.common.bundle_limits[h.type()]).load(simt::relaxed);
+    if (limit == 0) limit = 1;
+    w_.bundle_limits[h.type()] = static_cast<std::uint8_t>(limit);
+  }
+  return simt::shuffle(simt::full_mask, limit, 0);
 }
 
 // ---- rings that nobody polled for a while ----
