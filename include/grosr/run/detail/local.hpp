@@ -64,10 +64,12 @@ struct warp_local {
   near_state near;
   std::uint32_t near_kind;  ///< no_kind: none is
   std::uint32_t near_batch;
-  std::uint32_t alone_at;       ///< `batches`, when a run last left just one ref
-  std::uint32_t slow_spawns;    ///< why a spawn that needs a batch takes the long way
-  std::uint8_t follows[Types];  ///< 1 + the kind of all that a packet's task of a type left last
-  std::uint8_t bundle_limits[Types];  ///< as view::common's, when this worker knew of it last
+  std::uint32_t alone_at;     ///< `batches`, when a run last left just one ref
+  std::uint32_t slow_spawns;  ///< why a spawn that needs a batch takes the long way
+  std::uint8_t
+      follows[max_task_types];  ///< 1 + the kind of all that a packet's task of a type left last
+  std::uint8_t
+      bundle_limits[max_task_types];  ///< as view::common's, when this worker knew of it last
   std::uint32_t frame_count;          ///< of free frames at hand; below 0 when lanes found none
   std::uint32_t frames[frame_capacity];
   std::uint32_t spare_count;  ///< free frames for lanes that found none there
