@@ -189,12 +189,16 @@ class submission_ring_ref {
     const unsigned lane = simt::lane_id();
     const bool keeps_first = take == 1, copies = count > (keeps_first ? 1u : 0u);
     if (copies) {
-      simt::fence(simt::acquire);  // A3: pairs with R3: the last reader of the place has finished
+      simt::fence(
+          simt::acquire);  // A3: pairs with R3: the last readers of the places have finished
+      simt::sync_warp();   // that was seen by other lanes than those that write there
       for (unsigned j = 0; j < Parts; ++j) {
         const unsigned mine = j * poll_window + lane / packet_words;
         if (mine < count && !(keeps_first && mine == 0))
-          staged_[std::size_t{(lock.seen + mine) & mask_} * packet_words + lane % packet_words] =
-              k.mine[j];
+          // In one piece each: claim() looks at them before they are its own.
+          simt::bus_store(staged_ + std::size_t{(lock.seen + mine) & mask_} * packet_words +
+                              lane % packet_words,
+                          k.mine[j]);
       }
       simt::sync_warp();
     }
@@ -229,7 +233,7 @@ class submission_ring_ref {
     for (unsigned k = 0; k < packet_words; ++k) there = there && words[k].w[3] == lap;
     if (there) {
       for (unsigned k = 0; k < packet_words; ++k)
-        staged_[std::size_t{i} * packet_words + k] = words[k];
+        simt::bus_store(staged_ + std::size_t{i} * packet_words + k, words[k]);
       if ((++lock.seen & ((mask_ + 1) / 4 - 1)) == 0) give_credit(lock.seen);
     }
     std::uint32_t now = poll_time() & poll_time_mask;

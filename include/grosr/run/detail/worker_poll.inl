@@ -112,6 +112,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::accept(unsigned ring, queue::poll_lo
     simt::sync_warp();
     t = simt::opaque(&accept_many)(&b_, limit, !first, counted);
     lock = w_.lock;
+    simt::sync_warp();  // all have read it before lane 0 writes it again
   } else {
     p.accept(lock, t.packets, t.mine, keep && !first, single, counted, k);
   }
