@@ -198,7 +198,7 @@ std::optional<ticket_id> engine::submit_single(unsigned type, const void* data, 
   const unsigned n = options_.rings_per_level;
   host_ring& ring = *rings_[level * n + thread_number() % n];
   std::unique_lock lock(ring.packets.lock(), std::defer_lock);
-  // Whoever has it gives it back within 100 ns or so.
+  // Whoever has it only writes a packet: a sleep would be longer than that.
   for (unsigned turn = 0; turn < 100 && !lock.try_lock(); ++turn) simt::relax();
   if (!lock) lock.lock();
   if (!ring.packets.has_room()) return std::nullopt;

@@ -189,9 +189,10 @@ class submission_ring_ref {
     const unsigned lane = simt::lane_id();
     const bool keeps_first = take == 1, copies = count > (keeps_first ? 1u : 0u);
     if (copies) {
-      simt::fence(
-          simt::acquire);  // A3: pairs with R3: the last readers of the places have finished
-      simt::sync_warp();   // that was seen by other lanes than those that write there
+      // A3: pairs with R3: the last readers of the places have finished. Other lanes saw that than
+      // those that write there.
+      simt::fence(simt::acquire);
+      simt::sync_warp();
       for (unsigned j = 0; j < Parts; ++j) {
         const unsigned mine = j * poll_window + lane / packet_words;
         if (mine < count && !(keeps_first && mine == 0))
