@@ -16,7 +16,7 @@ namespace {
 struct bench_options {
   std::optional<std::string> device, repeats;
   std::optional<std::string> json;
-  bool list = false;
+  bool list = false, quick = false;
   std::vector<std::string> words;  ///< NAME and its numbers
 };
 
@@ -80,7 +80,8 @@ int run_bench(const bench_program& program, const bench_options& o) {
       o.repeats ? static_cast<unsigned>(parse_number("--repeats", *o.repeats, 1, 1'000'000)) : 0;
   const device where = pick_device(o.device);
   report out(b.name, where, json_file(o.json));
-  session s{where, out, numbers, repeats};
+  session s{where, out, numbers, repeats, o.quick};
+  if (o.quick) out.quick();
   try {
     b.run(s);
   } catch (const interrupt::interrupted&) {
@@ -109,6 +110,8 @@ int run_benches(const bench_program& program, int argc, char** argv) {
       ->type_name("FILE");
   app.add_option("--repeats", o.repeats, "How often to measure; each benchmark has its own")
       ->type_name("N");
+  app.add_flag("--quick", o.quick,
+               "Small sizes and few repeats, to see that all works; no target is judged");
   app.add_flag("--list", o.list, "List the benchmarks and their numbers");
   std::string examples;
   for (const bench& b : program.all)

@@ -43,7 +43,7 @@ std::string as_text(const row& r, bool judge) {
                         only_unit(c.key, c.number), three_digits(c.ratio));
   for (const auto& t : r.targets())
     text += fmt::format("      target    {}{}\n", bound_of(t),
-                        judge ? (t.met ? ": met" : ": MISSED") : "; for GPUs");
+                        judge ? (t.met ? ": met" : ": MISSED") : "; for whole runs on GPUs");
   for (const auto& note : r.notes()) text += fmt::format("      note      {}\n", note);
   return text;
 }

@@ -63,15 +63,20 @@ void report::limit(const std::string& key, double number) {
     print(fmt::format("  limit of this run: {}\n", with_unit(key, number)));
 }
 
+void report::quick() {
+  judge_ = false;
+  (*document_)["quick"] = true;
+}
+
 void report::add(const row& r) {
   ++rows_;
   invalid_ += r.valid() ? 0 : 1;
-  auto& j = (*document_)["rows"].emplace_back(as_json(r, where_.is_cuda()));
+  auto& j = (*document_)["rows"].emplace_back(as_json(r, judge_));
   const double cpu = cpu_seconds(), wall = microseconds_since(row_began_) * 1e-6;
   j["cpu_cores"] = wall > 0 ? (cpu - cpu_row_began_) / wall : 0;
   cpu_row_began_ = cpu;
   row_began_ = clock::now();
-  print(style_ == style::full ? as_text(r, where_.is_cuda()) : as_line(r));
+  print(style_ == style::full ? as_text(r, judge_) : as_line(r));
 }
 
 void report::attach(const std::string& key, const std::string& json) {

@@ -29,6 +29,9 @@ class report {
   /// A physical limit, measured in this run. The key's last word is its unit.
   void limit(const std::string& key, double number);
 
+  /// The run is a short one: the document says {"quick": true}, and no target is judged.
+  void quick();
+
   /// A finished row. Targets are judged on GPUs only.
   void add(const row& r);
 
@@ -48,6 +51,7 @@ class report {
   void print(const std::string& text) const;
 
   device where_;
+  bool judge_ = where_.is_cuda();
   json_file file_;
   style style_;
   std::unique_ptr<nlohmann::ordered_json> document_;

@@ -69,6 +69,9 @@ for name, (arguments, rows) in SHORT.items():
 code, out, err = run("bench", "spawn", "3", "--repeats", "1", "--device", "host:0", "--json", "-")
 check(code == 0 and json.loads(out)["bench"] == "spawn" and "16-byte" in err, "--json - mixes text and document")
 
+code, document, out, err = run_json("bench", "chain", "--quick", "--device", "host:0")
+check(code == 0 and document["quick"] is True, f"--quick: exit code {code}: {out} {err}")
+
 # The names of the report that some benches repeat.
 code, document, out, err = run_json("bench", "exp-b", "200", "3", "--device", "host:0")
 check(code == 0 and document["bench"] == "throughput", f"exp-b: exit code {code}: {document} {err}")
