@@ -16,6 +16,13 @@ void add_figure(session& s, const char* name, const char* key, const limits::fig
   s.out.add(r.set(key, f.number).check(f.wrong.empty(), f.wrong));
 }
 
+void add_ring_reader(session& s) {
+  const auto records = s.sized(1'000'000u, 10'000u);
+  const limits::times t = limits::ring_reader(s.where, records, s.sized(11u, 3u));
+  row r("bus, a ring of pinned memory read by a resident kernel");
+  s.out.add(r.rate(t.us, "records", records).check(t.wrong.empty(), t.wrong));
+}
+
 }  // namespace
 
 void bench_limits(session& s) {
@@ -24,7 +31,7 @@ void bench_limits(session& s) {
   const std::size_t mb = 1 << 20;
   const std::size_t bus_bytes = gpu ? 256 * mb : 2 * mb, memory_bytes = gpu ? 4096 * mb : 16 * mb;
   const unsigned n = s.repeats ? s.repeats : s.sized(5000u, 200u);
-  progress shown("limits", 17);
+  progress shown("limits", 18);
   const auto step = [&] { shown.next(); };
 
   add_times(s, "launch + wait, empty kernel", limits::launch_and_wait(d, n)), step();
@@ -59,6 +66,7 @@ void bench_limits(session& s) {
   add_figure(s, "bus, copy to the host", "gb_per_s", limits::copy_to_host(d, bus_bytes)), step();
   add_figure(s, "bus, loads by lanes", "gb_per_s", limits::lanes_load(d, bus_bytes)), step();
   add_figure(s, "bus, stores by lanes", "gb_per_s", limits::lanes_store(d, bus_bytes)), step();
+  add_ring_reader(s), step();
   if (!gpu) s.out.remark("on the host backend the bus is memory, and lanes are fibers");
 }
 

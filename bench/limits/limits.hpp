@@ -36,6 +36,12 @@ figure copy_to_host(const device& d, std::size_t bytes);    ///< GB/s
 figure lanes_load(const device& d, std::size_t bytes);      ///< GB/s, lanes reading pinned memory
 figure lanes_store(const device& d, std::size_t bytes);     ///< GB/s, lanes writing pinned memory
 
+// ring_device.cpp
+/// From the first of so many records of 16 bytes, which the CPU writes to a ring of pinned memory,
+/// to the last one that a resident kernel says it read: n times, by the number of warps, and the
+/// stores of the CPU, that are soonest done.
+times ring_reader(const device& d, std::uint32_t records, unsigned n);
+
 // memory_device.cpp
 figure memory_read(const device& d, std::size_t bytes);  ///< GB/s, device memory
 /// Lanes served a second by atomics on one word: each lane its own (group 1), one for a warp (32),
