@@ -21,6 +21,7 @@ void bench_bfs(session& s);
 void bench_allocator(session& s);
 void bench_allocator_stress(session& s);
 void bench_spawn(session& s);
+void bench_submit(session& s);
 void bench_chain(session& s);
 void bench_forkjoin(session& s);
 void bench_forkjoin_sweep(session& s);

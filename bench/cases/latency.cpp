@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cases/benches.hpp"
+#include "cases/round_trips.hpp"
 #include "cli/interrupt.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "limits/limits.hpp"
@@ -11,43 +12,6 @@
 
 namespace grosr::tool {
 namespace {
-
-// Every sample writes a place of its own, so that all of them can be checked afterwards.
-class bed {
- public:
-  bed(session& s, const runtime_options& options)
-      : s_(s),
-        results_(s.where, simt::space::device, places),
-        runtime_(make_basic_runtime(s.where, options)) {}
-
-  any_runtime& runtime() { return *runtime_; }
-
-  /// Measures `once(index)`; checks that result i is expected(i). A warm-up comes first.
-  template <class Once, class Expected>
-  row measure(const char* name, unsigned n, Once&& once, Expected&& expected) {
-    std::uint32_t next = 0;
-    results_.copy_from(std::vector<std::uint32_t>(places, untouched));
-    const samples us = s_.repeat(name, {warm, n, s_.sized(20.0, 3.0)}, [&] {
-      const std::uint32_t i = next++ % places;
-      return timed([&] { once(results_.data(), i); });
-    });
-    runtime_->wait_all();
-    std::vector<std::uint32_t> got(std::min(next, places));
-    results_.copy_to(got);
-    row r(name);
-    r.latency(us);
-    const std::string wrong = first_wrong(got, expected);
-    return r.check(wrong.empty(), wrong);
-  }
-
-  static constexpr unsigned warm = 20;
-
- private:
-  static constexpr std::uint32_t places = 1u << 16, untouched = 0xffffffffu;
-  session& s_;
-  simt::buffer<std::uint32_t> results_;
-  std::unique_ptr<any_runtime> runtime_;
-};
 
 double cpu_seconds() {
   rusage u{};
@@ -61,43 +25,6 @@ double cpu_percent_over(double seconds) {
   const auto began = clock::now();
   interrupt::sleep_for_seconds(seconds);
   return 100 * (cpu_seconds() - before) / (microseconds_since(began) / 1e6);
-}
-
-std::uint32_t doubled(std::size_t i) { return static_cast<std::uint32_t>(2 * i); }
-std::uint32_t paired(std::size_t i) { return static_cast<std::uint32_t>(2 * i + 1); }
-
-void resident_rows(session& s, double ping_pong) {
-  bed b(s, usual_options(s.where));
-  any_runtime& r = b.runtime();
-  const unsigned n = s.sized(20'000u, 300u);
-  row one = b.measure(
-      "one task, its ticket waited for", n,
-      [&](std::uint32_t* to, std::uint32_t i) {
-        r.submit(store{to, i, i}).wait();
-      },
-      doubled);
-  one.limit("ping-pong p50", "p50_us", ping_pong)
-      .at_most("p50_us", 1.5 * ping_pong, "1.5x the ping-pong")
-      .at_most("p99_us", 2 * one.value("p50_us"), "2x p50");
-  s.out.add(one);
-  row all = b.measure(
-      "one task, wait_all", n,
-      [&](std::uint32_t* to, std::uint32_t i) {
-        r.submit(store{to, i, i});
-        r.wait_all();
-      },
-      doubled);
-  s.out.add(all.limit("ping-pong p50", "p50_us", ping_pong));
-  row pair = b.measure(
-      "a dependent pair, wait_all", n,
-      [&](std::uint32_t* to, std::uint32_t i) {
-        r.submit(first_stage{to, i, 0});
-        r.wait_all();
-      },
-      paired);
-  pair.limit("ping-pong p50", "p50_us", ping_pong)
-      .at_most("p50_us", 2 * ping_pong, "2x the ping-pong");
-  s.out.add(pair);
 }
 
 void parked_rows(session& s) {
@@ -145,7 +72,7 @@ void idle_rows(session& s) {
 
 void bench_latency(session& s) {
   const double ping_pong = ping_pong_limit(s);
-  resident_rows(s, ping_pong);
+  round_trip_rows(s, ping_pong, {1.5, "1.5x the ping-pong"}, {2, "2x the ping-pong"});
   parked_rows(s);
   idle_rows(s);
 }

@@ -16,6 +16,7 @@ namespace grosr::tool {
 struct outcome {
   samples us;         ///< of all the tasks together
   std::string wrong;  ///< what was wrong with the results of any repeat; empty if nothing
+  samples submit_us;  ///< of submit_by(): until the last call of submit() returned
 };
 
 /// Each call measures and, outside the clock, checks all results of every repeat. The runtime lives
@@ -29,12 +30,13 @@ class store_work {
   outcome bulk();                                        ///< one kernel
   outcome plain_function();                              ///< one std::thread calling a function
   outcome submit_span();
-  outcome submit_each();
+  outcome submit_by(unsigned threads);       ///< one by one, no ticket kept; a ring each
+  outcome keep_in_flight(unsigned tickets);  ///< one by one, by one thread
 
  private:
   template <class Once>
   outcome measure(const std::string& what, std::uint32_t n, plan p, Once&& once);
-  outcome with_runtime(const std::string& what, bool as_span);
+  void judge(outcome& o, any_runtime& r, const runtime_options& options);
 
   session& s_;
   std::uint32_t n_;

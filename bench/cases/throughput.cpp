@@ -32,7 +32,7 @@ void throughput(session& s, std::uint32_t n, double bus_gb_per_s) {
   s.out.add(grosr);
 
   if (n > s.sized(50'000u, 1'000u)) return;
-  const outcome one = work.submit_each();
+  const outcome one = work.submit_by(1);
   row each(size + "GROSR, submitted one by one");
   each.rate(one.us, "tasks", n)
       .check(one.wrong.empty(), one.wrong)

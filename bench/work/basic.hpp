@@ -40,4 +40,24 @@ static_assert(sizeof(store) == 16 && sizeof(first_stage) == 16 && sizeof(second_
 /// A runtime for those three.
 std::unique_ptr<any_runtime> make_basic_runtime(const device& d, const runtime_options& options);
 
+/// The same runtime, and what a program does that calls runtime.submit(task) in a loop.
+class single_tasks {
+ public:
+  single_tasks(const device& d, const runtime_options& options);
+  ~single_tasks();
+
+  any_runtime& runtime() const;
+
+  /// Submits store{results, i, i} for from <= i < to, one by one, and keeps no ticket. Any thread.
+  void submit(std::uint32_t* results, std::uint32_t from, std::uint32_t to) const;
+
+  /// The same for 0 <= i < n with so many in flight: waits for the oldest ticket before each other
+  /// one, and for all at the end.
+  void keep_in_flight(std::uint32_t* results, std::uint32_t n, std::uint32_t tickets) const;
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
 }  // namespace grosr::tool

@@ -36,6 +36,9 @@ class hosted final : public any_runtime {
   std::vector<task_error> errors() const override { return runtime_.errors(); }
   const device& where() const override { return runtime_.where(); }
 
+  /// For files with device code: without a virtual call a task.
+  runtime<Tasks...>& direct() { return runtime_; }
+
  protected:
   ticket submit_bytes(unsigned type, const void* tasks, std::size_t n, priority p) override {
     ticket t;

@@ -21,6 +21,7 @@ LONG = [
     (["bench", "allocator", "1000", "10", "--repeats", "1M"], False),
     (["bench", "allocator-stress", "1000"], True),
     (["bench", "latency", "--repeats", "1M"], False),
+    (["bench", "submit", "--repeats", "1M"], False),
     (["bench", "priority", "100", "--repeats", "1M"], False),
     (["bench", "pair-of-programs", "28"], False),
     (["bench", "bfs", "--repeats", "1000"], False),
