@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain",
+ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain", "tail",
          "priority", "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels"]
 RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.
@@ -39,7 +39,7 @@ QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cp
             "level_us": "a level", "over_waits_x": "over launches that are waited for:",
             "over_ahead_x": "over launches ahead:", "over_launches_x": "over the best of launches:",
             "over_cooperative_x": "over the cooperative kernel:", "over_best_x": "over the best other:",
-            "of_best_x": "of the best other:",
+            "of_best_x": "of the best other:", "over_bound_x": "over the bound:",
             "of_64_B_share": "with 64 B", "of_1_KB_share": "with 1 KB",
             "of_64_KB_share": "with 64 KB", "of_half_share": "half of it at once",
             "wrong_stamps": "wrong stamps", "live_blocks": "blocks left",

@@ -22,6 +22,7 @@ LONG = [
     (["bench", "allocator-stress", "1000"], True),
     (["bench", "latency", "--repeats", "1M"], False),
     (["bench", "submit", "--repeats", "1M"], False),
+    (["bench", "tail", "--repeats", "1M"], False),
     (["bench", "priority", "100", "--repeats", "1M"], False),
     (["bench", "pair-of-programs", "28"], False),
     (["bench", "bfs", "--repeats", "1000"], False),

@@ -18,6 +18,7 @@ SHORT = {
     "allocator-stress": (["1"], 5),
     "spawn": (["6", "--repeats", "2"], 3),
     "chain": (["50", "--repeats", "1"], 4),
+    "tail": (["100", "--repeats", "2"], 5),
     "syscalls": (["--repeats", "1"], 9),
     "syscalls-sweep": (["--repeats", "1"], 30),
     "forkjoin": (["--repeats", "1"], 10),
