@@ -13,6 +13,7 @@
 #include "grosr/run/detail/local.hpp"
 #include "grosr/simt/faults.hpp"
 #include "grosr/simt/wait.hpp"
+#include "run/completions.hpp"
 #include "run/swap.hpp"
 #include "run/trace.hpp"
 
@@ -101,6 +102,7 @@ engine::~engine() {
   }
   monitor_wake_.notify_all();
   monitor_thread_.join();
+  if (completions_) completions_->close();
   swap_->stop();
 }
 
@@ -144,7 +146,21 @@ void engine::make_swap() {
           .done = [this](ticket_id t) { return done(t); },
           .has_kernel = [this] { return has_kernel(); },
           .leaves = [this] { return parked_by_user_.load(); },
+          .complete = [this] { return completions_ && completions_->hand_over(); },
+          .completions = [this] { return completions_ && completions_->waiting(); },
       });
+  const auto type = std::find_if(program_.types.begin(), program_.types.end(),
+                                 [](const task_type& t) { return t.completes; });
+  if (type != program_.types.end()) {
+    const auto number = static_cast<unsigned>(type - program_.types.begin());
+    completions_ = std::make_unique<completions>(completions::owner{
+        .bring =
+            [this, number](unsigned level, const queue::completion* c, std::uint32_t count) {
+              return bring_back(number, level, c, count).has_value();
+            },
+        .try_later = [this] { swap_->wake(); }});
+    view_.port = completions_->number();
+  }
   room_state room{};
   room.swap = swap_->records();
   room_ = {device_, simt::space::device, 1};
@@ -272,6 +288,7 @@ runtime_stats engine::stats() const {
     s.rejected += w.rejected;
     s.joined += w.joined;
     s.swapped += w.swapped;
+    s.awaited += w.awaited;
     s.busy_ns += w.busy_ns;
     s.requests += w.requests;
   }

@@ -29,6 +29,7 @@
 
 namespace grosr::run {
 
+class completions;
 class swap_space;
 
 /// Thread-safe, all of it, but construction and destruction.
@@ -156,7 +157,8 @@ class engine final : public host_engine {
   simt::buffer<room_state> room_;
 
   mutable std::mutex residency_lock_;
-  std::unique_ptr<swap_space> swap_;  // before the streams, whose kernels write there
+  std::unique_ptr<completions> completions_;  // if tasks await any
+  std::unique_ptr<swap_space> swap_;          // before the streams, whose kernels write there
   std::unique_ptr<simt::stream> stream_, trap_stream_;
   std::uint32_t epoch_ = 0;  // of the kernel launched last
   std::atomic<std::uint32_t> launched_{0};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "run/completions.hpp"
 #include "run/engine.hpp"
 #include "run/swap.hpp"
 
@@ -258,6 +259,8 @@ void engine::check_progress() {
     since_progress_.begin(clock::now());
     return;
   }
+  // Nothing runs that was told of, and tasks await calls: those may take as long as they like.
+  if (completions_ && in_flight() == "none") return since_progress_.begin(clock::now());
   // A machine with much else to do may give the threads of host:N no processor for long.
   const auto now = clock::now();
   const auto had = std::max(since_progress_.until(now, stream_->threads()),

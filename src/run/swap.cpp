@@ -67,9 +67,11 @@ void swap_space::work() {
       if (stop_) return;
       woken_ = false;
     }
-    const bool taken = take(), given = give();
-    backoff = taken || given ? least_backoff
-                             : std::min(2 * backoff, held_ != 0 ? holding_backoff : most_backoff);
+    const bool taken = take(), given = give(), completed = owner_.complete();
+    const bool holds = held_ != 0 || owner_.completions();
+    backoff = taken || given || completed
+                  ? least_backoff
+                  : std::min(2 * backoff, holds ? holding_backoff : most_backoff);
   }
 }
 

@@ -30,6 +30,8 @@ class swap_space {
     std::function<bool(ticket_id)> done;
     std::function<bool()> has_kernel;  ///< one that may send tasks, asked to leave or not
     std::function<bool()> leaves;      ///< it was asked to: what it still sends has no limit
+    std::function<bool()> complete;    ///< hands completions over that found no room before; if any
+    std::function<bool()> completions;  ///< whether there are such
   };
 
   /// `bytes`: of each task type. `full` is set while no more tasks are taken. Throws

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "grosr/alloc/heap_ref.hpp"
+#include "grosr/queue/completion.hpp"
 #include "grosr/run/detail/frame.hpp"
 #include "grosr/run/task.hpp"
 #include "grosr/simt/lanes.hpp"
@@ -141,6 +142,19 @@ class context {
     refuse<Value>();
   }
 
+  template <class Caller, class Slot>
+  GROSR_DEVICE Caller await(const Caller&, Slot*) {
+    refuse<Slot>();
+    return {};
+  }
+
+  /// In a task that is a completion, by one lane: what waits for it has this result.
+  GROSR_DEVICE void deliver(const queue::completion& c) {
+    const run::destination slot = run::waiter_word::slot_of(c.waiter);
+    *reinterpret_cast<std::int64_t*>(spawner_.value_of(slot)) = c.result;
+    end_ = {spawner_.deliver(slot, 0)};
+  }
+
   // ---- for fork and join ----
   GROSR_DEVICE Spawner& spawner() { return spawner_; }
   GROSR_DEVICE std::uint32_t depth() const { return depth_; }
@@ -151,9 +165,10 @@ class context {
  private:
   template <class Task>
   GROSR_DEVICE static Task& refuse() {
-    static_assert(run::always_false<Task>,
-                  "grosr: only a task that brings a result joins, forks, passes and gives: it says "
-                  "`using result = R;`, or `using result = void;`");
+    static_assert(
+        run::always_false<Task>,
+        "grosr: only a task that brings a result joins, forks, awaits, passes and gives: it says "
+        "`using result = R;`, or `using result = void;`");
     return *static_cast<Task*>(nullptr);
   }
 

@@ -91,10 +91,8 @@ class join_context : public context<Spawner> {
                     "member `R` of the continuation for `using result = R;`");
     } else {
       if (!may_fork()) return;
-      constexpr std::size_t bytes = sizeof(typename Spawner::continuation_bytes);
-      const auto at = static_cast<std::size_t>(reinterpret_cast<unsigned char*>(slot) -
-                                               spawner_.continuation_of(frame_));
-      if (at > bytes - sizeof *slot)
+      const std::size_t at = place_of(slot);
+      if (at == nowhere)
         is_wrong(run::failure::forked_astray);
       else
         start(task, run::destination::in_frame(
@@ -113,6 +111,47 @@ class join_context : public context<Spawner> {
                     "grosr: this task brings a result: fork it with a slot for that");
     else if (may_fork())
       start(task, run::destination::in_frame(frame_, 0));
+  }
+
+  /// The same for a call to the host, which no worker waits for: `c`, changed so that the result of
+  /// the call that is made with it goes to `slot`, a member `long` of what join() returned:
+  ///   sys::recv(context.await(sys, &next.n), peer, to, 8, 0);
+  /// The call returns at once: 0, or why it was not made, which is in the slot then too: -EAGAIN
+  /// when there was no room for it, -EFAULT when it would bring bytes to this task's own stack. One
+  /// call is made with what this returns. Lanes call each for themselves, or all of a warp together
+  /// for one call (a caller of a warp). Bytes that come back are where they belong when the
+  /// continuation runs; a call moves at most 64 KiB.
+  template <class Caller, class Slot>
+  GROSR_DEVICE auto await(const Caller& c, Slot* slot) {
+    static_assert(Spawner::any_completes,
+                  "grosr: tasks of this runtime await calls: add grosr::awaited to runtime<...>");
+    static_assert(std::is_same_v<Slot, long>,
+                  "grosr: the result of a call that is awaited goes to a member `long` of the "
+                  "continuation");
+    queue::completion_target target;
+    if (c.leads() && may_fork()) {
+      const std::size_t at = place_of(slot);
+      if (at == nowhere)
+        is_wrong(run::failure::forked_astray);
+      else
+        target = queue::completion_target::of(
+            spawner_.get_view().port,
+            run::waiter_word::of(frame_, run::frame_header_bytes + static_cast<std::uint32_t>(at),
+                                 level_));
+    }
+    return c.await(this, target, slot);
+  }
+
+  /// For the caller that await() made: its call is about to be made.
+  GROSR_DEVICE void begin_await() { spawner_.expect_completion(); }
+  /// And it was, or was not: `why`.
+  GROSR_DEVICE void end_await(bool made, long why, long* slot) {
+    if (made) {
+      ++forks_;
+      return;
+    }
+    spawner_.expect_none();
+    *slot = why;
   }
 
   /// Starts a task that gives the result in this one's place. What this one returns afterwards is
@@ -198,6 +237,15 @@ class join_context : public context<Spawner> {
     is_wrong(run::failure::forked_alone);
     return false;
   }
+  /// Where a slot lies in the continuation, or nowhere: it is no member.
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  template <class Slot>
+  GROSR_DEVICE std::size_t place_of(Slot* slot) const {
+    constexpr std::size_t bytes = sizeof(typename Spawner::continuation_bytes);
+    const auto at = static_cast<std::size_t>(reinterpret_cast<unsigned char*>(slot) -
+                                             spawner_.continuation_of(frame_));
+    return at > bytes - sizeof *slot ? nowhere : at;
+  }
   /// The first such thing counts.
   GROSR_DEVICE void is_wrong(run::failure what) {
     if (wrong_ == run::failure::returned) wrong_ = what;
@@ -273,7 +321,7 @@ struct chain {
       using task_type = decltype(Record::task);
       loaded<task_type> l;
       task_type& task = l.task;
-      __builtin_memcpy(&task, &c, sizeof task);
+      __builtin_memcpy(static_cast<void*>(&task), &c, sizeof task);
       const destination to = destination_of(h.kind_and_destination);
       const std::uint32_t level = level_of(h.kind_and_destination);
       if constexpr (width_of<task_type>() != width::lane) {

@@ -65,6 +65,7 @@ struct runtime_stats {
   std::uint64_t failed = 0;       ///< tasks that returned an error
   std::uint64_t joined = 0;       ///< continuations run where their last result came
   std::uint64_t swapped = 0;      ///< tasks that went by the host's memory: all other was full
+  std::uint64_t awaited = 0;      ///< calls that tasks awaited (context.await)
   std::uint64_t rejected = 0;     ///< spawns for which nobody could make room: they were not run
   std::uint64_t busy_ns = 0;      ///< for how long workers had something to run, all together
   std::uint64_t requests = 0;     ///< requests that servers of mailboxes have answered

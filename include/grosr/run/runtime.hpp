@@ -141,7 +141,8 @@ class basic_runtime {
   static constexpr run::task_type types_[] = {
       {run::task_name<Tasks>::text(), sizeof(run::record_of<Tasks>),
        run::stride_of<run::record_of<Tasks>>, run::width_of<Tasks>(),
-       run::brings_result<Tasks> ? run::frame_header_bytes + run::stride_of<Tasks> : 0}...};
+       run::brings_result<Tasks> ? run::frame_header_bytes + run::stride_of<Tasks> : 0,
+       run::completes<Tasks>}...};
 
   static simt::kernel_fit fit(const device& d) {
     return simt::fit<run::block_threads, min_blocks, kernel>(d, run::block_threads);

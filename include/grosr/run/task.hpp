@@ -81,6 +81,13 @@ inline constexpr bool is_forked = false;
 template <class T>
 inline constexpr bool is_forked<forked<T>> = true;
 
+/// Whether a record is that of a completion, which a continuation waits for: it says `static
+/// constexpr bool completes = true`, and is a queue::completion. One type of a runtime may be.
+template <class T>
+inline constexpr bool completes = requires {
+  requires T::completes;
+};
+
 namespace detail {
 template <class T>
 struct record_of {

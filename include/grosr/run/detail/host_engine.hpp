@@ -27,6 +27,7 @@ struct task_type {
   std::uint32_t stride;
   width how_wide;
   std::uint32_t frame_bytes;  ///< of one that waits for results; 0: it brings none
+  bool completes = false;     ///< see run/task.hpp
 };
 
 [[noreturn]] void throw_task_failed(int status);

@@ -82,7 +82,7 @@ struct warp_local {
   // What else a worker remembers between runs. Lane 0 writes it, between runs but for those that
   // tasks count in. Here and not in registers, because the hot loop needs those.
   std::uint32_t spawned, inlined, spilled, rejected, failed, joined;  // since the last flush_stats
-  std::uint32_t swapped;                                              // likewise
+  std::uint32_t swapped, awaited;                                     // likewise
   std::uint32_t tasks, batches, stolen;                               // likewise
   std::uint64_t busy_began, busy_ns;  ///< with something to run: since when (clock_ns), and so far
   std::uint64_t trace_began;

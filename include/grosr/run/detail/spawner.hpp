@@ -147,6 +147,12 @@ class spawner {
   /// One lane: the first error stays.
   GROSR_DEVICE void set_status(std::uint32_t frame, int status);
 
+  /// One lane, in a task: a call is about to be made whose completion is awaited for this frame: it
+  /// is work from now on. Or it was not made after all.
+  GROSR_DEVICE void expect_completion();
+  GROSR_DEVICE void expect_none();
+  static constexpr bool any_completes = (completes<Tasks> || ...);
+
   /// One lane: nothing that is to bring something for this frame begins any more, when it is seen.
   GROSR_DEVICE GROSR_NOINLINE static void cancel(shared* block, std::uint32_t frame);
   /// One lane, on behalf of a task whose result goes to `to`: whether that, or a frame above, is

@@ -127,6 +127,24 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::await(std::uint32_t frame,
              : no_frame;
 }
 
+// ---- completions that are awaited ----
+
+// As a task that is swapped out (spawner_room.inl): a holder of work from before the host can see
+// it until a worker has the packet that brings it.
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::expect_completion() {
+  simt::atomic_ref<std::uint64_t>(*v_.common.activity).fetch_add(1, simt::acq_rel);
+  using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  count(w_.awaited).fetch_add(1, simt::relaxed);
+  count(w_.deques.any_published).store(1, simt::relaxed);
+}
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::expect_none() {
+  using count = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  count(w_.awaited).fetch_sub(1, simt::relaxed);
+  simt::atomic_ref<std::uint64_t>(*v_.common.activity).fetch_sub(1, simt::acq_rel);
+}
+
 // ---- continuations that are ready ----
 
 template <class Policy, class... Tasks>

@@ -73,7 +73,7 @@ struct slot_info {
 /// Counters of one worker; all only grow. Device memory.
 struct worker_stats {
   std::uint64_t tasks, spawned, batches, stolen, inlined, spilled, failed, rejected, joined,
-      swapped, busy_ns;
+      swapped, awaited, busy_ns;
   std::uint64_t requests;  ///< added to one by one, not by flush_stats()
 };
 
@@ -271,6 +271,7 @@ struct view {
   trace_memory trace;
   view_sizes sizes;
   std::uint32_t epoch, idle_us, trace_capacity, memory_wait_us, collected_count;
+  std::uint32_t port;  ///< where completions are taken for it; 0: nowhere
 
   GROSR_DEVICE std::uint32_t all_workers() const { return sizes.workers + sizes.blocks; }
   GROSR_DEVICE queue::deque_ref deque(std::uint32_t level, std::uint32_t worker) const {

@@ -7,6 +7,7 @@
 //   activity_count  device memory                       any worker
 //   ref             private refs, deques, spills        who holds the records
 //   destination     records of tasks with a result      who forks
+//   waiter_word     records of calls that are awaited   who awaits
 //   slot_count      device memory, by slot              workers that ran tasks of the slot
 //   slot_word       pinned memory, by slot              who completes the slot
 //   heartbeat_word  pinned memory, by worker            the worker
@@ -220,6 +221,27 @@ GROSR_DEVICE inline std::uint32_t level_of(std::uint64_t kind_and_destination) {
   return kind_and_destination >> (destination::kind_at + destination::type_bits) &
          ((1u << destination::level_bits) - 1);
 }
+
+/// What waits for a completion (queue/completion.hpp): a slot of a frame, for a `long`, and the
+/// level of the task that waits.
+///
+///   level (36-37) │ byte in the frame / 8 (32-35) │ frame (0-31)
+struct waiter_word {
+  static constexpr unsigned place_at = 32, level_at = 36;
+  static constexpr std::uint32_t place_mask = 15, level_mask = 3;
+
+  GROSR_DEVICE static constexpr std::uint64_t of(std::uint32_t frame, std::uint32_t offset,
+                                                 std::uint32_t level) {
+    return frame | std::uint64_t{offset / 8} << place_at | std::uint64_t{level} << level_at;
+  }
+  GROSR_DEVICE static destination slot_of(std::uint64_t word) {
+    return destination::in_frame(static_cast<std::uint32_t>(word),
+                                 static_cast<std::uint32_t>(word >> place_at & place_mask) * 8);
+  }
+  static constexpr std::uint32_t level_of(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> level_at & level_mask);
+  }
+};
 
 // ---- completion ----
 

@@ -73,6 +73,10 @@ class worker {
   //   hand       empty when a turn begins; filled by find() or wait(); open_packet() deals with it
   //   outcome    `other` when a turn begins; set by open_packet() and what that runs
 
+  /// Whether the host is told each time that a worker begins to run something, and rests: where
+  /// tasks await calls, the watchdog takes it for a wait that nothing runs.
+  static constexpr bool tells_rest = spawner_type::any_completes;
+
   /// Whether the activity word counts it (docs/internals/scheduler.md, "Quiescence").
   enum class standing : std::uint32_t {
     resting,    ///< not counted: it holds no work

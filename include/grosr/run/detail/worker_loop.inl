@@ -134,7 +134,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
     simt::atomic_ref<std::uint64_t>(to).store(value, simt::relaxed);
   };
   put(s.tasks, was.tasks + w_.tasks + w_.inlined + w_.joined);
-  put(s.spawned, was.spawned + w_.spawned + w_.inlined + w_.swapped);
+  put(s.spawned, was.spawned + w_.spawned + w_.inlined + w_.swapped + w_.awaited);
   put(s.batches, was.batches + w_.batches);
   put(s.stolen, was.stolen + w_.stolen);
   put(s.inlined, was.inlined + w_.inlined);
@@ -143,10 +143,11 @@ GROSR_DEVICE void worker<Policy, Tasks...>::flush_stats() {
   put(s.rejected, was.rejected + w_.rejected);
   put(s.joined, was.joined + w_.joined);
   put(s.swapped, was.swapped + w_.swapped);
+  put(s.awaited, was.awaited + w_.awaited);
   put(s.busy_ns, was.busy_ns + w_.busy_ns);
   w_.busy_ns = 0;
   w_.tasks = w_.batches = w_.stolen = w_.failed = 0;
-  w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = w_.swapped = 0;
+  w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.joined = w_.swapped = w_.awaited = 0;
 }
 
 /// One lane, before a wait: nothing runs here any more.
@@ -154,7 +155,8 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::end_of_work() {
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(0, simt::relaxed);
   release_reserve(v_, w_.reserve_part);
-  if (w_.heartbeat_type != 0 && w_.run_began - w_.heartbeat_at > Policy::report_cycles)
+  if (w_.heartbeat_type != 0 &&
+      (tells_rest || w_.run_began - w_.heartbeat_at > Policy::report_cycles))
     spawner_.send_heartbeat(0, w_.run_began);
   if (w_.batches != 0) flush_stats();
 }

@@ -27,7 +27,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
     w_.slow_spawns = v_.trace.events != nullptr ? slow_for_trace : 0;
     w_.ready_list = no_frame;
     w_.spawned = w_.inlined = w_.spilled = w_.rejected = w_.failed = w_.joined = 0;
-    w_.tasks = w_.batches = w_.stolen = w_.swapped = 0;
+    w_.tasks = w_.batches = w_.stolen = w_.swapped = w_.awaited = 0;
     w_.failed_lanes = w_.waiting = w_.waiting_for_task = w_.stalled = w_.reserve_part = 0;
     w_.busy_ns = 0;
     w_.heartbeat_at = w_.sole_activity = 0;

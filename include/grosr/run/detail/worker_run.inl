@@ -325,7 +325,7 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::forget_failed(shared*
 template <class Policy, class... Tasks>
 template <class T>
 GROSR_DEVICE void worker<Policy, Tasks...>::keep_ready(task_end end) {
-  if constexpr (is_forked<T>) spawner_.keep_ready(end);
+  if constexpr (is_forked<T> || completes<T>) spawner_.keep_ready(end);
 }
 
 /// Whole warp, nobody spawning: runs continuations that are ready; with `all`, until there are
@@ -442,7 +442,9 @@ GROSR_DEVICE void worker<Policy, Tasks...>::begin_run(std::uint32_t type, bool f
   simt::atomic_ref<std::uint32_t>(v_.reports.running[id_]).store(type + 1, simt::relaxed);
   // The host knows which tasks lie in slots, but not that this worker goes on.
   bool changed = !from_slot && type + 1 != w_.heartbeat_type;
-  if (w_.run_began - w_.heartbeat_at > (changed ? Policy::report_cycles : Policy::heartbeat_cycles))
+  if (w_.run_began - w_.heartbeat_at >
+          (changed ? Policy::report_cycles : Policy::heartbeat_cycles) ||
+      (tells_rest && changed && w_.heartbeat_type == 0))
     spawner_.send_heartbeat(type + 1, w_.run_began);
 }
 

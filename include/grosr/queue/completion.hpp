@@ -1,0 +1,70 @@
+// Completions: what the host tells a resident runtime has ended, for a task that waits for it and
+// holds no worker.
+//
+// A runtime opens a port. Device code that starts something hands a completion_target on, which
+// names the port and, in words of the runtime's own, what waits. Whoever ends it on the host, a
+// server of system calls for example, completes the target; the runtime brings the completion to
+// the device as it brings tasks.
+#pragma once
+
+#include <cstdint>
+
+#include "grosr/simt/config.hpp"
+
+namespace grosr::queue {
+
+/// What a completion is for, in 48 bits; 0 is nothing.
+///
+///   port (10) │ what waits, in the runtime's words (38)
+struct completion_target {
+  std::uint64_t bits = 0;
+
+  static constexpr unsigned port_at = 38, port_bits = 10;
+  static constexpr std::uint64_t waiter_mask = (std::uint64_t{1} << port_at) - 1;
+
+  GROSR_DEVICE static constexpr completion_target of(std::uint32_t port, std::uint64_t waiter) {
+    return {std::uint64_t{port} << port_at | (waiter & waiter_mask)};
+  }
+  GROSR_DEVICE constexpr std::uint32_t port() const {
+    return static_cast<std::uint32_t>(bits >> port_at);
+  }
+  GROSR_DEVICE constexpr std::uint64_t waiter() const { return bits & waiter_mask; }
+};
+
+/// Something has ended. `source` and `number`: where the device finds what it left, in words of
+/// whoever completes; a server of system calls names its device view, and the call's slot.
+struct completion {
+  std::uint64_t waiter;
+  std::int64_t result;
+  const void* source;
+  std::uint32_t number;
+  std::uint32_t reserved;
+};
+
+/// Takes completions for one runtime, from any thread of the host. complete() must not wait for the
+/// device.
+class completion_port {
+ public:
+  /// Takes a number. Throws error(invalid_option) when as many are open as there can be, 1023.
+  completion_port();
+  /// Returns when no complete() of it is under way, and none begins any more.
+  virtual ~completion_port();
+  completion_port(const completion_port&) = delete;
+
+  std::uint32_t number() const { return number_; }
+
+ protected:
+  /// To be called before what complete() uses ends: as the destructor.
+  void close();
+  virtual void complete(const completion& c) = 0;
+
+ private:
+  friend bool complete(completion_target to, completion c);
+  std::uint32_t number_;
+};
+
+/// Hands a completion to the port that `to` names, its waiter filled in. False when that is not
+/// open: nobody waits any more. Any thread.
+bool complete(completion_target to, completion c);
+
+}  // namespace grosr::queue

@@ -1,0 +1,44 @@
+// Completions on their way to a runtime's kernel: those that come while others are handed over go
+// together.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "grosr/queue/completion.hpp"
+#include "grosr/run/task.hpp"
+
+namespace grosr::run {
+
+class completions final : public queue::completion_port {
+ public:
+  /// What it asks the runtime that it belongs to.
+  struct owner {
+    /// Submits completions of one level as one packet, if there is room for it now. Waits for
+    /// nothing.
+    std::function<bool(unsigned level, const queue::completion*, std::uint32_t count)> bring;
+    std::function<void()> try_later;  ///< some found no room: hand_over() is to be called again
+  };
+  static constexpr std::uint32_t packet_completions = 32;
+
+  explicit completions(owner o) : owner_(std::move(o)) {}
+  ~completions() override { close(); }
+  using queue::completion_port::close;
+
+  /// Hands over what has come, the most urgent first. Whether it did some.
+  bool hand_over();
+  /// Whether some wait for room.
+  bool waiting();
+
+ private:
+  void complete(const queue::completion& c) override;
+
+  owner owner_;
+  std::mutex lock_;
+  std::array<std::vector<queue::completion>, priority_levels> come_;
+  bool busy_ = false;  ///< a thread hands over
+};
+
+}  // namespace grosr::run
