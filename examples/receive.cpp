@@ -1,59 +1,54 @@
-// A task that waits for a message gives its worker to others: it starts the call, keeps the token
-// in memory, and spawns the rest of itself at low priority.
+// Tasks that await system calls: thousands wait for messages, and none of them holds a worker.
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <vector>
 
 #include <grosr/grosr.hpp>
 
-using receiving = decltype(grosr::sys::recv(grosr::sys::server_ref().start(), 0, nullptr, 0, 0));
-
-struct message {
-  receiving call;  // the token
-  char text[8];
-  long result;
-};
-
-struct receive_rest {
-  grosr::sys::server_ref sys;
-  message* to;  // device memory
-  GROSR_DEVICE void operator()(auto& context) const {
-    const auto caller = sys.start();
-    if (!grosr::sys::test(caller, to->call)) return context.spawn(*this, grosr::priority::low);
-    to->result = grosr::sys::wait(caller, to->call);
+struct received {  // runs when the message is there
+  using result = long;
+  long bytes;          // what recv returned
+  std::uint64_t text;  // what it received
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.status() != 0) return context.status();
+    if (bytes < 0) return static_cast<int>(bytes);
+    context.give(static_cast<long>(text));
+    return 0;
   }
 };
-
 struct receive {
+  using result = long;
   grosr::sys::server_ref sys;
   int peer;
-  message* to;
   GROSR_DEVICE void operator()(auto& context) const {
-    to->call = grosr::sys::recv(sys.start(), peer, &to->text, 8, 0);
-    context.spawn(receive_rest{sys, to}, grosr::priority::low);
+    auto& next = context.join(received{});
+    grosr::sys::recv(context.await(sys, &next.bytes), peer, &next.text, 8, 0);
   }
 };
 
 int main() {
   const grosr::device device = grosr::device::best();
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return 1;
-  grosr::simt::buffer<message> messages(device, grosr::simt::space::device, 1);
-  message got;
-  {
-    grosr::sys::options options;
-    options.policy.network = true;
-    grosr::sys::server server(device, options);
-    server.grant(ends[0]);  // a descriptor of the program, for kernels to use
-    grosr::runtime<receive, receive_rest> runtime{device};
-    runtime.submit(receive{server.ref(), ends[0], messages.data()});
-    if (::send(ends[1], "a letter", 8, 0) != 8) return 1;
-    runtime.wait_all();
-    messages.copy_to({&got, 1});
+  constexpr unsigned count = 200;
+  std::vector<std::array<int, 2>> peers(count);
+  grosr::sys::options options;
+  options.policy.network = true;
+  grosr::sys::server server(device, options);
+  for (auto& p : peers) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p.data()) != 0) return 1;
+    server.grant(p[0]);  // a descriptor of the program, for kernels to use
   }
-  ::close(ends[0]);
-  ::close(ends[1]);
-  std::printf("%ld bytes: %.8s\n", got.result, got.text);
-  return got.result == 8 ? 0 : 1;
+  grosr::runtime<receive, received, grosr::awaited> runtime(device);
+  std::vector<grosr::future<long>> all;
+  for (auto& p : peers) all.push_back(runtime.fork(receive{server.ref(), p[0]}));
+  long sent = 0, got = 0;
+  for (unsigned i = count; i-- > 0; sent += i) {  // the last one first
+    const std::uint64_t text = i;
+    if (::send(peers[i][1], &text, 8, 0) != 8) return 1;
+  }
+  for (auto& f : all) got += f.get();
+  std::printf("%u messages; the sum of them is %ld\n", count, got);
+  return got == sent ? 0 : 1;
 }

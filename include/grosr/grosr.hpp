@@ -3,6 +3,7 @@
 
 #include "grosr/alloc/heap.hpp"
 #include "grosr/alloc/resource.hpp"
+#include "grosr/await/awaited.hpp"
 #include "grosr/flow/element_graph.hpp"
 #include "grosr/run/runtime.hpp"
 #include "grosr/simt/buffer.hpp"

@@ -55,6 +55,9 @@ options service::completed(device d, options o) {
   o.calls_in_flight = (o.calls_in_flight + 31) / 32 * 32;
   if (o.calls_per_second > 1'000'000'000)
     refuse("calls_per_second", o.calls_per_second, "at most 1000000000, or 0 for no limit");
+  if (o.awaited_calls < 32 || o.awaited_calls > 1u << 22)
+    refuse("awaited_calls", o.awaited_calls, "from 32 to 4194304");
+  o.awaited_calls = (o.awaited_calls + 31) / 32 * 32;
   // The machine's memory, halved: what a program can lose to its kernels and still run.
   if (o.mapped_bytes == 0)
     o.mapped_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
@@ -122,8 +125,9 @@ service::service(device d, const options& o)
 
 void service::make_memory() {
   const auto space_of = simt::space::device;
-  slots_ = options_.calls_in_flight;
-  const std::uint32_t slot_words = slots_ / 32;
+  slots_ = options_.calls_in_flight + options_.awaited_calls;
+  const std::uint32_t slot_words = options_.calls_in_flight / 32;
+  const std::uint32_t awaited_words = options_.awaited_calls / 32;
   std::vector<queue::call_ring_ref> refs;
   for (unsigned i = 0; i < options_.shards; ++i) {
     shards_.push_back(std::make_unique<shard>(device_, options_.records));
@@ -132,15 +136,17 @@ void service::make_memory() {
   refs_ = simt::buffer<queue::call_ring_ref>(device_, space_of, refs.size());
   refs_.copy_from(refs);
 
-  std::uint32_t words = 2 * slot_words;
+  std::uint32_t words = 2 * slot_words + awaited_words;
   std::size_t bytes = 0;
   for (unsigned s = 0; s < chunk_sizes; ++s) {
     words += options_.chunks[s] / 32;
     bytes += std::size_t{options_.chunks[s]} * chunk_stride(s);
   }
   words_ = simt::buffer<std::uint32_t>(device_, space_of, words);
+  awaited_ = simt::buffer<awaited_chunk>(
+      device_, space_of, options_.chunks[0] + options_.chunks[1] + options_.chunks[2]);
   detached_ = simt::buffer<detached_call>(device_, space_of, slots_);
-  replies_ = simt::buffer<simt::bus_word>(device_, simt::space::pinned, slots_);
+  replies_ = simt::buffer<simt::bus_word>(device_, simt::space::pinned, options_.calls_in_flight);
   arena_ = simt::buffer<unsigned char>(device_, simt::space::pinned, bytes);
   shared_ = simt::buffer<shared_ranges>(device_, space_of, 1);
   view_ = simt::buffer<sys::view>(device_, space_of, 1);
@@ -152,11 +158,16 @@ void service::make_memory() {
   v.shards = refs_.data();
   v.slots = {words_.data(), slot_words};
   v.detached = words_.data() + slot_words;
-  std::uint32_t* next = words_.data() + 2 * slot_words;
+  v.awaited_slots = {words_.data() + 2 * slot_words, awaited_words};
+  v.first_awaited = options_.calls_in_flight;
+  std::uint32_t* next = words_.data() + 2 * slot_words + awaited_words;
   unsigned char* at = arena_.data();
+  awaited_chunk* awaited = awaited_.data();
   for (unsigned s = chunk_sizes; s-- > 0;) {  // the largest first, which must be aligned most
     v.chunks[s] = {next, options_.chunks[s] / 32};
     v.arena[s] = at;
+    v.awaited[s] = awaited;
+    awaited += options_.chunks[s];
     next += options_.chunks[s] / 32;
     at += std::size_t{options_.chunks[s]} * chunk_stride(s);
   }
@@ -199,7 +210,8 @@ sys::statistics service::statistics() const {
   s.unaudited = audit_.lost();
   std::sort(s.calls.begin(), s.calls.end(),
             [](const auto& a, const auto& b) { return a.calls > b.calls; });
-  s.device_memory = words_.bytes() + detached_.bytes() + refs_.bytes() + sizeof(sys::view);
+  s.device_memory =
+      words_.bytes() + detached_.bytes() + awaited_.bytes() + refs_.bytes() + sizeof(sys::view);
   s.host_memory = replies_.bytes() + arena_.bytes() +
                   std::size_t{options_.shards} * options_.records * queue::record_words * 16;
   return s;

@@ -114,7 +114,7 @@ class service {
   void wake_one();
   void make_all(service_thread& t);
   void reply(std::uint32_t slot, std::uint64_t serial, long result);
-  void reply(const request& q, long result) { reply(q.call.slot, q.serial, result); }
+  void reply(const request& q, long result);
   void finish(service_thread& t, const request& q, long result, std::uint64_t ns);
 
   // calls.cpp
@@ -219,6 +219,7 @@ class service {
   simt::buffer<queue::call_ring_ref> refs_;
   simt::buffer<std::uint32_t> words_;  // slots, detached, chunks
   simt::buffer<detached_call> detached_;
+  simt::buffer<awaited_chunk> awaited_;
   simt::buffer<simt::bus_word> replies_;
   simt::buffer<unsigned char> arena_;
   simt::buffer<shared_ranges> shared_;

@@ -120,9 +120,10 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
         return queue::pop_result::left;
       }
       const std::uint64_t serial = serial_of(ticket, number, shift);
-      if (kind == call_nothing) {
+      if (kind == call_nothing && (call_record::flags_of(r) & flag_awaited) == 0) {
         const std::uint32_t slot = call_record::slot_of(r);
-        if (slot >= slots_) return queue::pop_result::more;  // its caller found no slot
+        if (slot >= options_.calls_in_flight)
+          return queue::pop_result::more;  // its caller found no slot
         reply(slot, serial, refuses ? -ESHUTDOWN : 0);
         return ++light % 256 != 0 ? queue::pop_result::more : queue::pop_result::last;
       }
@@ -203,8 +204,16 @@ void service::finish(service_thread& t, const request& q, long result, std::uint
   t.counts.add(c.number, 1, result < 0 ? 1 : 0, bytes_moved(q.linux, result), ns);
 }
 
+void service::reply(const request& q, long result) {
+  const call_record& c = q.call;
+  if ((c.flags & flag_awaited) == 0) return reply(c.slot, q.serial, result);
+  if (c.slot < options_.calls_in_flight) return;  // a record that no caller wrote
+  // A runtime that has ended waits for nothing: what the call holds stays taken.
+  queue::complete(c.target, {0, result, view_.data(), c.slot, 0});
+}
+
 void service::reply(std::uint32_t slot, std::uint64_t serial, long result) {
-  if (slot >= slots_) return;  // a record that no caller wrote
+  if (slot >= options_.calls_in_flight) return;  // a record that no caller wrote
   const auto bits = static_cast<std::uint64_t>(result);
   // R2: pairs with A2 in has_reply().
   simt::bus_store_from_host(

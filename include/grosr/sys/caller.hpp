@@ -26,6 +26,9 @@ struct grid_point {
   std::int64_t result;
 };
 
+template <granularity G, class Context>
+class awaiting_caller;
+
 /// The first argument of every call; a small value. See server_ref, which makes them.
 /// Lanes that are at one call together have the same server, and callers of one type.
 template <granularity G, ordering O = ordering::strong, bool Started = false, bool Attempts = false>
@@ -51,6 +54,20 @@ class caller {
     return caller<G, O, Started, true>(view_, mask_, point_);
   }
 
+  /// For context.await(): the same caller, for one call whose result goes to `slot`, of what
+  /// `context` has joined.
+  template <class Context>
+  GROSR_DEVICE auto await(Context* context, queue::completion_target target, long* slot) const {
+    static_assert((G == granularity::lane || G == granularity::warp) && !Started,
+                  "grosr: lanes and warps await calls; in a task of a block let one thread, or one "
+                  "warp, do it");
+    return awaiting_caller<G, Context>(*this, context, target, slot);
+  }
+  /// Whether this thread's arguments are those of the group's call; callers of lanes and warps.
+  GROSR_DEVICE bool leads() const {
+    return G == granularity::lane || simt::lane_id() == simt::lowest_bit(mask_);
+  }
+
   GROSR_DEVICE const view& where() const { return *view_; }
   GROSR_DEVICE std::uint32_t mask() const { return mask_; }
   GROSR_DEVICE grid_point& point() const { return *point_; }
@@ -60,6 +77,36 @@ class caller {
   grid_point* point_ = nullptr;
   std::uint32_t mask_ = 0;
 };
+
+/// What context.await() returns: a caller of one call, which returns at once.
+template <granularity G, class Context>
+class awaiting_caller : public caller<G, ordering::strong, true> {
+  using base = caller<G, ordering::strong, true>;
+
+ public:
+  GROSR_DEVICE awaiting_caller(const caller<G>& c, Context* context,
+                               queue::completion_target target, long* slot)
+      : base(&c.where(), c.mask()), context_(context), slot_(slot), target_(target) {}
+
+  /// Of the thread that leads: whether the call has a place to come back to. It counts from now on.
+  GROSR_DEVICE bool begin() const {
+    if (target_.bits == 0) return false;
+    context_->begin_await();
+    return true;
+  }
+  /// Of the same, after begin(): whether the call was made, or why not.
+  GROSR_DEVICE void end(bool made, long why) const { context_->end_await(made, why, slot_); }
+  GROSR_DEVICE queue::completion_target target() const { return target_; }
+
+ private:
+  Context* context_;
+  long* slot_;
+  queue::completion_target target_;
+};
+template <class Caller>
+inline constexpr bool is_awaiting = false;
+template <granularity G, class Context>
+inline constexpr bool is_awaiting<awaiting_caller<G, Context>> = true;
 
 /// The device's view of a server, which must live; passed by value. Calls made with it are each
 /// lane's own.

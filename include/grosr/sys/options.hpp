@@ -28,6 +28,9 @@ struct options {
   /// Calls that may be under way at a time, 32 to 2^23, rounded up to 32s; 0: one for each thread
   /// that can be resident. A caller that makes one more waits, at most `patience`.
   std::uint32_t calls_in_flight = 0;
+  /// Calls that tasks may await at a time (context.await), 32 to 2^22, rounded up to 32s. One more
+  /// ends at once with -EAGAIN.
+  std::uint32_t awaited_calls = 65'536;
   /// Calls that are begun in a second, of all kernels together; more wait. 0: as many as there are.
   std::uint64_t calls_per_second = 0;
   /// Chunks of 256 B, 4 KiB and 64 KiB in the arena, to 2^20; 0: by the device's size. They bound

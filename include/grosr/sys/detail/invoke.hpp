@@ -34,6 +34,11 @@ struct block_stage {
   long result;
 };
 
+/// Whether a call that finds no slot or no chunk waits for none. Those of calls that are awaited
+/// come back when a worker has their completions: if all workers waited here, none would.
+template <class Caller>
+inline constexpr bool gives_up_at_once = Caller::attempts || is_awaiting<Caller>;
+
 /// Lanes of `mask` together; each has a call of its own. Tries once.
 template <class Token, unsigned Parts, bulk Bulk>
 GROSR_DEVICE bool try_claim(const view& v, std::uint32_t mask, Token& t,
@@ -54,6 +59,54 @@ GROSR_DEVICE call_record addressed(const view& v, Token& t, operation<Parts, Bul
   // R1: what the host is to find in the chunk, or in its own memory; pairs with the record's words.
   if constexpr (Parts != 0) simt::fence<simt::scope::system>(simt::release);
   return o.record;
+}
+
+/// What a call leaves for its completion, if it is awaited: by one lane, which has the token, after
+/// it has a slot and before the record is written.
+template <class Token, class Operation>
+struct leave_for_completion {
+  static constexpr bool awaited = true;
+  const view& v;
+  const Token& t;
+  const Operation& o;
+
+  GROSR_DEVICE void operator()(const pending& call) const {
+    const auto& s = t.where;
+    v.detached_calls[call.slot] = {call.serial,
+                                   s.chunk == no_place ? no_place : s.chunk * 4 + s.size};
+    if (s.chunk != no_place) leave_parts(o, s, v.awaited[s.size][s.chunk]);
+    simt::fence<simt::scope::system>(simt::release);  // R5: pairs with the packet that comes back
+  }
+
+ private:
+  template <unsigned Parts, bulk Bulk>
+  GROSR_DEVICE static void leave_parts(const operation<Parts, Bulk>& o, const stowage<Parts>& s,
+                                       awaited_chunk& left) {
+    static_assert(Parts <= most_awaited_parts);
+    left = {};
+    for_parts<Parts>([&](unsigned i) {
+      const part& p = o.part_of[i];
+      if (!p.comes() || s.offset[i] == stowage<Parts>::in_place) return;
+      left.part[i] = {p.at, p.bytes,
+                      s.offset[i] | (p.how == travel::by_result ? awaited_part::by_result : 0u)};
+    });
+  }
+};
+template <class Caller, class Token, class Operation>
+GROSR_DEVICE auto after_claim(const Caller& c, const Token& t, const Operation& o) {
+  if constexpr (is_awaiting<Caller>)
+    return leave_for_completion<Token, Operation>{c.where(), t, o};
+  else
+    return not_awaited{};
+}
+
+/// The record of a call that is awaited says so.
+template <class Caller>
+GROSR_DEVICE void address_completion(const Caller& c, call_record& r) {
+  if constexpr (is_awaiting<Caller>) {
+    r.flags |= flag_awaited;
+    r.target = c.target();
+  }
 }
 
 /// The leader alone copies what lies on its own stack.
@@ -108,7 +161,8 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
     if (goes) {
       for_parts<Parts>([&](unsigned i) { stow<Bulk>(v, t.where, o.part_of[i], i, 0, 1); });
       call_record r = addressed(v, t, o);
-      done = t.waits = try_issue(v, able, Caller::attempts, r, t.call, rest);
+      address_completion(c, r);
+      done = t.waits = try_issue(v, able, Caller::attempts, r, t.call, rest, after_claim(c, t, o));
     }
     if (!done) t.where.free(v);
     if (!all) [[unlikely]]
@@ -123,7 +177,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
     if (simt::lane_id() == leader) {
       if (fewer || reclaim_any(v))
         next = tries;
-      else if (Caller::attempts || (turn != 0 && simt::clock_ns() > deadline))
+      else if (gives_up_at_once<Caller> || (turn != 0 && simt::clock_ns() > deadline))
         next = gives_up;
       v.doorbell.ring();
     }
@@ -199,8 +253,11 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
       simt::sync_warp(mask);
     }
     call_record r{};
-    if (lane == leader && claimed) r = addressed(v, t, o);
-    t.waits = try_issue_one(v, mask, Caller::attempts, claimed, r, t.call);
+    if (lane == leader && claimed) {
+      r = addressed(v, t, o);
+      address_completion(c, r);
+    }
+    t.waits = try_issue_one(v, mask, Caller::attempts, claimed, r, t.call, after_claim(c, t, o));
     if (t.waits) {
       for_parts<Parts>([&](unsigned i) { t.part_of[i] = o.part_of[i]; });
       return t;
@@ -212,7 +269,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
     if (turn == 0) deadline = simt::clock_ns() + v.patience_ns;
     bool give_up = false;
     if (lane == leader && !reclaim_any(v)) {
-      give_up = Caller::attempts || simt::clock_ns() > deadline;
+      give_up = gives_up_at_once<Caller> || simt::clock_ns() > deadline;
       v.doorbell.ring();
     }
     if (simt::shuffle(mask, give_up ? 1u : 0u, leader)) break;
@@ -437,17 +494,46 @@ GROSR_DEVICE long finish(const Caller& c, token<Caller::group, Parts, Bulk>& t) 
   if constexpr (Caller::group == granularity::grid) return finish_grid(c, t);
 }
 
+/// Makes a call that is awaited: 0, or why it was not made. The group calls together.
+template <class Caller, unsigned Parts, bulk Bulk>
+GROSR_DEVICE long begin_awaited(const Caller& c, operation<Parts, Bulk> o) {
+  static_assert(Bulk != bulk::vectors,
+                "grosr: a call of vectors cannot be awaited: they may lie on the task's stack, "
+                "which ends before the call does; await read or write");
+  const view& v = c.where();
+  // The task ends before the call does, and what lies on its stack with it.
+  if (v.host_sees_all) o.stays = false;
+  std::uint64_t bytes = 0;
+  for_parts<Parts>([&](unsigned i) {
+    const part& p = o.part_of[i];
+    bytes += p.bytes;
+    if (p.comes() && p.bytes != 0 && simt::is_private(p.at)) o.bad = -EFAULT;
+  });
+  if (!o.stays && bytes > piece_bytes + name_bytes) o.bad = -EMSGSIZE;
+  const bool leads = c.leads(), counts = leads && c.begin();
+  if (leads && !counts) o.bad = -EINVAL;
+  auto t = begin(c, o);
+  if (counts) c.end(t.begun(), t.code);
+  if (t.begun()) v.doorbell.ring();
+  return t.begun() ? 0 : t.code;
+}
+
 }  // namespace detail
 
-/// Makes a call: its result, or a token if the caller only starts it.
+/// Makes a call: its result, or a token if the caller only starts it; if the caller awaits it, 0 or
+/// why it was not made.
 template <class Caller, unsigned Parts, bulk Bulk>
 GROSR_DEVICE auto invoke(const Caller& c, const operation<Parts, Bulk>& o) {
-  auto t = detail::begin(c, o);
-  if constexpr (Caller::started) {
-    if (t.begun()) c.where().doorbell.ring();  // who waits rings while waiting
-    return t;
+  if constexpr (is_awaiting<Caller>) {
+    return detail::begin_awaited(c, o);
   } else {
-    return detail::finish(c, t);
+    auto t = detail::begin(c, o);
+    if constexpr (Caller::started) {
+      if (t.begun()) c.where().doorbell.ring();  // who waits rings while waiting
+      return t;
+    } else {
+      return detail::finish(c, t);
+    }
   }
 }
 

@@ -57,27 +57,40 @@ struct reserved {
   bool taken = true;  ///< tickets
 };
 
+/// What is done with a call that is not awaited when it has its slot: nothing.
+struct not_awaited {
+  static constexpr bool awaited = false;
+  GROSR_DEVICE void operator()(const pending&) const {}
+};
+
 /// One lane reserves for `count` calls. With `attempt` as many tickets as slots, if there is room;
 /// else `count` tickets, and perhaps fewer slots.
-GROSR_DEVICE inline reserved reserve(const view& v, const queue::call_ring_ref& ring,
-                                     unsigned count, bool attempt) {
+template <bool Awaited>
+GROSR_DEVICE reserved reserve(const view& v, const queue::call_ring_ref& ring, unsigned count,
+                              bool attempt) {
   reserved r;
+  const queue::slot_bitmap_ref& slots = Awaited ? v.awaited_slots : v.slots;
   // All three are under way at once.
   if (!attempt) r.first = ring.take(count);
   r.known = ring.known_credit();
-  const std::uint32_t home = home_word(v, v.slots.words());
+  const std::uint32_t home = home_word(v, slots.words());
   // Single slots of neighbouring warps lie side by side, so that the server writes fewer lines.
   if (count == 1)
-    r.slots = v.slots.claim_one(home / single_homes * single_homes, home % single_homes);
-  if (r.slots.bits == 0) r.slots = v.slots.claim(home, count);
+    r.slots = slots.claim_one(home / single_homes * single_homes, home % single_homes);
+  if (r.slots.bits == 0) r.slots = slots.claim(home, count);
   if (attempt) {
     r.taken = r.slots.bits != 0 && ring.try_take(simt::popcount(r.slots.bits), r.first);
     if (!r.taken && r.slots.bits != 0) {
-      v.slots.free(r.slots.word, r.slots.bits);
+      slots.free(r.slots.word, r.slots.bits);
       r.slots.bits = 0;
     }
   }
   return r;
+}
+
+template <class Claimed>
+GROSR_DEVICE std::uint32_t first_slot(const view& v) {
+  return Claimed::awaited ? v.first_awaited : 0;
 }
 
 /// The calls of one SM go through one shard.
@@ -89,19 +102,23 @@ GROSR_DEVICE inline std::uint32_t shard_here(const view& v) {
 GROSR_DEVICE inline void say_nothing(call_record& r) {
   r.slot = no_slot;
   r.number = call_nothing;
+  r.flags = 0;
+  r.target = {};
 }
 
 /// Each lane of `mask` writes its record, the slot filled in; they call together, and each learns
 /// for itself whether there was a slot: the lowest ones have it, and those that have none learn
-/// which lanes have none. With `attempt` there must be room for all of them as well.
+/// which lanes have none. With `attempt` there must be room for all of them as well. `claimed`: is
+/// called with the slot before the record is written.
+template <class Claimed>
 GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attempt, call_record& r,
-                                   pending& p, std::uint32_t& without) {
+                                   pending& p, std::uint32_t& without, const Claimed& claimed) {
   const unsigned lane = simt::lane_id(), leader = simt::lowest_bit(mask);
   const unsigned rank = simt::rank_in(mask, lane);
   const std::uint32_t shard = simt::shuffle(mask, shard_here(v), leader);
   const queue::call_ring_ref ring = v.shards[shard];
   reserved got;
-  if (lane == leader) got = reserve(v, ring, simt::popcount(mask), attempt);
+  if (lane == leader) got = reserve<Claimed::awaited>(v, ring, simt::popcount(mask), attempt);
   got.first = simt::shuffle(mask, got.first, leader);
   got.known = simt::shuffle(mask, got.known, leader);
   got.slots.word = simt::shuffle(mask, got.slots.word, leader);
@@ -113,8 +130,9 @@ GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attem
     if (!has_slot) return false;
   }
   if (has_slot) {
-    p.slot = r.slot = got.slots.nth(rank);
+    p.slot = r.slot = first_slot<Claimed>(v) + got.slots.nth(rank);
     p.serial = serial_of(got.first + rank, shard, v.shard_shift);
+    claimed(p);
   } else {
     say_nothing(r);
   }
@@ -128,8 +146,10 @@ GROSR_DEVICE inline bool try_issue(const view& v, std::uint32_t mask, bool attem
 
 /// Lanes of `mask` write one record together: what their leader, the lowest, has. `able`, of the
 /// leader: whether it is to be written at all. Whether it was; `p` then is the same in all of them.
+/// `claimed`: the leader calls it with the slot before the record is written.
+template <class Claimed>
 GROSR_DEVICE inline bool try_issue_one(const view& v, std::uint32_t mask, bool attempt, bool able,
-                                       call_record& r, pending& p) {
+                                       call_record& r, pending& p, const Claimed& claimed) {
   const unsigned leader = simt::lowest_bit(mask);
   const bool leads = simt::lane_id() == leader;
   const std::uint32_t shard = simt::shuffle(mask, shard_here(v), leader);
@@ -137,9 +157,9 @@ GROSR_DEVICE inline bool try_issue_one(const view& v, std::uint32_t mask, bool a
   reserved got;
   got.taken = false;
   if (leads && able) {
-    got = reserve(v, ring, 1, attempt);
+    got = reserve<Claimed::awaited>(v, ring, 1, attempt);
     if (got.slots.bits != 0)
-      p.slot = r.slot = got.slots.first();
+      p.slot = r.slot = first_slot<Claimed>(v) + got.slots.first();
     else
       say_nothing(r);
     if (got.taken && !ring.has_room(got.first, got.known)) [[unlikely]]
@@ -149,6 +169,7 @@ GROSR_DEVICE inline bool try_issue_one(const view& v, std::uint32_t mask, bool a
   got.first = simt::shuffle(mask, got.first, leader);
   p.serial = serial_of(got.first, shard, v.shard_shift);
   if (simt::shuffle(mask, got.taken ? 1u : 0u, leader) == 0) return false;
+  if (leads && p.slot != no_place) claimed(p);
   ring.write_together(mask, leader, got.first, r.pack());
   return p.slot != no_place;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "grosr/queue/call_ring.hpp"
+#include "grosr/queue/completion.hpp"
 #include "grosr/queue/slot_bitmap.hpp"
 #include "grosr/simt/doorbell.hpp"
 #include "grosr/sys/numbers.hpp"
@@ -14,16 +15,18 @@ namespace grosr::sys {
 
 /// Flags of a record.
 inline constexpr std::uint8_t flag_wrapped = 1;  ///< a wrapper made it, and placed its bytes
+inline constexpr std::uint8_t flag_awaited = 2;  ///< its reply is a completion, for `target`
 
 /// A call, as the caller writes it and the server reads it.
 ///
 ///   bus word i    argument i (8) │ half of argument 4 or 5 (4) │ header (3) │ lap (1)
-///   header        word 0: number (16 bits), flags (8); word 1: slot
+///   header        word 0: number (16 bits), flags (8); word 1: slot; words 2, 3: target
 struct call_record {
   std::uint64_t argument[max_arguments];
   std::uint32_t slot;
   call_number number;
   std::uint8_t flags;
+  queue::completion_target target;
 
   GROSR_DEVICE queue::record pack() const {
     queue::record r;
@@ -31,10 +34,12 @@ struct call_record {
       r.word[3 * i] = static_cast<std::uint32_t>(argument[i]);
       r.word[3 * i + 1] = static_cast<std::uint32_t>(argument[i] >> 32);
       r.word[3 * i + 2] = static_cast<std::uint32_t>(argument[4 + i / 2] >> (i % 2 * 32));
-      r.part[i] = 0;
     }
+    constexpr unsigned bits = 24;  // of a part
     r.part[0] = number | std::uint32_t{flags} << 16;
     r.part[1] = slot;
+    r.part[2] = static_cast<std::uint32_t>(target.bits) & ((1u << bits) - 1);
+    r.part[3] = static_cast<std::uint32_t>(target.bits >> bits);
     return r;
   }
 
@@ -45,12 +50,16 @@ struct call_record {
     c.argument[4] = r.word[2] | std::uint64_t{r.word[5]} << 32;
     c.argument[5] = r.word[8] | std::uint64_t{r.word[11]} << 32;
     c.number = number_of(r);
-    c.flags = static_cast<std::uint8_t>(r.part[0] >> 16);
+    c.flags = flags_of(r);
     c.slot = slot_of(r);
+    c.target = {r.part[2] | std::uint64_t{r.part[3]} << 24};
     return c;
   }
   static call_number number_of(const queue::record& r) {
     return static_cast<call_number>(r.part[0]);
+  }
+  static std::uint8_t flags_of(const queue::record& r) {
+    return static_cast<std::uint8_t>(r.part[0] >> 16);
   }
   static std::uint32_t slot_of(const queue::record& r) { return r.part[1]; }
 };
@@ -82,27 +91,42 @@ struct shared_ranges {
   shared_range at[max_shared_ranges];
 };
 
-/// A detached call: what to expect where its reply comes, and the chunk that it holds, 4 times its
-/// number plus its size, or all ones.
+/// A call whose caller has gone on, detached or awaited: what to expect where its reply comes, and
+/// the chunk that it holds, 4 times its number plus its size, or all ones.
 struct detached_call {
   std::uint64_t serial;
   std::uint32_t chunk;
+};
+
+/// Bytes of an awaited call that come back: where they go, by the chunk that they come in.
+struct awaited_part {
+  void* at;
+  std::uint32_t bytes;   ///< 0: nothing
+  std::uint32_t offset;  ///< in the chunk; and, above 2^30, whether as many as the result says
+  static constexpr std::uint32_t by_result = 1u << 30;
+};
+inline constexpr unsigned most_awaited_parts = 3;
+struct awaited_chunk {
+  awaited_part part[most_awaited_parts];
 };
 
 /// Everything a kernel needs to call; lies in device memory.
 struct alignas(128) view {
   const queue::call_ring_ref* shards;  ///< device memory
   queue::slot_bitmap_ref slots;
+  queue::slot_bitmap_ref awaited_slots;  ///< the slots from first_awaited on
   queue::slot_bitmap_ref chunks[chunk_sizes];
-  unsigned char* arena[chunk_sizes];  ///< pinned
-  const simt::bus_word* replies;      ///< pinned
-  std::uint32_t* detached;            ///< device memory: a word beside each word of slots
-  detached_call* detached_calls;      ///< device memory, by slot
-  const shared_ranges* shared;        ///< device memory
+  unsigned char* arena[chunk_sizes];    ///< pinned
+  const simt::bus_word* replies;        ///< pinned
+  std::uint32_t* detached;              ///< device memory: a word beside each word of slots
+  detached_call* detached_calls;        ///< device memory, by slot
+  awaited_chunk* awaited[chunk_sizes];  ///< device memory, by chunk
+  const shared_ranges* shared;          ///< device memory
   simt::doorbell_ref doorbell;
   std::uint64_t patience_ns;
   std::uint32_t shard_count, shard_shift;  ///< a power of two, and its logarithm
   std::uint32_t warps_per_sm;
+  std::uint32_t first_awaited;
   std::uint32_t host_sees_all;  ///< the device's memory is the host's: nothing is copied
 };
 

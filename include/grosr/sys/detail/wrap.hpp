@@ -90,6 +90,11 @@ template <bool Ahead, class Caller, class Piece>
 GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piece&& piece) {
   if constexpr (Caller::group == granularity::grid && !Caller::started) {
     return in_pieces_of_grid<Ahead>(c, at, n, piece);
+  } else if constexpr (is_awaiting<Caller>) {
+    const std::uint32_t now = at_once(c, at, n);
+    // Where the host sees all, bytes of such a call travel all the same.
+    return begin_awaited(
+        c, piece(std::size_t{0}, c.where().host_sees_all && now > piece_bytes ? piece_bytes : now));
   } else {
     if constexpr (Caller::group == granularity::warp) {
       const unsigned leader = simt::lowest_bit(c.mask());
