@@ -147,7 +147,9 @@ TEST_P(tasks_and_a_heap, wait_until_memory_is_freed) {
 }
 
 TEST_P(tasks_and_a_heap, wait_for_room_side_by_side) {
-  constexpr std::uint32_t slabs = 32, wanted = 4;
+  // Between the runs that are wanted a slab stays held: however late a task looks, it can take only
+  // a whole one.
+  constexpr std::uint32_t wanted = 4, runs = 8, apart = wanted + 1, slabs = runs * apart;
   heap h(where(), slabs * std::size_t{alloc::slab_bytes});
   auto held = make<void*>(slabs);
   auto got = make<std::uint32_t>(1);
@@ -155,13 +157,13 @@ TEST_P(tasks_and_a_heap, wait_for_room_side_by_side) {
   runtime_options o = with(h);
   o.memory_wait = 2s;
   heap_runtime r(where(), o);
-  r.submit(std::vector<want_slab>(slabs / wanted, want_slab{got.data(), wanted}));
-  for (std::uint32_t i = 0; i < slabs; i += 2) {  // somebody frees, for longer than memory_wait
+  r.submit(std::vector<want_slab>(runs, want_slab{got.data(), wanted}));
+  for (std::uint32_t i = 0; i < runs * wanted; i += 2) {  // somebody frees, longer than memory_wait
     EXPECT_FALSE(r.wait_all_for(180ms));
-    r.submit(give_slabs{held.data() + i, 2});
+    r.submit(give_slabs{held.data() + i / wanted * apart + i % wanted, 2});
   }
   r.stop();
-  EXPECT_EQ(contents(got)[0], slabs / wanted);
+  EXPECT_EQ(contents(got)[0], runs);
   EXPECT_EQ(r.stats().failed, 0u);
 }
 
