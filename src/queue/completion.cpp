@@ -16,6 +16,11 @@ constexpr std::uint32_t places = 1u << completion_target::port_bits;
 struct open_ports {
   std::shared_mutex lock;
   std::array<completion_port*, places> at{};
+  std::array<bool, places> taken{};  ///< open, or closed while something was to be completed for it
+
+  completion_port* find(completion_target to) const {
+    return to.port() < places ? at[to.port()] : nullptr;
+  }
 };
 open_ports& ports() {
   static open_ports& all = *new open_ports;
@@ -25,29 +30,41 @@ open_ports& ports() {
 }  // namespace
 
 completion_port::completion_port() : number_(0) {
-  std::unique_lock lock(ports().lock);
-  for (std::uint32_t n = 1; n < places; ++n)
-    if (ports().at[n] == nullptr) {
-      ports().at[n] = this;
-      number_ = n;
-      return;
-    }
-  throw error(errc::invalid_option, "a runtime whose tasks await calls was asked for; there are " +
-                                        std::to_string(places - 1) +
-                                        " in this process already, as many as there can be");
+  open_ports& all = ports();
+  std::unique_lock lock(all.lock);
+  for (std::uint32_t n = 1; n < places && number_ == 0; ++n)
+    if (!all.taken[n]) number_ = n;
+  if (number_ == 0)
+    throw error(errc::invalid_option,
+                "a runtime whose tasks await calls was asked for; there are " +
+                    std::to_string(places - 1) +
+                    " in this process already, those counted that were lost while calls were "
+                    "awaited; that is as many as there can be");
+  all.taken[number_] = true;
+  all.at[number_] = this;
 }
 
-completion_port::~completion_port() { close(); }
+completion_port::~completion_port() { close(false); }
 
-void completion_port::close() {
-  std::unique_lock lock(ports().lock);
-  if (number_ != 0) ports().at[number_] = nullptr;
+void completion_port::close(bool all_came) {
+  open_ports& all = ports();
+  std::unique_lock lock(all.lock);
+  if (number_ == 0) return;
+  all.at[number_] = nullptr;
+  all.taken[number_] = !all_came;
   number_ = 0;
+}
+
+bool expect(completion_target to) {
+  std::shared_lock lock(ports().lock);
+  completion_port* const port = ports().find(to);
+  if (port != nullptr) port->expect();
+  return port != nullptr;
 }
 
 bool complete(completion_target to, completion c) {
   std::shared_lock lock(ports().lock);
-  completion_port* const port = to.port() < places ? ports().at[to.port()] : nullptr;
+  completion_port* const port = ports().find(to);
   if (port == nullptr) return false;
   c.waiter = to.waiter();
   port->complete(c);

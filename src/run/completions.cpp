@@ -1,18 +1,28 @@
 #include "run/completions.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <chrono>
+#include <new>
+#include <thread>
 
 #include "grosr/run/detail/words.hpp"
 #include "grosr/simt/error.hpp"
 
 namespace grosr::run {
+namespace {
+constexpr std::size_t packet_completions = 32;
+}
 
 void completions::complete(const queue::completion& c) {
-  {
-    std::lock_guard lock(lock_);
-    come_[waiter_word::level_of(c.waiter)].push_back(c);
-    if (busy_) return;  // that thread takes it too
+  for (;;) {
+    try {
+      std::lock_guard lock(lock_);
+      come_[waiter_word::level_of(c.waiter)].push_back(c);
+      if (busy_) return;  // that thread takes it too
+      break;
+    } catch (const std::bad_alloc&) {  // it cannot be refused
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   hand_over();
   if (waiting()) owner_.try_later();
@@ -27,27 +37,26 @@ bool completions::hand_over() {
   std::unique_lock lock(lock_);
   if (busy_) return false;
   busy_ = true;
-  bool some = false, room = true;
-  for (unsigned level = priority_levels; room && level-- > 0;) {
-    if (come_[level].empty()) continue;
-    std::vector<queue::completion> mine = std::exchange(come_[level], {});
+  bool some = false;
+  for (;;) {
+    unsigned level = priority_levels;
+    while (level-- > 0 && come_[level].empty()) continue;
+    if (level >= priority_levels) break;  // there are none
+    auto& from = come_[level];
+    std::array<queue::completion, packet_completions> packet;
+    const std::size_t count = std::min(from.size(), packet.size());
+    std::copy_n(from.begin(), count, packet.begin());
     lock.unlock();
-    std::size_t done = 0;
-    while (room && done < mine.size()) {
-      const auto count =
-          static_cast<std::uint32_t>(std::min<std::size_t>(mine.size() - done, packet_completions));
-      try {
-        room = owner_.bring(level, mine.data() + done, count);
-      } catch (const error&) {  // the runtime is lost, and whoever waits for it learns that
-        room = false;
-      }
-      if (room) done += count;
+    bool brought = false;
+    try {
+      brought = owner_.bring(level, packet.data(), static_cast<std::uint32_t>(count));
+    } catch (const error&) {  // the runtime is lost, and whoever waits for it learns that
     }
-    some = some || done != 0;
     lock.lock();
-    come_[level].insert(come_[level].begin(), mine.begin() + static_cast<std::ptrdiff_t>(done),
-                        mine.end());
-    level = priority_levels;  // more may have come
+    if (!brought) break;
+    from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(count));
+    outstanding_.fetch_sub(static_cast<std::int64_t>(count), std::memory_order_relaxed);
+    some = true;
   }
   busy_ = false;
   return some;

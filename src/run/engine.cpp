@@ -102,7 +102,7 @@ engine::~engine() {
   }
   monitor_wake_.notify_all();
   monitor_thread_.join();
-  if (completions_) completions_->close();
+  if (completions_) completions_->close(life_ == life::stopped);
   swap_->stop();
 }
 
@@ -142,7 +142,7 @@ void engine::make_swap() {
       device_, swap_records, bytes, options_.swap_limit,
       state_[control_at + control_word::swap_full],
       swap_space::owner{
-          .bring_back = [this](auto... line) { return bring_back(line...); },
+          .bring_back = [this](auto... line) { return bring_back(line..., true); },
           .done = [this](ticket_id t) { return done(t); },
           .has_kernel = [this] { return has_kernel(); },
           .leaves = [this] { return parked_by_user_.load(); },
@@ -156,7 +156,7 @@ void engine::make_swap() {
     completions_ = std::make_unique<completions>(completions::owner{
         .bring =
             [this, number](unsigned level, const queue::completion* c, std::uint32_t count) {
-              return bring_back(number, level, c, count).has_value();
+              return bring_back(number, level, c, count, false).has_value();
             },
         .try_later = [this] { swap_->wake(); }});
     view_.port = completions_->number();

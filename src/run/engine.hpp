@@ -78,7 +78,7 @@ class engine final : public host_engine {
   std::optional<ticket_id> submit_single(unsigned type, const void* data, unsigned level);
   queue::packet make_packet(const packet_header& h, const void* tasks);
   std::optional<ticket_id> bring_back(unsigned type, unsigned level, const void* tasks,
-                                      std::uint32_t count);
+                                      std::uint32_t count, bool may_launch);
   void make_swap();
   bool wait_for_rest(deadline until);
   void throw_if_rejected();

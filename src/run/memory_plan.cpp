@@ -25,6 +25,7 @@ constexpr std::uint32_t most_overflow_batches = 1u << 24;
 constexpr std::uint32_t most_batches = ref::where_mask;  // of both kinds, as a ref names them
 constexpr std::uint32_t trace_events = 4096;             // a worker
 constexpr std::uint32_t near_staging = 160, near_slots = 1024;
+constexpr std::uint32_t returned_part = 32;  // one staging buffer in so many is for what comes back
 
 [[noreturn]] void refuse(const std::string& text) {
   throw error(errc::invalid_option, "runtime: " + text);
@@ -111,8 +112,10 @@ void plan_fixed(memory_plan& p, std::span<const task_type> types) {
                   (p.trace_capacity * sizeof(trace_event) + (p.trace_capacity != 0 ? 4 : 0));
   p.rings = priority_levels * o.rings_per_level;
   p.slots = o.staging_buffers + 2 * o.slots;
-  p.slot_ranges[static_cast<int>(slot_kind::staged)] = {0, o.staging_buffers,
-                                                        std::min(o.staging_buffers, near_staging)};
+  const std::uint32_t returned = o.staging_buffers / returned_part;
+  const std::uint32_t staged = o.staging_buffers - returned;
+  p.slot_ranges[static_cast<int>(slot_kind::staged)] = {0, staged, std::min(staged, near_staging)};
+  p.slot_ranges[static_cast<int>(slot_kind::returned)] = {staged, returned, returned};
   p.slot_ranges[static_cast<int>(slot_kind::packet)] = {o.staging_buffers, o.slots,
                                                         std::min(o.slots, near_slots)};
   p.slot_ranges[static_cast<int>(slot_kind::ticket)] = {o.staging_buffers + o.slots, o.slots,

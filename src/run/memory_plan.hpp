@@ -20,8 +20,9 @@ inline constexpr unsigned control_at = 32, state_words = 2 * control_at;
 
 /// Slots for tasks in staging buffers, for tasks in packets, and for tickets of many packets. Each
 /// kind is a pool of its own: who holds one of the last kind waits for the others.
-enum class slot_kind { staged, packet, ticket };
-inline constexpr unsigned slot_kinds = 3;
+/// `returned`: staged too, for packets that the host brings back, which others wait for.
+enum class slot_kind { staged, packet, ticket, returned };
+inline constexpr unsigned slot_kinds = 4;
 
 /// The slots of a kind. The first `near` of them are tried first.
 struct slot_range {

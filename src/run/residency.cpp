@@ -260,7 +260,8 @@ void engine::check_progress() {
     return;
   }
   // Nothing runs that was told of, and tasks await calls: those may take as long as they like.
-  if (completions_ && in_flight() == "none") return since_progress_.begin(clock::now());
+  if (completions_ && completions_->outstanding() && in_flight() == "none")
+    return since_progress_.begin(clock::now());
   // A machine with much else to do may give the threads of host:N no processor for long.
   const auto now = clock::now();
   const auto had = std::max(since_progress_.until(now, stream_->threads()),

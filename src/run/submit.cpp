@@ -99,6 +99,7 @@ std::optional<std::uint32_t> engine::take_slot(slot_kind k, std::uint32_t& gener
   // Most submissions find a slot among the first few of their kind: what lies there is still in
   // the cache.
   const slot_range r = slot_ranges_[static_cast<int>(k)];
+  if (r.count == 0) return std::nullopt;
   auto& next = next_slot_[static_cast<int>(k)];
   for (std::uint32_t tries = 0; tries < near_tries + r.count; ++tries) {
     std::uint32_t at = next.fetch_add(1, std::memory_order_relaxed);
@@ -163,14 +164,15 @@ queue::packet engine::make_packet(const packet_header& h, const void* tasks) {
   return content;
 }
 
-// A packet of tasks that were swapped out, if there is room for it now. The runtime was not parked
-// to go on by itself.
+// A packet of tasks that were swapped out, or of completions, if there is room for it now. The
+// runtime was not parked to go on by itself.
 std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const void* tasks,
-                                            std::uint32_t count) {
+                                            std::uint32_t count, bool may_launch) {
   if (parked_by_user_ || (life_ != life::running && life_ != life::stopping)) return std::nullopt;
   const std::uint64_t began = trace_time();
   std::uint32_t generation = 0;
-  const auto slot = take_slot(slot_kind::staged, generation);
+  auto slot = take_slot(slot_kind::returned, generation);
+  if (!slot) slot = take_slot(slot_kind::staged, generation);
   if (!slot) return std::nullopt;
   slot_types_[*slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
   const packet_header h{.kind = packet_header::kind_of(type, level, false, true),
@@ -188,7 +190,7 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
   }
   trace_submit(h, began, sent);
   simt::fence<simt::scope::system>(simt::seq_cst);  // P2, as in submit()
-  ensure_resident();
+  if (may_launch) ensure_resident();                // else the monitor does, if the kernel has left
   return ticket_id{*slot, generation};
 }
 

@@ -165,6 +165,10 @@ void service::make_memory() {
   awaited_chunk* awaited = awaited_.data();
   for (unsigned s = chunk_sizes; s-- > 0;) {  // the largest first, which must be aligned most
     v.chunks[s] = {next, options_.chunks[s] / 32};
+    // A quarter is left to others: awaited calls may hold theirs for long.
+    const std::uint32_t chunk_words = options_.chunks[s] / 32;
+    v.awaited_chunks[s] = {next,
+                           chunk_words - (chunk_words + 3) / 4 + (chunk_words == 1 ? 1u : 0u)};
     v.arena[s] = at;
     v.awaited[s] = awaited;
     awaited += options_.chunks[s];

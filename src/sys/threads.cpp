@@ -131,6 +131,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       q.call = call_record::unpack(r);
       q.linux = kind < handler_base ? find_linux_call(kind) : nullptr;
       q.serial = serial;
+      if ((q.call.flags & flag_awaited) != 0) queue::expect(q.call.target);
       q.thread = t.number;
       q.epoch = epoch;
       if (kind == call_print) q.printed = print(q.call);  // in the order of records
@@ -207,7 +208,8 @@ void service::finish(service_thread& t, const request& q, long result, std::uint
 void service::reply(const request& q, long result) {
   const call_record& c = q.call;
   if ((c.flags & flag_awaited) == 0) return reply(c.slot, q.serial, result);
-  if (c.slot < options_.calls_in_flight) return;  // a record that no caller wrote
+  if (c.slot < options_.calls_in_flight || c.slot >= slots_)
+    return;  // a record that no caller wrote
   // A runtime that has ended waits for nothing: what the call holds stays taken.
   queue::complete(c.target, {0, result, view_.data(), c.slot, 0});
 }

@@ -1,6 +1,7 @@
 // Calls that are awaited for long, many of them, and how the waits end: by time, by the server, by
 // the runtime, by who cancels.
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -164,11 +165,60 @@ TEST_P(awaited_waits, end_with_the_runtime) {
     EXPECT_FALSE(rt.wait_all_for(50ms));
     EXPECT_EQ(testing::error_of([&] { rt.stop(100ms); }).code(), errc::timed_out);
   }
-  // Nobody waits for this any more; the server goes on.
-  EXPECT_EQ(::send(p.at[1], "nothing", 8, 0), 8);
-  server.drain(10s);
+  // Nobody waits for the message any more, not another runtime either; the server goes on.
   runtime<sleeps, awaited> rt(where(), small(where()));
   EXPECT_EQ(rt.fork(sleeps{server.ref(), 1, 2, 0, 0}).get(), 2);
+  EXPECT_EQ(::send(p.at[1], "nothing", 8, 0), 8);
+  server.drain(10s);
+  EXPECT_EQ(rt.fork(sleeps{server.ref(), 1, 2, 0, 0}).get(), 2);
+  EXPECT_TRUE(rt.wait_all_for(10s));
+  EXPECT_TRUE(rt.errors().empty());
+}
+
+/// Writes a file in place.
+struct writes {
+  using result = long;
+  sys::server_ref sys;
+  int file;
+  GROSR_DEVICE void operator()(auto& context) const {
+    context.give(sys::pwrite(sys, file, "text", 4, 0));
+  }
+};
+
+// Calls that hold all the chunks that they may: others find one all the same, and none is lost.
+TEST_P(awaited_waits, leave_room_for_calls_in_place) {
+  const auto count = static_cast<std::uint32_t>(testing::scaled(800, 300));
+  const peers p;
+  char name[] = "/tmp/grosr.XXXXXX";
+  const int file = ::mkstemp(name);
+  ::unlink(name);
+  auto so = with_network();
+  so.chunks = {128, 64, 64};
+  so.patience = 100ms;
+  sys::server server(where(), so);
+  server.grant(p.at[0]);
+  server.grant(file);
+  runtime<listens, silent, writes, awaited> rt(where(), small(where()));
+  std::vector<future<long>> all;
+  for (std::uint32_t i = 0; i < count; ++i) all.push_back(rt.fork(listens{server.ref(), p.at[0]}));
+  std::uint32_t refused = 0;
+  while (refused < count - 256) {
+    refused = 0;
+    for (auto& f : all)
+      if (f.ready() && f.status() == -EAGAIN) ++refused;
+    std::this_thread::sleep_for(1ms);
+  }
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(rt.fork(writes{server.ref(), file}).get(), 4);
+  server.stop();
+  std::uint32_t ended = 0;
+  refused = 0;
+  for (auto& f : all) {
+    if (f.status() == -ESHUTDOWN) ++ended;
+    if (f.status() == -EAGAIN) ++refused;
+  }
+  EXPECT_EQ(ended + refused, count);
+  EXPECT_EQ(ended, 96u + 32 + 32);  // three quarters of the chunks, in words of 32
+  ::close(file);
 }
 
 TEST_P(awaited_waits, are_no_reason_for_the_watchdog) {
@@ -181,6 +231,23 @@ TEST_P(awaited_waits, are_no_reason_for_the_watchdog) {
   auto waits = rt.fork(listens{server.ref(), p.at[0]});
   EXPECT_FALSE(waits.wait_for(4 * o.watchdog));
   EXPECT_EQ(rt.fork(sleeps{server.ref(), 1, 2, 0, 0}).get(), 2);
+  EXPECT_EQ(::send(p.at[1], "nothing", 8, 0), 8);
+  EXPECT_EQ(waits.get(), 8);
+}
+
+TEST_P(awaited_waits, are_no_reason_for_the_watchdog_after_a_park) {
+  const peers p;
+  sys::server server(where(), with_network());
+  server.grant(p.at[0]);
+  auto o = small(where());
+  o.watchdog = std::chrono::milliseconds(100) * testing::slowdown;
+  runtime<listens, silent, sleeps, awaited> rt(where(), o);
+  auto waits = rt.fork(listens{server.ref(), p.at[0]});
+  for (int turn = 0; turn < 5; ++turn) {
+    for (int i = 0; i < 20; ++i) rt.submit(sleeps{server.ref(), 0, 50, 0, 0});
+    rt.park();
+  }
+  EXPECT_FALSE(waits.wait_for(4 * o.watchdog));
   EXPECT_EQ(::send(p.at[1], "nothing", 8, 0), 8);
   EXPECT_EQ(waits.get(), 8);
 }

@@ -218,7 +218,9 @@ TEST(memory_plan, tells_slots_of_each_kind_apart) {
   const memory_plan p = plan(o);
   const auto range = [&](slot_kind k) { return p.slot_ranges[static_cast<int>(k)]; };
   EXPECT_EQ(range(slot_kind::staged).first, 0u);
-  EXPECT_EQ(range(slot_kind::staged).near, 100u);
+  EXPECT_EQ(range(slot_kind::staged).near, 97u);
+  EXPECT_EQ(range(slot_kind::returned).first, 97u);
+  EXPECT_EQ(range(slot_kind::returned).count, 3u);
   EXPECT_EQ(range(slot_kind::packet).first, 100u);
   EXPECT_EQ(range(slot_kind::packet).count, 5000u);
   EXPECT_EQ(range(slot_kind::packet).near, 1024u);

@@ -41,27 +41,34 @@ struct completion {
   std::uint32_t reserved;
 };
 
-/// Takes completions for one runtime, from any thread of the host. complete() must not wait for the
-/// device.
+/// Takes completions for one runtime, from any thread of the host. expect() and complete() must
+/// neither wait for the device nor call CUDA.
 class completion_port {
  public:
-  /// Takes a number. Throws error(invalid_option) when as many are open as there can be, 1023.
+  /// Takes a number. Throws error(invalid_option) when there is none, of 1023.
   completion_port();
-  /// Returns when no complete() of it is under way, and none begins any more.
   virtual ~completion_port();
   completion_port(const completion_port&) = delete;
 
   std::uint32_t number() const { return number_; }
 
  protected:
-  /// To be called before what complete() uses ends: as the destructor.
-  void close();
+  /// Before what the functions below use ends. Returns when none of them is under way, and none
+  /// begins any more. `all_came`: nothing will be completed for the number, and another port may
+  /// have it; else nobody gets it in this process.
+  void close(bool all_came);
+  /// Something was begun that will be completed here.
+  virtual void expect() = 0;
   virtual void complete(const completion& c) = 0;
 
  private:
+  friend bool expect(completion_target to);
   friend bool complete(completion_target to, completion c);
   std::uint32_t number_;
 };
+
+/// Tells the port that `to` names, before the same target is completed. Any thread.
+bool expect(completion_target to);
 
 /// Hands a completion to the port that `to` names, its waiter filled in. False when that is not
 /// open: nobody waits any more. Any thread.

@@ -25,7 +25,8 @@ struct runtime_options {
   std::uint32_t ring_capacity = 1024;  ///< packets of a ring; a power of two, 8 to 8192
   std::uint32_t slots = 16384;  ///< single tasks in flight, and as many tickets of several packets
   std::uint32_t staging_buffers =
-      512;  ///< buffers of 512 tasks for other packets in flight, pinned; from 2
+      512;  ///< buffers of 512 tasks for other packets in flight, pinned; from 2. One in 32 is for
+            ///< what comes back: tasks that were swapped out, completions
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded.
   std::size_t memory_limit = std::size_t{256} << 20;

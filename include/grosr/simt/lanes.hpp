@@ -111,6 +111,15 @@ GROSR_DEVICE inline bool is_private([[maybe_unused]] const void* p) {
 #endif
 }
 
+/// Whether only the caller's block reaches what is at this address: on a GPU, block-shared memory.
+GROSR_DEVICE inline bool is_block_shared([[maybe_unused]] const void* p) {
+#if GROSR_ON_GPU
+  return __isShared(p) != 0;
+#else
+  return false;
+#endif
+}
+
 /// Number of bits set.
 GROSR_DEVICE inline unsigned popcount(std::uint32_t mask) {
 #if GROSR_ON_GPU

@@ -88,6 +88,11 @@ class awaiting_caller : public caller<G, ordering::strong, true> {
                                queue::completion_target target, long* slot)
       : base(&c.where(), c.mask()), context_(context), slot_(slot), target_(target) {}
 
+  // It is the caller of one call, of one kind.
+  void start() const = delete;
+  void attempt() const = delete;
+  void await() const = delete;
+
   /// Of the thread that leads: whether the call has a place to come back to. It counts from now on.
   GROSR_DEVICE bool begin() const {
     if (target_.bits == 0) return false;

@@ -77,6 +77,8 @@ GROSR_DEVICE long print(const Caller& c, const char* format, const Arguments&...
   constexpr unsigned count = sizeof...(Arguments);
   constexpr unsigned texts =
       (0u + ... + (detail::kind_of_printed<const Arguments&>() == printed::text ? 1u : 0u));
+  static_assert(!is_awaiting<Caller>,
+                "grosr: print does not wait for the host: there is nothing to await");
   static_assert(texts <= 4, "grosr: print takes at most 4 arguments that are texts");
   static_assert(count <= most_printed, "grosr: print takes at most 64 arguments");
   constexpr std::uint32_t most = detail::most_of_text(1 + texts);

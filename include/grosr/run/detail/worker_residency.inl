@@ -214,6 +214,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::exit() {
   for (std::uint32_t i = 0; i < w_.frame_count; ++i) save.frames[i] = w_.frames[i];
   for (std::uint32_t i = 0; i < w_.magazine_count; ++i) save.magazine[i] = w_.magazine[i];
   flush_stats();
+  if (tells_rest && w_.heartbeat_type != 0 && !v_.aborted())  // an abort's names stay
+    spawner_.send_heartbeat(0, simt::cycle_count());
   join_exit();
 }
 

@@ -40,13 +40,13 @@ template <class Caller>
 inline constexpr bool gives_up_at_once = Caller::attempts || is_awaiting<Caller>;
 
 /// Lanes of `mask` together; each has a call of its own. Tries once.
-template <class Token, unsigned Parts, bulk Bulk>
+template <bool Awaited, class Token, unsigned Parts, bulk Bulk>
 GROSR_DEVICE bool try_claim(const view& v, std::uint32_t mask, Token& t,
                             const operation<Parts, Bulk>& o) {
   t.code = o.bad != 0 ? o.bad : t.where.plan(v, o) ? 0 : -EFAULT;
   const bool fits = t.code == 0;
   const std::uint32_t able = simt::ballot(mask, fits);
-  return fits && t.where.try_claim(v, able);
+  return fits && t.where.template try_claim<Awaited>(v, able);
 }
 
 /// The record of a call whose bytes are in place.
@@ -149,7 +149,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_lane(const Caller& c,
   std::uint32_t mask = simt::active_mask(simt::site::here(__PRETTY_FUNCTION__)), rest = 0;
   for (unsigned turn = 0;; ++turn) {
     // Nobody waits while holding something: who does not get all of it gives back what it has.
-    bool goes = try_claim(v, mask, t, o), done = false;
+    bool goes = try_claim<is_awaiting<Caller>>(v, mask, t, o), done = false;
     std::uint32_t able = simt::ballot(mask, goes);
     const bool all = able == mask;
     if (!all) [[unlikely]] {
@@ -238,7 +238,7 @@ GROSR_DEVICE token<Caller::group, Parts, Bulk> begin_warp(const Caller& c, opera
   std::uint64_t deadline = 0;
   for (unsigned turn = 0;; ++turn) {
     bool claimed = false;
-    if (lane == leader) claimed = try_claim(v, 1u << lane, t, o);
+    if (lane == leader) claimed = try_claim<is_awaiting<Caller>>(v, 1u << lane, t, o);
     if constexpr (Parts != 0) {
       claimed = simt::shuffle(mask, claimed ? 1u : 0u, leader) != 0;
       t.where.chunk = simt::shuffle(mask, t.where.chunk, leader);
@@ -501,13 +501,14 @@ GROSR_DEVICE long begin_awaited(const Caller& c, operation<Parts, Bulk> o) {
                 "grosr: a call of vectors cannot be awaited: they may lie on the task's stack, "
                 "which ends before the call does; await read or write");
   const view& v = c.where();
-  // The task ends before the call does, and what lies on its stack with it.
+  // The task ends before the call does, with what lies on its stack or in its block's memory.
   if (v.host_sees_all) o.stays = false;
   std::uint64_t bytes = 0;
   for_parts<Parts>([&](unsigned i) {
     const part& p = o.part_of[i];
     bytes += p.bytes;
-    if (p.comes() && p.bytes != 0 && simt::is_private(p.at)) o.bad = -EFAULT;
+    if (p.comes() && p.bytes != 0 && (simt::is_private(p.at) || simt::is_block_shared(p.at)))
+      o.bad = -EFAULT;
   });
   if (!o.stays && bytes > piece_bytes + name_bytes) o.bad = -EMSGSIZE;
   const bool leads = c.leads(), counts = leads && c.begin();

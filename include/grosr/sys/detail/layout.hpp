@@ -116,8 +116,9 @@ struct alignas(128) view {
   queue::slot_bitmap_ref slots;
   queue::slot_bitmap_ref awaited_slots;  ///< the slots from first_awaited on
   queue::slot_bitmap_ref chunks[chunk_sizes];
-  unsigned char* arena[chunk_sizes];    ///< pinned
-  const simt::bus_word* replies;        ///< pinned
+  queue::slot_bitmap_ref awaited_chunks[chunk_sizes];  ///< those that awaited calls may hold
+  unsigned char* arena[chunk_sizes];                   ///< pinned
+  const simt::bus_word* replies;                       ///< pinned
   std::uint32_t* detached;              ///< device memory: a word beside each word of slots
   detached_call* detached_calls;        ///< device memory, by slot
   awaited_chunk* awaited[chunk_sizes];  ///< device memory, by chunk

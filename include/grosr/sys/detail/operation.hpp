@@ -104,6 +104,7 @@ struct stowage {
 
   /// Each lane of `mask` that needs a chunk gets one, of its size or larger. Whether it has what it
   /// needs. They call together.
+  template <bool Awaited>
   GROSR_DEVICE bool try_claim(const view& v, std::uint32_t mask) {
     if constexpr (Parts == 0) {
       return true;
@@ -114,7 +115,7 @@ struct stowage {
         const bool asks = (lacking >> simt::lane_id() & 1) != 0 && wanted <= s;
         const std::uint32_t asking = simt::ballot(mask, asks);
         if (asks) {
-          chunk = claim_each(v, v.chunks[s], asking);
+          chunk = claim_each(v, Awaited ? v.awaited_chunks[s] : v.chunks[s], asking);
           size = static_cast<std::uint8_t>(s);
         }
         simt::sync_warp(mask);

@@ -59,13 +59,17 @@ GROSR_DEVICE inline std::int64_t further(std::int64_t offset, std::size_t by) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(offset) + by);
 }
 
-/// How many bytes one call moves of `n`: all if the host sees them, else a piece.
+/// How many bytes one call moves of `n`: all if the host sees them, else a piece. Where the host
+/// sees all, those of a call that is awaited travel all the same.
 template <class Caller>
 GROSR_DEVICE inline std::uint32_t at_once(const Caller& c, const void* at, std::size_t n) {
   constexpr std::size_t most = 0x7ffff000;  // Linux's own limit
   std::size_t least = n < most ? n : most;
   return static_cast<std::uint32_t>(
-      least <= piece_bytes || host_sees(c.where(), at, least) ? least : piece_bytes);
+      least <= piece_bytes ||
+              (host_sees(c.where(), at, least) && !(is_awaiting<Caller> && c.where().host_sees_all))
+          ? least
+          : piece_bytes);
 }
 
 template <bool Ahead, class Caller, class Piece>
@@ -91,10 +95,7 @@ GROSR_DEVICE auto in_pieces(const Caller& c, const void* at, std::size_t n, Piec
   if constexpr (Caller::group == granularity::grid && !Caller::started) {
     return in_pieces_of_grid<Ahead>(c, at, n, piece);
   } else if constexpr (is_awaiting<Caller>) {
-    const std::uint32_t now = at_once(c, at, n);
-    // Where the host sees all, bytes of such a call travel all the same.
-    return begin_awaited(
-        c, piece(std::size_t{0}, c.where().host_sees_all && now > piece_bytes ? piece_bytes : now));
+    return begin_awaited(c, piece(std::size_t{0}, at_once(c, at, n)));
   } else {
     if constexpr (Caller::group == granularity::warp) {
       const unsigned leader = simt::lowest_bit(c.mask());
