@@ -24,6 +24,8 @@ void use() {
 # a continuation
 JOINS = ("struct sum { using result = int; int a, b; long wide;"
          " int operator()(auto& x) const { x.give(a); return x.status(); } };")
+AWAITS = ("struct s { using result = int; grosr::sys::server_ref sys; void operator()(auto& x) const"
+          " { auto& n = x.join(sum{}); grosr::sys::nothing(x.await(sys, &n.%s)); } };")
 
 # what it is; declarations; code; the words that must be in an error, or None when it must compile
 CASES = [
@@ -135,11 +137,20 @@ CASES += [
     ("joining in a task without a result", JOINS + "struct s { int i;"
      " void operator()(auto& x) const { x.join(sum{}); } };",
      "grosr::runtime<s, sum> r;",
-     "grosr: only a task that brings a result joins, forks, passes and gives"),
+     "grosr: only a task that brings a result joins, forks, awaits, passes and gives"),
     ("forking in a task without a result", JOINS + "struct s { int i;"
      " void operator()(auto& x) const { int n; x.fork(sum{}, &n); } };",
      "grosr::runtime<s, sum> r;",
-     "grosr: only a task that brings a result joins, forks, passes and gives"),
+     "grosr: only a task that brings a result joins, forks, awaits, passes and gives"),
+    ("awaiting a call", JOINS + AWAITS % "wide", "grosr::runtime<s, sum, grosr::awaited> r;", None),
+    ("awaiting without the type that completes", JOINS + AWAITS % "wide", "grosr::runtime<s, sum> r;",
+     "grosr: tasks of this runtime await calls: add grosr::awaited to runtime<...>"),
+    ("awaiting into another type", JOINS + AWAITS % "a", "grosr::runtime<s, sum, grosr::awaited> r;",
+     "grosr: the result of a call that is awaited goes to a member `long` of the continuation"),
+    ("awaiting in a task without a result", "struct s { grosr::sys::server_ref sys; long* n;"
+     " void operator()(auto& x) const { grosr::sys::nothing(x.await(sys, n)); } };",
+     "grosr::runtime<s, grosr::awaited> r;",
+     "grosr: only a task that brings a result joins, forks, awaits, passes and gives"),
     ("pushing into a channel from a task of a runtime", "struct s { grosr::channel<int> c;"
      " void operator()(auto& x) const { c.push(x, 1); } };",
      "grosr::runtime<s> r;", "grosr: only functions of a graph push into its channels"),

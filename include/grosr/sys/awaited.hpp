@@ -9,6 +9,7 @@ namespace grosr::sys {
 /// A whole warp: takes the bytes of a call that has ended, and frees its slot and chunk.
 GROSR_DEVICE inline void finish_awaited(const queue::completion& c) {
   const view& v = *static_cast<const view*>(c.source);
+  simt::fence<simt::scope::system>(simt::acquire);  // A5: pairs with R5, by way of the host
   const std::uint32_t held = v.detached_calls[c.number].chunk;
   const unsigned size = held % 4;
   const std::uint32_t chunk = held / 4;
