@@ -91,7 +91,7 @@ std::vector<bench> benches() {
        bench_tail},
       {"await",
        "calls to the host that tasks await, against calls waited for in place",
-       {{"N", "tasks at once; default 100k on GPUs", 1, 1u << 22}},
+       {{"N", "tasks at once; default 100k on GPUs", 1, 500'000}},
        "grosr bench await --json await.json",
        bench_await},
       {"forkjoin",

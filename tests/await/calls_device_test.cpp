@@ -1,5 +1,6 @@
 // Tasks that await calls: each result and its bytes come once, no worker waits for them, and what
 // cannot be made says why.
+#include "await/small_runtime.hpp"
 #include "grosr/await/awaited.hpp"
 
 #include <fcntl.h>
@@ -26,12 +27,7 @@ GROSR_DEVICE_SUITE(awaited_calls);
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-runtime_options small(device d) {
-  runtime_options o;
-  if (d.is_cuda()) o.sms = 2;
-  o.blocks_per_sm = 1;
-  return o;
-}
+using testing::small;
 
 struct outcome {
   long results[2];

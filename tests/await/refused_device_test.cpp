@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "await/small_runtime.hpp"
 #include "grosr/await/awaited.hpp"
 #include "grosr/run/runtime.hpp"
 #include "support/scale.hpp"
@@ -19,12 +20,7 @@ namespace {
 
 GROSR_DEVICE_SUITE(awaited_bytes);
 
-runtime_options small(device d) {
-  runtime_options o;
-  if (d.is_cuda()) o.sms = 2;
-  o.blocks_per_sm = 1;
-  return o;
-}
+using testing::small;
 
 /// Whatever the call brought.
 struct seen {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "await/small_runtime.hpp"
 #include "grosr/await/awaited.hpp"
 #include "grosr/run/runtime.hpp"
 #include "grosr/sys/server.hpp"
@@ -25,12 +26,7 @@ GROSR_DEVICE_SUITE(awaited_waits);
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-runtime_options small(device d) {
-  runtime_options o;
-  if (d.is_cuda()) o.sms = 2;
-  o.blocks_per_sm = 1;
-  return o;
-}
+using testing::small;
 
 /// Sleeps so often, and gives how often it did.
 struct sleeps {
@@ -202,7 +198,9 @@ TEST_P(awaited_waits, leave_room_for_calls_in_place) {
   std::vector<future<long>> all;
   for (std::uint32_t i = 0; i < count; ++i) all.push_back(rt.fork(listens{server.ref(), p.at[0]}));
   std::uint32_t refused = 0;
+  const auto until = clock::now() + 60s;
   while (refused < count - 256) {
+    ASSERT_LT(clock::now(), until) << refused;
     refused = 0;
     for (auto& f : all)
       if (f.ready() && f.status() == -EAGAIN) ++refused;

@@ -510,7 +510,7 @@ GROSR_DEVICE long begin_awaited(const Caller& c, operation<Parts, Bulk> o) {
     if (p.comes() && p.bytes != 0 && (simt::is_private(p.at) || simt::is_block_shared(p.at)))
       o.bad = -EFAULT;
   });
-  if (!o.stays && bytes > piece_bytes + name_bytes) o.bad = -EMSGSIZE;
+  if (!o.stays && bytes > piece_bytes + 2 * name_bytes) o.bad = -EMSGSIZE;  // a chunk holds no more
   const bool leads = c.leads(), counts = leads && c.begin();
   if (leads && !counts) o.bad = -EINVAL;
   auto t = begin(c, o);
