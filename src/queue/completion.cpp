@@ -18,14 +18,14 @@ struct open_ports {
   std::array<completion_port*, places> at{};
   std::array<bool, places> taken{};  ///< open, or closed while something was to be completed for it
 
-  completion_port* find(completion_target to) const {
-    return to.port() < places ? at[to.port()] : nullptr;
-  }
+  completion_port* find(std::uint32_t port) const { return port < places ? at[port] : nullptr; }
 };
 open_ports& ports() {
   static open_ports& all = *new open_ports;
   return all;
 }
+
+thread_local completion_batch* kept_by = nullptr;  // of this thread; the outermost
 
 }  // namespace
 
@@ -55,20 +55,43 @@ void completion_port::close(bool all_came) {
   number_ = 0;
 }
 
-bool expect(completion_target to) {
+void expect(completion_target to, std::uint32_t count) {
   std::shared_lock lock(ports().lock);
-  completion_port* const port = ports().find(to);
-  if (port != nullptr) port->expect();
-  return port != nullptr;
+  if (completion_port* const port = ports().find(to.port())) port->expect(count);
 }
 
-bool complete(completion_target to, completion c) {
+void complete(completion_target to, completion c) {
+  if (kept_by != nullptr) return kept_by->add(to, c);
+  completion_batch one;
+  one.add(to, c);
+}
+
+completion_batch::completion_batch() : inner_(kept_by != nullptr) {
+  if (!inner_) kept_by = this;
+}
+
+completion_batch::~completion_batch() {
+  if (inner_) return;
+  flush();
+  kept_by = nullptr;
+}
+
+void completion_batch::add(completion_target to, const completion& c) {
+  port_[count_] = to.port();
+  kept_[count_] = c;
+  kept_[count_].waiter = to.waiter();
+  if (++count_ == most) flush();
+}
+
+void completion_batch::flush() {
+  if (inner_ || count_ == 0) return;
   std::shared_lock lock(ports().lock);
-  completion_port* const port = ports().find(to);
-  if (port == nullptr) return false;
-  c.waiter = to.waiter();
-  port->complete(c);
-  return true;
+  for (std::uint32_t first = 0, end; first < count_; first = end) {
+    for (end = first + 1; end < count_ && port_[end] == port_[first];) ++end;
+    if (completion_port* const port = ports().find(port_[first]))
+      port->complete(kept_ + first, end - first);
+  }
+  count_ = 0;
 }
 
 }  // namespace grosr::queue

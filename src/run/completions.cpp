@@ -13,14 +13,15 @@ namespace {
 constexpr std::size_t packet_completions = 32;
 }
 
-void completions::complete(const queue::completion& c) {
+void completions::complete(const queue::completion* ended, std::uint32_t count) {
   for (;;) {
     try {
       std::lock_guard lock(lock_);
-      come_[waiter_word::level_of(c.waiter)].push_back(c);
-      if (busy_) return;  // that thread takes it too
+      for (; count != 0; ++ended, --count)
+        come_[waiter_word::level_of(ended->waiter)].push_back(*ended);
+      if (busy_) return;  // that thread takes them too
       break;
-    } catch (const std::bad_alloc&) {  // it cannot be refused
+    } catch (const std::bad_alloc&) {  // they cannot be refused
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }

@@ -36,8 +36,10 @@ class completions final : public queue::completion_port {
   bool outstanding() const { return outstanding_.load(std::memory_order_relaxed) > 0; }
 
  private:
-  void expect() override { outstanding_.fetch_add(1, std::memory_order_relaxed); }
-  void complete(const queue::completion& c) override;
+  void expect(std::uint32_t count) override {
+    outstanding_.fetch_add(count, std::memory_order_relaxed);
+  }
+  void complete(const queue::completion* ended, std::uint32_t count) override;
 
   owner owner_;
   std::atomic<std::int64_t> outstanding_{0};

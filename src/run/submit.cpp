@@ -171,11 +171,17 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
   if (parked_by_user_ || (life_ != life::running && life_ != life::stopping)) return std::nullopt;
   const std::uint64_t began = trace_time();
   std::uint32_t generation = 0;
-  auto slot = take_slot(slot_kind::returned, generation);
+  // One completion travels in its packet, as a single task does. Lane tasks that do are taken
+  // together with others of their kind, whose holders nobody would take over.
+  auto slot = count == 1 && program_.types[type].completes
+                  ? take_slot(slot_kind::packet, generation)
+                  : std::nullopt;
+  const bool in_packet = slot.has_value();
+  if (!slot) slot = take_slot(slot_kind::returned, generation);
   if (!slot) slot = take_slot(slot_kind::staged, generation);
   if (!slot) return std::nullopt;
   slot_types_[*slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
-  const packet_header h{.kind = packet_header::kind_of(type, level, false, true),
+  const packet_header h{.kind = packet_header::kind_of(type, level, in_packet, true),
                         .count = count,
                         .slot = *slot,
                         .ticket = *slot,

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "grosr/queue/completion.hpp"
 #include "sys/linux_result.hpp"
 #include "sys/thread.hpp"
 
@@ -174,6 +175,7 @@ void disk_ring::reap() {
     guard lock(lock_);
     sleeps_ = false;
   }
+  queue::completion_batch together;
   unsigned head = 0, seen = 0;
   io_uring_cqe* e = nullptr;
   std::size_t ended = 0;
@@ -189,6 +191,7 @@ void disk_ring::reap() {
     c->done(*c, e->res);
   }
   io_uring_cq_advance(&ring_->uring, seen);
+  together.flush();
   guard lock(lock_);
   waiting_ -= ended;
 }

@@ -85,6 +85,7 @@ class reactor {
   void serve(guard& lock, entry& e, short ready);
   void serve(guard& lock, entry& e, waiter_queue& q, short ready, served& s);
   void expire(guard& lock);
+  void expire_alone(guard& lock, clock::time_point now);
   void end_closed(guard& lock);
   void end_all(guard& lock);
 

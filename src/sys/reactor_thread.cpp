@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "grosr/queue/completion.hpp"
 #include "sys/reactor_parts.hpp"
 
 namespace grosr::sys {
@@ -12,9 +13,11 @@ using namespace std::chrono_literals;
 
 void reactor::run() {
   std::array<epoll_event, 256> events;
+  queue::completion_batch together;
   guard lock(lock_);
   while (!stopping_) {
     lock.unlock();
+    together.flush();
     int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
     lock.lock();
     for (int i = 0; i < n && !stopping_; ++i) {
@@ -32,6 +35,9 @@ void reactor::run() {
     set_alarm();
   }
   end_all(lock);
+  lock.unlock();
+  together.flush();
+  lock.lock();
   ended_ = true;
   returned_.notify_all();
 }
@@ -115,6 +121,10 @@ void reactor::expire(guard& lock) {
       continue;
     }
     waiter& w = static_cast<waiter&>(*t);
+    if (w.descriptor_ < 0) {
+      expire_alone(lock, now);
+      continue;
+    }
     entry* e = find(w.descriptor_);
     waiter_queue& q = queue_of(e, w.events_);
     const bool was_first = q.first() == &w;
@@ -123,6 +133,24 @@ void reactor::expire(guard& lock) {
     if (e != nullptr && was_first && !q.empty()) update(*e, 0);
     resume(lock, w, wake::timed_out);
   }
+}
+
+// Those of no descriptor, which nobody looks for: as many as the lock is worth taking for.
+void reactor::expire_alone(guard& lock, clock::time_point now) {
+  constexpr std::size_t most = 64;
+  std::array<waiter*, most> due;
+  std::size_t count = 0;
+  for (timer* t = deadlines_.first(); count < most && t != nullptr && t->when <= now;
+       t = deadlines_.first()) {
+    if (t->of_descriptor || static_cast<waiter*>(t)->descriptor_ >= 0) break;
+    due[count] = static_cast<waiter*>(t);
+    unlink(*due[count++], alone_);
+  }
+  lock.unlock();
+  std::for_each_n(due.begin(), count, [](waiter* w) { w->resume(*w, wake::timed_out); });
+  lock.lock();
+  waiting_ -= count;
+  returned_.notify_all();
 }
 
 void reactor::end_closed(guard& lock) {

@@ -112,6 +112,7 @@ class service {
   bool something_waits() const;
   void rest(service_thread& t);
   void wake_one();
+  void expect_awaited(const service_thread& t);
   void make_all(service_thread& t);
   void reply(std::uint32_t slot, std::uint64_t serial, long result);
   void reply(const request& q, long result);

@@ -131,7 +131,6 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
       q.call = call_record::unpack(r);
       q.linux = kind < handler_base ? find_linux_call(kind) : nullptr;
       q.serial = serial;
-      if ((q.call.flags & flag_awaited) != 0) queue::expect(q.call.target);
       q.thread = t.number;
       q.epoch = epoch;
       if (kind == call_print) q.printed = print(q.call);  // in the order of records
@@ -152,6 +151,7 @@ unsigned service::take_batch(service_thread& t, shard& s, std::uint32_t number) 
   const bool more = !left && s.ring.ready();
   t.left = t.left || left;
   lock.unlock();
+  expect_awaited(t);
   // A record may wait in any shard, and this thread has calls to make first.
   if (!left && resting_.load(std::memory_order_relaxed) != 0 &&
       (more || (takes_time && something_waits())))
@@ -171,7 +171,23 @@ bool service::lets_in(call_number number) {
   return rate_.take();
 }
 
+/// Tells the ports of the runtimes that await calls of the thread's batch.
+void service::expect_awaited(const service_thread& t) {
+  const auto awaited = [](const request& q) { return (q.call.flags & flag_awaited) != 0; };
+  for (auto q = t.batch.begin(), end = q; q != t.batch.end(); q = end) {
+    if (!awaited(*q)) {
+      ++end;
+      continue;
+    }
+    end = std::find_if_not(q, t.batch.end(), [&](const request& other) {
+      return awaited(other) && other.call.target.port() == q->call.target.port();
+    });
+    queue::expect(q->call.target, static_cast<std::uint32_t>(end - q));
+  }
+}
+
 void service::make_all(service_thread& t) {
+  queue::completion_batch together;
   std::uint64_t before = now_ticks();
   const auto ns_since = [&] {
     const std::uint64_t now = now_ticks();
@@ -183,6 +199,7 @@ void service::make_all(service_thread& t) {
   for (request& q : t.batch) {
     const bool light = is_light(q);
     if (!light && untimed != 0) ns_since();
+    if (!light && weight_of(q) == usual_batch) together.flush();  // this one may take its time
     q.taken = before;
     bool later = false;
     const long result = make(t, q, later);

@@ -42,7 +42,7 @@ struct completion {
 };
 
 /// Takes completions for one runtime, from any thread of the host. expect() and complete() must
-/// neither wait for the device nor call CUDA.
+/// neither wait for the device nor call CUDA, and complete nothing themselves.
 class completion_port {
  public:
   /// Takes a number. Throws error(invalid_option) when there is none, of 1023.
@@ -57,21 +57,44 @@ class completion_port {
   /// begins any more. `all_came`: nothing will be completed for the number, and another port may
   /// have it; else nobody gets it in this process.
   void close(bool all_came);
-  /// Something was begun that will be completed here.
-  virtual void expect() = 0;
-  virtual void complete(const completion& c) = 0;
+  /// So much was begun that will be completed here.
+  virtual void expect(std::uint32_t count) = 0;
+  virtual void complete(const completion* ended, std::uint32_t count) = 0;
 
  private:
-  friend bool expect(completion_target to);
-  friend bool complete(completion_target to, completion c);
+  friend void expect(completion_target to, std::uint32_t count);
+  friend class completion_batch;
   std::uint32_t number_;
 };
 
-/// Tells the port that `to` names, before the same target is completed. Any thread.
-bool expect(completion_target to);
+/// Tells the port that `to` names of `count` completions to come, before the first of them. Any
+/// thread. A port that is not open is told nothing.
+void expect(completion_target to, std::uint32_t count = 1);
 
-/// Hands a completion to the port that `to` names, its waiter filled in. False when that is not
-/// open: nobody waits any more. Any thread.
-bool complete(completion_target to, completion c);
+/// Hands a completion to the port that `to` names, its waiter filled in. If that is not open,
+/// nobody waits any more. Any thread.
+void complete(completion_target to, completion c);
+
+/// While one lives, what its thread completes is kept, and goes together: when there are `most`, at
+/// flush(), and at its end. Its thread waits for nothing meanwhile without a flush(). One within
+/// another does nothing.
+class completion_batch {
+ public:
+  completion_batch();
+  ~completion_batch();
+  completion_batch(const completion_batch&) = delete;
+
+  void flush();
+
+ private:
+  friend void complete(completion_target to, completion c);
+  static constexpr std::uint32_t most = 64;
+  void add(completion_target to, const completion& c);
+
+  bool inner_;
+  std::uint32_t count_ = 0;
+  std::uint32_t port_[most];
+  completion kept_[most];
+};
 
 }  // namespace grosr::queue
