@@ -66,7 +66,7 @@ struct completion_task : awaited {
 
 sys::options options_for(std::uint32_t most) {
   sys::options o;
-  o.awaited_calls = (most + 31) / 32 * 32;
+  o.awaited_calls = 2 * most;  // else those that come last look for the last that are free
   // Of 256 bytes, since a sleep brings its time; awaited calls may hold three quarters of them.
   o.chunks[0] = o.awaited_calls / 3 * 4 + 128;
   return o;

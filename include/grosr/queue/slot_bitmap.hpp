@@ -4,7 +4,8 @@
 //
 // A claimer begins at its home word, which nobody else begins at while there are as many words as
 // claimers; then one atomic finds slots for all lanes of a warp. When that word is full it goes on
-// with the next ones.
+// with those from a random one on: behind the homes of others that are full, runs of full words
+// would form, and all would look through them again and again.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/lanes.hpp"
+#include "grosr/simt/wait.hpp"
 
 namespace grosr::queue {
 
@@ -31,19 +33,22 @@ class slot_bitmap_ref {
   };
 
   /// One lane claims 1 to `wanted` slots (1 to 32) of one word, its home's if possible. Looks at
-  /// each word once.
+  /// each word, at its home twice.
   GROSR_DEVICE claimed claim(std::uint32_t home, unsigned wanted) const {
     claimed c{home, 0};
     std::uint32_t found = 0;  // as it mostly is
     GROSR_NO_UNROLL
-    for (std::uint32_t looked = 0; looked < count_; ++looked) {
+    for (std::uint32_t looked = 0; looked <= count_; ++looked) {
       simt::atomic_ref<std::uint32_t> word(words_[c.word]);
       if (looked != 0) found = word.load(simt::relaxed);
       while (~found != 0) {
         c.bits = simt::lowest_bits(~found, wanted);
         if (word.compare_exchange(found, found | c.bits, simt::in_turn())) return c;  // A1
       }
-      if (++c.word == count_) c.word = 0;
+      if (looked == 0)
+        c.word = some_word(home);
+      else if (++c.word == count_)
+        c.word = 0;
     }
     c.bits = 0;
     return c;
@@ -66,6 +71,12 @@ class slot_bitmap_ref {
   GROSR_DEVICE void free(std::uint32_t slot) const { free(slot / 32, 1u << slot % 32); }
 
  private:
+  /// Another one each time.
+  GROSR_DEVICE std::uint32_t some_word(std::uint32_t home) const {
+    const auto salt = static_cast<std::uint32_t>(simt::cycle_count()) ^ home * 0x85eb'ca6bu;
+    return static_cast<std::uint32_t>(std::uint64_t{salt * 0x9e37'79b9u} * count_ >> 32);
+  }
+
   std::uint32_t* words_ = nullptr;
   std::uint32_t count_ = 0;
 };
