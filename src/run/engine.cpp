@@ -11,6 +11,7 @@
 #include "grosr/alloc/heap.hpp"
 #include "grosr/alloc/lifetime.hpp"
 #include "grosr/run/detail/local.hpp"
+#include "grosr/simt/asymmetric_fence.hpp"
 #include "grosr/simt/faults.hpp"
 #include "grosr/simt/wait.hpp"
 #include "run/completions.hpp"
@@ -346,8 +347,7 @@ void engine::stop(deadline until) {
 // Whether a submitter who began before brought packets, or the kernel, after a stop() had looked:
 // then another round of stopping is due.
 bool engine::goes_on_after_stop() {
-  simt::fence<simt::scope::system>(
-      simt::seq_cst);  // P3: `stopped` before the packets; pairs with P2
+  simt::heavy_fence();  // P3: `stopped` before the packets; pairs with P2
   auto before = life::stopped;
   return life_ == life::stopped && (outstanding() || resident()) &&
          life_.compare_exchange_strong(before, life::stopping);

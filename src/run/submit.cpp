@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "grosr/simt/asymmetric_fence.hpp"
 #include "grosr/simt/relax.hpp"
 #include "run/engine.hpp"
 
@@ -195,7 +196,7 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
     return std::nullopt;
   }
   trace_submit(h, began, sent);
-  simt::fence<simt::scope::system>(simt::seq_cst);  // P2, as in submit()
+  simt::fence<simt::scope::system>(simt::seq_cst);  // P2; pairs with P1 as well
   if (may_launch) ensure_resident();                // else the monitor does, if the kernel has left
   return ticket_id{*slot, generation};
 }
@@ -205,10 +206,7 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
 std::optional<ticket_id> engine::submit_single(unsigned type, const void* data, unsigned level) {
   const unsigned n = options_.rings_per_level;
   host_ring& ring = *rings_[level * n + thread_number() % n];
-  std::unique_lock lock(ring.packets.lock(), std::defer_lock);
-  // Whoever has it only writes a packet: a sleep would be longer than that.
-  for (unsigned turn = 0; turn < 100 && !lock.try_lock(); ++turn) simt::relax();
-  if (!lock) lock.lock();
+  const std::lock_guard lock(ring.packets.lock());
   if (!ring.packets.has_room()) return std::nullopt;
   const slot_range& slots = ring.slots;
   for (unsigned tries = 0; tries < near_tries && tries < slots.count; ++tries) {
@@ -314,9 +312,9 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
 
 // Sees to it that what was written is run.
 void engine::after_submit() {
-  // P2: the packets before the looks at `state` and `life_`, next; pairs with P1 in
-  // worker::say_leaving(), and with P3.
-  simt::fence<simt::scope::system>(simt::seq_cst);
+  // P2: the packets before the looks at `state` and `life_`, next; pairs with P3. For P1 in
+  // worker::say_leaving() it may be too little: then whoever waits, or the monitor, finds them.
+  simt::light_fence();
   ensure_resident();
   if (life_ == life::stopped && goes_on_after_stop()) stop({});
 }

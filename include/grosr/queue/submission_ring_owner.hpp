@@ -1,12 +1,16 @@
 // The host's side of submission_ring.hpp: who owns the memory of rings, and who writes packets.
 #pragma once
 
+#include <pthread.h>
+
+#include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <thread>
 
 #include "grosr/queue/submission_ring.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "grosr/simt/relax.hpp"
 
 namespace grosr::queue {
 
@@ -44,6 +48,29 @@ class submission_ring_memory {
   simt::buffer<std::uint32_t> credit_;
 };
 
+/// For std::lock_guard, around a few stores. To unlock it is a store: a mutex is unlocked when all
+/// stores before have become visible, and a device may have the lines of a packet.
+class brief_lock {
+ public:
+  brief_lock() { pthread_spin_init(&held_, PTHREAD_PROCESS_PRIVATE); }
+  ~brief_lock() { pthread_spin_destroy(&held_); }
+  brief_lock(const brief_lock&) = delete;
+
+  bool try_lock() { return pthread_spin_trylock(&held_) == 0; }
+  void lock() {
+    for (unsigned turn = 1; !try_lock(); ++turn) {
+      if (turn % 128 != 0)
+        simt::relax();
+      else  // whoever has it does not run now
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+  void unlock() { pthread_spin_unlock(&held_); }
+
+ private:
+  pthread_spinlock_t held_;
+};
+
 /// The producer side of a ring. Not movable: its lock is held by address.
 class submission_ring {
  public:
@@ -61,7 +88,7 @@ class submission_ring {
   submission_ring_ref ref() const { return memory_->refs()[number_]; }
 
   /// Held while a packet is prepared and written.
-  std::mutex& lock() { return lock_; }
+  brief_lock& lock() { return lock_; }
 
   /// Lock held: whether there is room for a packet now.
   bool has_room();
@@ -70,7 +97,7 @@ class submission_ring {
   std::uint32_t write(const packet& content);
 
  private:
-  std::mutex lock_;
+  brief_lock lock_;
   std::shared_ptr<const submission_ring_memory> memory_;
   std::uint32_t number_, capacity_;
   std::uint32_t written_ = 0;
