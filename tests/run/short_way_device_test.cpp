@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "grosr/run/join.hpp"
-#include "run/tasks.hpp"
+#include "run/chains.hpp"
 #include "support/scale.hpp"
 #include "support/seeds.hpp"
 
@@ -16,32 +16,6 @@ using namespace std::chrono_literals;
 
 GROSR_RUNTIME_SUITE(short_way);
 
-/// A link of a chain: `left` more come after it, and at every `every`-th one `aside` links that are
-/// the last of their own.
-template <grosr::width W, unsigned Words = 0>
-struct link {
-  static constexpr grosr::width width = W;
-  std::uint32_t* ran;
-  std::uint32_t left, every, aside;
-  std::uint32_t load[Words + 1];
-  GROSR_DEVICE void operator()(auto& context) const {
-    context.sync();
-    if (context.rank() != 0) return;
-    add_one(ran);
-    for (std::uint32_t word : load)
-      if (word != left) add_one(ran);  // a record that is not whole
-    if (left == 0) return;
-    if (every != 0 && left % every == 0)
-      for (std::uint32_t i = 0; i < aside; ++i) context.spawn(of(ran, 0, 0, 0));
-    context.spawn(of(ran, left - 1, every, aside));
-  }
-  GROSR_DEVICE static link of(std::uint32_t* ran, std::uint32_t left, std::uint32_t every,
-                              std::uint32_t aside) {
-    link l{ran, left, every, aside, {}};
-    for (std::uint32_t& word : l.load) word = left;
-    return l;
-  }
-};
 using lane_link = link<grosr::width::lane>;
 using long_link = link<grosr::width::lane, 7>;
 using warp_link = link<grosr::width::warp>;
@@ -62,11 +36,6 @@ struct alternating {
 struct one : alternating<other> {};
 struct other : alternating<one> {};
 
-/// No run is a long one, however slow the machine is: what follows takes the short way.
-struct patient : run::default_policy {
-  static constexpr std::uint64_t long_run_cycles = std::uint64_t{1} << 40;
-};
-
 using chain_runtime =
     basic_runtime<patient, lane_link, long_link, warp_link, block_link, one, other>;
 
@@ -83,13 +52,13 @@ TEST_P(short_way, runs_every_link) {
   walk<lane_link>(rt, ran.data(), n, 0, 0);
   walk<long_link>(rt, ran.data() + 1, n, 0, 0);
   walk<warp_link>(rt, ran.data() + 2, n, 0, 0);
-  walk<block_link>(rt, ran.data() + 3, n / 10, 0, 0);
+  walk<block_link>(rt, ran.data() + 3, n / 2, 0, 0);
   rt.submit(one{{ran.data() + 4, n}});
   rt.wait_all();
-  EXPECT_EQ(contents(ran), (std::vector<std::uint32_t>{n + 1, n + 1, n + 1, n / 10 + 1, n + 1, 0}));
+  EXPECT_EQ(contents(ran), (std::vector<std::uint32_t>{n + 1, n + 1, n + 1, n / 2 + 1, n + 1, 0}));
   rt.park();
   const runtime_stats s = rt.stats();
-  EXPECT_EQ(s.tasks, 4 * (n + 1) + n / 10 + 1);
+  EXPECT_EQ(s.tasks, 4 * (n + 1) + n / 2 + 1);
   EXPECT_EQ(s.spawned, s.tasks - 5);
   EXPECT_EQ(s.failed, 0u);
 }
@@ -97,7 +66,7 @@ TEST_P(short_way, runs_every_link) {
 // More than there is room for beside it: one batch, and several.
 TEST_P(short_way, leaves_what_does_not_fit_to_others) {
   const auto n = static_cast<std::uint32_t>(scaled(600, 60));
-  auto& ran = keep<std::uint32_t>(24);
+  auto& ran = keep<std::uint32_t>(32);
   chain_runtime rt(where(), small_options());
   std::uint32_t i = 0;
   std::vector<std::uint32_t> expected;
@@ -106,7 +75,8 @@ TEST_P(short_way, leaves_what_does_not_fit_to_others) {
       walk<lane_link>(rt, ran.data() + i++, n, every, aside);
       walk<long_link>(rt, ran.data() + i++, n, every, aside);
       walk<warp_link>(rt, ran.data() + i++, n, every, aside);
-      for (int k = 0; k < 3; ++k) expected.push_back(n + 1 + n / every * aside);
+      walk<block_link>(rt, ran.data() + i++, n, every, aside);
+      for (int k = 0; k < 4; ++k) expected.push_back(n + 1 + n / every * aside);
     }
   }
   rt.wait_all();
@@ -116,46 +86,33 @@ TEST_P(short_way, leaves_what_does_not_fit_to_others) {
 TEST_P(short_way, runs_many_chains) {
   const auto n = static_cast<std::uint32_t>(scaled(where().is_cuda() ? 5'000 : 300, 40)),
              hops = 50u;
-  auto& ran = keep<std::uint32_t>(2);
+  auto& ran = keep<std::uint32_t>(3);
   chain_runtime rt(where(), small_options());
   rt.submit(std::vector<lane_link>(n, lane_link{ran.data(), hops, 0, 0, {hops}}));
   rt.submit(std::vector<warp_link>(n / 10, warp_link{ran.data() + 1, hops, 0, 0, {hops}}));
+  rt.submit(std::vector<block_link>(n / 10, block_link{ran.data() + 2, hops, 0, 0, {hops}}));
   rt.wait_all();
-  EXPECT_EQ(contents(ran), (std::vector<std::uint32_t>{n * (hops + 1), n / 10 * (hops + 1)}));
+  EXPECT_EQ(contents(ran),
+            (std::vector<std::uint32_t>{n * (hops + 1), n / 10 * (hops + 1), n / 10 * (hops + 1)}));
 }
 
 TEST_P(short_way, runs_every_link_under_every_schedule) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are of the host backend";
   for_seeds(1000, [&] {
-    auto& ran = keep<std::uint32_t>(4);
+    auto& ran = keep<std::uint32_t>(5);
     runtime_options o = small_options();
     o.sms = 2;
     chain_runtime rt(where(), o);
     walk<lane_link>(rt, ran.data(), 40, 9, 40);
     walk<warp_link>(rt, ran.data() + 1, 20, 5, 3);
     rt.submit(one{{ran.data() + 2, 30}});
-    walk<block_link>(rt, ran.data() + 3, 4, 0, 0);
+    walk<block_link>(rt, ran.data() + 3, 12, 0, 0);
+    walk<block_link>(rt, ran.data() + 4, 9, 4, 5);
     rt.wait_all();
-    EXPECT_EQ(contents(ran), (std::vector<std::uint32_t>{41 + 4 * 40, 21 + 4 * 3, 31, 5}));
+    EXPECT_EQ(contents(ran),
+              (std::vector<std::uint32_t>{41 + 4 * 40, 21 + 4 * 3, 31, 13, 10 + 2 * 5}));
   });
 }
-
-/// A chain without end, unless the host opens its gate; it may say how far it is.
-template <grosr::width W>
-struct endless {
-  static constexpr grosr::width width = W;
-  const std::uint32_t* over;  ///< pinned
-  GROSR_DEVICE void operator()(auto& context) const {
-    if (context.rank() != 0) return;
-    simt::atomic_ref<std::uint32_t, simt::scope::system> word(const_cast<std::uint32_t&>(*over));
-    if (word.load(simt::relaxed) == 0) context.spawn(*this);
-  }
-};
-
-struct says {
-  std::uint32_t* said;
-  GROSR_DEVICE void operator()(auto&) const { add_one(said); }
-};
 
 using endless_lane = endless<grosr::width::lane>;
 using endless_warp = endless<grosr::width::warp>;
@@ -216,32 +173,11 @@ TEST_P(short_way, is_left_at_an_abort) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
 }
 
-/// At its `left`-th link a chain publishes the next one, and waits until that has begun, on another
-/// worker.
-struct publishing {
-  std::uint32_t* begun;
-  std::uint32_t left;
-  GROSR_DEVICE int operator()(auto& context) const {
-    const simt::atomic_ref<std::uint32_t> count(*begun);
-    count.fetch_add(1, simt::relaxed);
-    if (left == 0) return 0;
-    const std::uint32_t before = count.load(simt::relaxed);
-    context.spawn(publishing{begun, left - 1});
-    if (left % 10 != 0) return 0;
-    context.publish();
-    return simt::wait_until([&] { return count.load(simt::relaxed) != before; },
-                            context.clock_ns() + 5'000'000'000, nullptr,
-                            "the next link") == simt::wait_result::ready
-               ? 0
-               : -ETIMEDOUT;
-  }
-};
-
 TEST_P(short_way, publishes_what_is_near) {
   const auto n = static_cast<std::uint32_t>(scaled(200, 50));
   auto& begun = keep<std::uint32_t>(1);
-  basic_runtime<patient, publishing> rt(where(), small_options());
-  rt.submit(publishing{begun.data(), n});
+  basic_runtime<patient, publishing<grosr::width::lane>> rt(where(), small_options());
+  rt.submit(publishing<grosr::width::lane>{begun.data(), n});
   rt.wait_all();
   EXPECT_EQ(contents(begun)[0], n + 1);
   for (const task_error& e : rt.errors()) ADD_FAILURE() << e.type << ": " << e.code;
@@ -249,16 +185,6 @@ TEST_P(short_way, publishes_what_is_near) {
 
 /// A packet's task that starts `lanes` lane tasks and `warps` warp tasks, each of which starts one
 /// more.
-template <grosr::width W>
-struct last {
-  static constexpr grosr::width width = W;
-  std::uint32_t *ran, left;
-  GROSR_DEVICE void operator()(auto& context) const {
-    if (context.rank() != 0) return;
-    add_one(ran);
-    if (left != 0) context.spawn(last{ran, left - 1});
-  }
-};
 struct head {
   std::uint32_t* ran;
   std::uint16_t lanes, warps, level;
@@ -310,17 +236,6 @@ TEST_P(short_way, holds_up_no_ticket) {
     ASSERT_EQ(contents(passed)[0], i + 1);
   }
 }
-
-/// Some links fail.
-template <grosr::width W>
-struct failing {
-  static constexpr grosr::width width = W;
-  std::uint32_t left, reserved;
-  GROSR_DEVICE int operator()(auto& context) const {
-    if (context.rank() == 0 && left != 0) context.spawn(failing{left - 1, 0});
-    return left % 10 == 0 ? -EIO : 0;
-  }
-};
 
 TEST_P(short_way, tells_of_failures) {
   const auto n = static_cast<std::uint32_t>(scaled(500, 50));

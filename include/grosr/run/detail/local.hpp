@@ -66,8 +66,9 @@ struct warp_local {
   std::uint32_t near_batch;
   std::uint32_t alone_at;     ///< `batches`, when a run last left just one ref
   std::uint32_t slow_spawns;  ///< why a spawn that needs a batch takes the long way
-  std::uint8_t
-      follows[max_task_types];  ///< 1 + the kind of all that a packet's task of a type left last
+  /// 1 + the kind of all that a packet's task of a type left last; of a type of blocks, that any
+  /// task did, if this warp left all of it.
+  std::uint8_t follows[max_task_types];
   std::uint8_t
       bundle_limits[max_task_types];  ///< as view::common's, when this worker knew of it last
   std::uint32_t frame_count;          ///< of free frames at hand; below 0 when lanes found none
@@ -107,6 +108,19 @@ struct warp_local {
   packet_header packet;                          ///< the packet whose `whole` ref is running
 };
 
+/// Of block_local::left, in which the warps add up what their parts of a block task left.
+struct block_left {
+  static constexpr std::uint32_t one = 1;      ///< one block task, which may be near
+  static constexpr std::uint32_t several = 2;  ///< more, or something else comes first
+  /// What this warp has left is near.
+  static constexpr std::uint32_t near(unsigned warp) { return (warp + 1) << 8; }
+  static constexpr bool any_near(std::uint32_t all) { return all >> 8 != 0; }
+  /// Whether all that was left is one block task.
+  static constexpr bool just_one(std::uint32_t all) { return (all & 0xff) == one; }
+  /// Where that is near.
+  static constexpr unsigned warp(std::uint32_t all) { return (all >> 8) - 1; }
+};
+
 template <unsigned Types>
 struct block_local {
   /// The view, copied here when the kernel begins: kernel parameters would be read through a cache
@@ -131,7 +145,9 @@ struct block_local {
   std::uint64_t served;  ///< what one thread of a serving block tells the others
   std::uint32_t task_failed;
   std::uint32_t turns;  ///< how often the block looked for a task at the beginning of a rendezvous
-  std::uint32_t waiting;  ///< warps with a lane that waits for room
+  std::uint32_t waiting;    ///< warps with a lane that waits for room
+  std::uint32_t left;       ///< what a block task left (block_left)
+  std::uint32_t near_ends;  ///< a warp saw why the next block task must be no near one
   alignas(16) unsigned char record[max_task_bytes];
 
   GROSR_DEVICE const view& get_view() const { return *reinterpret_cast<const view*>(view_bytes); }

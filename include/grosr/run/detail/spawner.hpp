@@ -236,26 +236,32 @@ class spawner {
 
   // ---- records that are near: spawner_near.inl ----
 
-  /// Whether records of T may be.
+  /// Whether records may be, of T in a run of its own; of T, a block task, in a rendezvous.
+  static constexpr bool keeps_near =
+      std::is_void_v<typename collector_of<spawner, Tasks...>::type> && !(is_forked<Tasks> || ...);
   template <class T>
-  static constexpr bool may_be_near =
-      std::is_void_v<typename collector_of<spawner, Tasks...>::type> &&
-      !(is_forked<Tasks> || ...) && (width_of<T>() == width::lane || width_of<T>() == width::warp);
+  static constexpr bool may_be_near = keeps_near&& width_of<T>() != width::block;
+  template <class T>
+  static constexpr bool may_be_near_block = keeps_near&& width_of<T>() == width::block;
   static constexpr bool any_near = (may_be_near<Tasks> || ...);
+  static constexpr bool any_near_block = (may_be_near_block<Tasks> || ...);
   /// Whether n records of a kind may be near all at once.
   GROSR_DEVICE static constexpr bool fits_near(std::uint32_t kind, std::uint32_t n) {
-    const std::uint32_t type = kind / priority_levels;
-    std::uint32_t i = 0, may = 0;
-    ((may |= (may_be_near<Tasks> ? 1u : 0u) << i++), ...);
-    return (may >> type & 1) != 0 && (n <= 1 || width_at(type) == width::lane);
+    return keeps_near && (n <= 1 || width_at(kind / priority_levels) == width::lane);
   }
   /// One lane, nobody spawning, no open batch of the kind: what is spawned of it from now on is
   /// near, if that may be where `count` were spawned before.
   GROSR_DEVICE GROSR_NOINLINE static void open_near(shared* block, std::uint32_t kind,
                                                     std::uint32_t count);
-  /// One lane, nobody spawning: the kind of all that is in open batches, if that may be near; or
-  /// no_kind.
-  GROSR_DEVICE std::uint32_t only_kind() const;
+  /// One lane, nobody spawning: the kind of all that is in open batches, if that may be near, for
+  /// blocks or for warps; or no_kind.
+  GROSR_DEVICE std::uint32_t only_kind(bool block) const;
+  /// One lane: more was spawned than may be near.
+  GROSR_DEVICE bool is_near_full() const { return keeps_near && w_.near == near_state::full; }
+  /// One lane, nobody spawning: records in the open batch of a kind.
+  GROSR_DEVICE std::uint32_t records_of(std::uint32_t kind) const {
+    return w_.open[kind].count - (is_near(kind) ? first_near(kind) : 0);
+  }
   /// One lane, nobody spawning: nothing is near any more.
   GROSR_DEVICE GROSR_NOINLINE static void end_near(shared* block);
   /// The place of the first record in a batch of this kind that is near. There is room up to the
@@ -305,9 +311,8 @@ class spawner {
 
   // spawner_near.inl
   GROSR_DEVICE bool is_near(std::uint32_t kind) const {
-    return any_near && w_.near == near_state::open && w_.near_kind == kind;
+    return keeps_near && w_.near == near_state::open && w_.near_kind == kind;
   }
-  GROSR_DEVICE bool is_near_full() const { return any_near && w_.near == near_state::full; }
   GROSR_DEVICE void set_near(near_state state, std::uint32_t kind);
   GROSR_DEVICE void keep_near();
   GROSR_DEVICE void copy_near(std::uint32_t batch, std::uint32_t n) const;

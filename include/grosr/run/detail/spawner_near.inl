@@ -35,11 +35,12 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::open_near(shared* bl
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::only_kind() const {
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::only_kind(bool block) const {
   if (w_.open_mask == 0 || (w_.open_mask & (w_.open_mask - 1)) != 0) return no_kind;
   const std::uint32_t kind = simt::lowest_bit64(w_.open_mask);
-  return w_.deques.private_count[kind % priority_levels] == 0 &&
-                 fits_near(kind, w_.open[kind].count)
+  return is_block_type(kind / priority_levels) == block &&
+                 w_.deques.private_count[kind % priority_levels] == 0 &&
+                 fits_near(kind, records_of(kind))
              ? kind
              : no_kind;
 }

@@ -375,7 +375,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_for_others(s
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_own(shared* block) {
   spawner self(simt::in_block_shared(block));
-  if (any_near) end_near(block);
+  if (keeps_near) end_near(block);
   self.close_all();
   self.w_.spilled += publish_all(self.v_, self.w_.deques, self.id_, 0);
   self.publish_blocks();

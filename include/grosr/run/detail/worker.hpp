@@ -156,6 +156,8 @@ class worker {
   static constexpr std::uint32_t no_frame = spawner_type::no_frame;
   static constexpr std::uint32_t no_slot = 0xffffffffu;
 
+  /// The warp that looks at the signals for its block.
+  static constexpr unsigned looks = warps_per_block / 2;
   // Bits of poll_signals() above the hints.
   static constexpr std::uint64_t leave_now = std::uint64_t{1} << 32;
   static constexpr std::uint64_t rendezvous_called = std::uint64_t{1} << 33;
@@ -323,6 +325,18 @@ class worker {
   template <class T>
   GROSR_DEVICE void run_block_typed(ref r);
   GROSR_DEVICE bool is_first_failure();
+  GROSR_DEVICE void hand_on_block();
+  GROSR_DEVICE void follow_block(std::uint32_t type);
+  GROSR_DEVICE std::uint32_t leave_near_block();
+  GROSR_DEVICE bool block_has_others() const;
+  GROSR_DEVICE unsigned run_near_block(unsigned runs);
+  GROSR_DEVICE GROSR_NOINLINE static unsigned run_near_block_out_of_line(shared* block,
+                                                                         unsigned owner,
+                                                                         unsigned runs);
+  template <class T>
+  GROSR_DEVICE unsigned run_near_block_as(std::uint32_t kind, unsigned owner, unsigned most);
+  GROSR_DEVICE bool near_block_ends(std::uint32_t kind, bool owns, unsigned runs,
+                                    std::uint64_t began, std::uint64_t all_began);
 
   // ---- nothing to do: worker_idle.inl ----
   GROSR_DEVICE void wait();
@@ -355,6 +369,8 @@ class worker {
   GROSR_DEVICE void join_exit() const;
 
   // ---- small things ----
+  /// This warp of its block.
+  GROSR_DEVICE unsigned self_warp() const { return id_ % warps_per_block; }
   GROSR_DEVICE bool is_active() const { return standing_ != standing::resting; }
   GROSR_DEVICE bool has_packet() const { return hand_ != hand::empty; }
   GROSR_DEVICE unsigned rings() const { return priority_levels * v_.sizes.rings_per_level; }

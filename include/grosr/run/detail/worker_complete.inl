@@ -91,7 +91,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_packet(const packet_header& h,
 template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::follow(std::uint32_t type) {
   if (!has_near()) {
-    if (leads()) w_.follows[type] = static_cast<std::uint8_t>(spawner_.only_kind() + 1);
+    if (leads()) w_.follows[type] = static_cast<std::uint8_t>(spawner_.only_kind(false) + 1);
     return;
   }
   const ran result = run_near(run_cycles_);
