@@ -321,12 +321,12 @@ class worker {
   GROSR_DEVICE void load_block_task(ref r);
   GROSR_DEVICE void load_record(ref r);
   GROSR_DEVICE void publish_private();
-  GROSR_DEVICE void run_block(ref r);
+  GROSR_DEVICE void run_block(ref r, unsigned runs);
   template <class T>
-  GROSR_DEVICE void run_block_typed(ref r);
+  GROSR_DEVICE void run_block_typed(ref r, unsigned runs);
   GROSR_DEVICE bool is_first_failure();
   GROSR_DEVICE void hand_on_block();
-  GROSR_DEVICE void follow_block(std::uint32_t type);
+  GROSR_DEVICE void follow_block(std::uint32_t type, unsigned runs);
   GROSR_DEVICE std::uint32_t leave_near_block();
   GROSR_DEVICE bool block_has_others() const;
   GROSR_DEVICE unsigned run_near_block(unsigned runs);

@@ -75,7 +75,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::meet() {
     simt::sync_block();
     ref r{b_.task_ref};
     if (!r) break;
-    run_block(r);
+    run_block(r, runs);
     if constexpr (spawner_type::any_near_block) runs += run_near_block(runs + 1);
     simt::sync_block();
   }
@@ -156,11 +156,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::publish_private() {
   unlock(b_.deques.lock);
 }
 
-/// Whole block: runs the block task that warp 0 laid into block-shared memory.
+/// Whole block, so many runs into its rendezvous: runs the block task that warp 0 laid into
+/// block-shared memory.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::run_block(ref r) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_block(ref r, unsigned runs) {
   begin_busy();
-  ((r.type() == types::template index_of<Tasks>() ? (run_block_typed<Tasks>(r), 0) : 0), ...);
+  ((r.type() == types::template index_of<Tasks>() ? (run_block_typed<Tasks>(r, runs), 0) : 0), ...);
   end_busy();
 }
 
@@ -173,7 +174,7 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::is_first_failure() {
 
 template <class Policy, class... Tasks>
 template <class T>
-GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
+GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r, [[maybe_unused]] unsigned runs) {
   if constexpr (width_of<T>() == width::block) {
     constexpr std::uint32_t type = types::template index_of<T>();
     loaded<T> l;
@@ -190,7 +191,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r) {
       if (simt::warp_id() == publishes) publish_private();
     }
     if constexpr (spawner_type::template may_be_near_block<T>)
-      if (leads()) follow_block(type);
+      if (leads()) follow_block(type, runs);
     simt::sync_warp();
     execute(task, true, r.level(), true);
     if (simt::warp_id() == looks && leads()) b_.seen = v_.poll_signals();
@@ -229,12 +230,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::hand_on_block() {
 
 // ---- block tasks that are near ----
 
-/// One lane, before a block task of this type: what its warp leaves is near if it is what the last
-/// one left.
+/// One lane, before a block task of this type, so many runs into a rendezvous: what its warp leaves
+/// is near if it is what the last one left. Not when the rendezvous ends after this one.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void worker<Policy, Tasks...>::follow_block(std::uint32_t type) {
+GROSR_DEVICE void worker<Policy, Tasks...>::follow_block(std::uint32_t type, unsigned runs) {
   w_.deques.any_published = 0;
-  if (w_.follows[type] != 0 && w_.open_mask == 0)
+  if (w_.follows[type] != 0 && w_.open_mask == 0 && runs + 1 < Policy::block_burst_runs)
     spawner_type::open_near(&b_, w_.follows[type] - 1u, 1);
 }
 
@@ -276,8 +277,8 @@ GROSR_DEVICE unsigned worker<Policy, Tasks...>::run_near_block(unsigned runs) {
   return more;
 }
 
-/// One lane, at a rendezvous: whether the block may have tasks that are not near. They have their
-/// turn when this rendezvous and others have ended.
+/// One lane, at a rendezvous, nobody spawning in the block: whether it may have tasks that are not
+/// near. They have their turn when this rendezvous and others have ended.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::block_has_others() const {
   std::uint32_t others = 0;
@@ -299,14 +300,14 @@ GROSR_DEVICE GROSR_NOINLINE unsigned worker<Policy, Tasks...>::run_near_block_ou
     simt::atomic_ref<std::uint32_t>(self.v_.reports.running[self.id_])
         .store(type + 1, simt::relaxed);
   }
+  // Warp 0 says when the others have their turn. Nobody changes the block's deques before all are
+  // in the loop.
   unsigned most = Policy::near_runs, more = 0;
-  if (self.block_has_others())
-    most = runs < Policy::block_burst_runs ? Policy::block_burst_runs - runs : 0;
-  if (most != 0)
-    ((type == types::template index_of<Tasks>()
-          ? (more = self.template run_near_block_as<Tasks>(kind, owner, most), 0)
-          : 0),
-     ...);
+  if (simt::thread_id() == 0 && self.block_has_others()) most = Policy::block_burst_runs - runs;
+  ((type == types::template index_of<Tasks>()
+        ? (more = self.template run_near_block_as<Tasks>(kind, owner, most), 0)
+        : 0),
+   ...);
   return more;
 }
 
@@ -334,7 +335,7 @@ GROSR_DEVICE unsigned worker<Policy, Tasks...>::run_near_block_as(std::uint32_t 
       simt::sync_warp();
       execute(task, true, level, true);
       ++runs;
-      if (leads() && (runs == most || near_block_ends(kind, owns, runs, began, all_began)))
+      if (leads() && (runs >= most || near_block_ends(kind, owns, runs, began, all_began)))
         simt::shared_store(b_.near_ends, 1);
       simt::sync_block();
       goes_on = simt::shared_load(b_.near_ends) == 0;
