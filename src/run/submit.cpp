@@ -191,7 +191,8 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
                         .ticket_generation = generation,
                         .reserved = 0};
   const std::uint64_t sent = trace_time();
-  if (!write_packet(level, make_packet(h, tasks), true, {}, true)) {
+  // One alone goes where the warp that took the last one polls.
+  if (!write_packet(level, make_packet(h, tasks), count > 1, {}, true)) {
     give_slot_back(*slot, generation);
     return std::nullopt;
   }
