@@ -11,6 +11,7 @@
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/doorbell.hpp"
 #include "grosr/simt/launch.hpp"
+#include "grosr/simt/stream_order.hpp"
 
 namespace grosr::simt {
 
@@ -24,6 +25,15 @@ class stream_backend {
   virtual std::vector<std::string> waits(std::chrono::nanoseconds) { return {}; }
   virtual std::vector<long> threads() { return {}; }
   virtual void launch_host(host::launch_shape shape, std::function<void()> kernel);
+  virtual void call_host(std::function<void()> function);
+};
+
+/// What is behind a stream_order.
+class stream_order_backend {
+ public:
+  virtual ~stream_order_backend() = default;
+  virtual bool store_at(const moment& when, std::uint32_t* word, std::uint32_t value) = 0;
+  virtual void wait_for(const any_stream& s, const std::uint32_t* word, std::uint32_t value) = 0;
 };
 
 /// What is behind a doorbell on a GPU.
@@ -53,6 +63,9 @@ void copy(device d, void* to, const void* from, std::size_t bytes);
 std::unique_ptr<stream_backend> make_stream(device d);
 std::unique_ptr<doorbell_backend> make_doorbell(device d, std::uint32_t* armed, std::uint32_t* word,
                                                 std::function<void()> on_ring);
+std::unique_ptr<stream_order_backend> make_stream_order(device d);
+void check_order(device d, CUstream_st* s, const std::string& asked);
+void check_event(device d, CUevent_st* e, const std::string& asked);
 void wait_for_kernels(device d) noexcept;
 int make_current(int index);  ///< the GPU that was current before; -1: that one
 void make_current_again(int before) noexcept;

@@ -26,6 +26,9 @@ std::unique_ptr<doorbell_backend> make_doorbell(device, std::uint32_t*, std::uin
                                                 std::function<void()>) {
   absent();
 }
+std::unique_ptr<stream_order_backend> make_stream_order(device) { absent(); }
+void check_order(device, CUstream_st*, const std::string&) { absent(); }
+void check_event(device, CUevent_st*, const std::string&) { absent(); }
 void wait_for_kernels(device) noexcept {}
 void launch(const device&, void*, shape, const void*, const void*) { absent(); }
 kernel_fit fit(const device&, const void*, unsigned) { absent(); }

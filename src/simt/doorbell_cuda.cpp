@@ -12,35 +12,18 @@
 
 #include "simt/context_cuda.hpp"
 #include "simt/doorbells_cuda.hpp"
+#include "simt/driver_cuda.hpp"
 
 namespace grosr::simt::cuda_backend {
 namespace {
 
-// The driver's functions, asked for by name: libcuda is not linked.
 struct memory_operations {
   decltype(&cuStreamWriteValue32) write;
   decltype(&cuStreamWaitValue32) wait;
 
   memory_operations() {
-    get("cuStreamWriteValue32", write);
-    get("cuStreamWaitValue32", wait);
-  }
-
-  template <class Function>
-  static void get(const char* name, Function& f) {
-    void* p = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-#if CUDART_VERSION >= 12050
-    const cudaError_t e =
-        cudaGetDriverEntryPointByVersion(name, &p, 12000, cudaEnableDefault, &found);
-#else
-    const cudaError_t e = cudaGetDriverEntryPoint(name, &p, cudaEnableDefault, &found);
-#endif
-    check(e, std::string("look up ") + name);
-    if (found != cudaDriverEntryPointSuccess || p == nullptr)
-      throw error(errc::not_built, std::string("look up ") + name +
-                                       ": the driver does not have it; install one for CUDA 12");
-    f = reinterpret_cast<Function>(p);
+    driver_function("cuStreamWriteValue32", write);
+    driver_function("cuStreamWaitValue32", wait);
   }
 };
 

@@ -74,20 +74,29 @@ class host_stream final : public stream_backend {
   std::vector<long> threads() override { return questions_.all_threads(); }
 
   void launch_host(host::launch_shape shape, std::function<void()> kernel) override {
-    std::lock_guard lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
-    start();
-    queue_.push_back({shape, std::move(kernel)});
-    ++outstanding_;
-    launches::of_process().begin();
-    wake_.notify_one();
+    queue({shape, std::move(kernel), true});
+  }
+
+  void call_host(std::function<void()> function) override {
+    queue({{}, std::move(function), false});
   }
 
  private:
   struct item {
     host::launch_shape shape;
-    std::function<void()> kernel;
+    std::function<void()> function;
+    bool is_kernel;
   };
+
+  void queue(item i) {
+    std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    start();
+    queue_.push_back(std::move(i));
+    ++outstanding_;
+    launches::of_process().begin();
+    wake_.notify_one();
+  }
 
   void start() {
     if (thread_.joinable()) return;
@@ -107,19 +116,22 @@ class host_stream final : public stream_backend {
     for (;;) {
       wake_.wait(lock, [this] { return closing_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      const item next = std::move(queue_.front());
+      item next = std::move(queue_.front());
       queue_.pop_front();
-      if (!failure_) {
-        lock.unlock();
-        std::exception_ptr thrown;
-        try {
-          host::run(next.shape, next.kernel, &questions_);
-        } catch (...) {
-          thrown = std::current_exception();
-        }
-        lock.lock();
-        if (thrown) failure_ = std::move(thrown);
+      const bool runs = !failure_;
+      lock.unlock();
+      std::exception_ptr thrown;
+      try {
+        if (runs && next.is_kernel)
+          host::run(next.shape, next.function, &questions_);
+        else if (runs)
+          next.function();
+      } catch (...) {
+        thrown = std::current_exception();
       }
+      next.function = nullptr;  // somebody may be told by that
+      lock.lock();
+      if (thrown) failure_ = std::move(thrown);
       if (--outstanding_ == 0) idle_.notify_all();
       launches::of_process().end();
     }
@@ -151,6 +163,10 @@ void stream_backend::launch_host(host::launch_shape, std::function<void()>) {
   throw error(errc::misuse, "launch_host was called on a stream of a GPU; use launch()");
 }
 
+void stream_backend::call_host(std::function<void()>) {
+  throw error(errc::misuse, "call_host was called on a stream of a GPU; use cudaLaunchHostFunc");
+}
+
 struct stream::state {
   device where;
   std::unique_ptr<stream_backend> backend;
@@ -174,6 +190,9 @@ std::vector<std::string> stream::waits(std::chrono::nanoseconds limit) const {
 void* stream::native() const { return state_->backend->native(); }
 void stream::launch_host(host::launch_shape shape, std::function<void()> kernel) {
   state_->backend->launch_host(shape, std::move(kernel));
+}
+void stream::call_host(std::function<void()> function) {
+  state_->backend->call_host(std::move(function));
 }
 
 void wait_for_kernels(device d) noexcept {

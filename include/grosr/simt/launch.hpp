@@ -48,6 +48,10 @@ class stream {
   /// Host backend: Linux's numbers of the threads that run the lanes. Else none.
   std::vector<long> threads() const;
 
+  /// Host backend: queues a function, which the stream's thread calls once. Behind a failure it is
+  /// destroyed uncalled.
+  void call_host(std::function<void()> function);
+
   /// Host backend: queues `kernel` (type-erased form of launch()).
   void launch_host(host::launch_shape shape, std::function<void()> kernel);
 
