@@ -76,6 +76,7 @@ engine::engine(device d, const runtime_options& options, const program& p)
   stream_ = std::make_unique<simt::stream>(device_);
   if (device_.is_cuda()) trap_stream_ = std::make_unique<simt::stream>(device_);
   make_swap();
+  make_interop();
   since_progress_.begin(std::chrono::steady_clock::now());
   monitor_thread_ = std::thread([this] { monitor(); });
 }
@@ -103,6 +104,7 @@ engine::~engine() {
   }
   monitor_wake_.notify_all();
   monitor_thread_.join();
+  interop_->close();
   if (completions_) completions_->close(life_ == life::stopped);
   swap_->stop();
 }
@@ -336,7 +338,7 @@ void engine::stop(deadline until) {
     }
     std::lock_guard lock(stop_lock_);  // of several threads that stop, the first leaves the device
     if (life_ == life::stopped) return;
-    park();
+    leave_device();
     write_trace();
     before = life::stopping;
     life_.compare_exchange_strong(before, life::stopped);

@@ -23,6 +23,7 @@
 #include "grosr/simt/launch.hpp"
 #include "grosr/simt/process.hpp"
 #include "run/host_word.hpp"
+#include "run/interop.hpp"
 #include "run/memory_plan.hpp"
 #include "run/time_had.hpp"
 #include "run/trace.hpp"
@@ -31,6 +32,9 @@ namespace grosr::run {
 
 class completions;
 class swap_space;
+
+/// How many tasks a packet of a submission of n should carry.
+std::uint32_t tasks_a_packet(width w, std::size_t n, std::size_t staging);
 
 /// Thread-safe, all of it, but construction and destruction.
 class engine final : public host_engine {
@@ -41,6 +45,9 @@ class engine final : public host_engine {
 
   std::optional<ticket_id> submit(unsigned type, const void* data, std::size_t n, unsigned level,
                                   deadline until, bool attempt) override;
+  ticket_id submit_after(const simt::moment& when, unsigned type, const void* data, std::size_t n,
+                         unsigned level) override;
+  void record(ticket_id t, const simt::any_stream& s) override;
   bool done(ticket_id t) const override;
   bool failed(ticket_id t) const override;
   bool wait(ticket_id t, deadline until) override;
@@ -75,11 +82,19 @@ class engine final : public host_engine {
                                           bool attempt);
   bool write_packet(unsigned level, const queue::packet& content, bool spread, deadline until,
                     bool attempt);
+  std::optional<ticket_id> send_packet(unsigned type, unsigned level, const void* tasks,
+                                       std::uint32_t count, const ticket_id* ticket,
+                                       std::uint32_t packets, deadline until, bool attempt);
+  void throw_unless_accepts(const char* what, unsigned type, std::size_t n, unsigned level) const;
   std::optional<ticket_id> submit_single(unsigned type, const void* data, unsigned level);
   queue::packet make_packet(const packet_header& h, const void* tasks);
   std::optional<ticket_id> bring_back(unsigned type, unsigned level, const void* tasks,
                                       std::uint32_t count, bool may_launch);
   void make_swap();
+  void make_interop();
+  bool send_deferred(interop::deferred& d);
+  void stay(bool stays);
+  void release_streams();
   bool wait_for_rest(deadline until);
   void throw_if_rejected();
   void give_slot_back(std::uint32_t slot, std::uint32_t generation);
@@ -87,6 +102,7 @@ class engine final : public host_engine {
   void after_submit();
   bool goes_on_after_stop();
   void ensure_resident();
+  void leave_device();
   bool outstanding() const;
   void launch_locked();
   void throw_if_ended() const;
@@ -159,6 +175,8 @@ class engine final : public host_engine {
   mutable std::mutex residency_lock_;
   std::unique_ptr<completions> completions_;  // if tasks await any
   std::unique_ptr<swap_space> swap_;          // before the streams, whose kernels write there
+  std::shared_ptr<interop> interop_;
+  bool stays_ = false;  // under the lock: the kernel does not leave because it is idle
   std::unique_ptr<simt::stream> stream_, trap_stream_;
   std::uint32_t epoch_ = 0;  // of the kernel launched last
   std::atomic<std::uint32_t> launched_{0};
@@ -177,6 +195,8 @@ class engine final : public host_engine {
   mutable std::mutex failed_lock_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> failed_;          // slot and generation, the
   std::deque<std::pair<std::uint32_t, std::uint32_t>> failed_order_;  // newest 65,536
+  std::atomic<bool> some_released_{false};
+  std::set<std::pair<std::uint32_t, std::uint32_t>> released_;  // not done, whatever the word says
 
   std::mutex monitor_lock_;
   std::condition_variable monitor_wake_;

@@ -6,6 +6,7 @@
 
 #include "grosr/queue/submission_ring_owner.hpp"
 #include "grosr/run/detail/local.hpp"
+#include "run/interop.hpp"
 #include "run/swap.hpp"
 
 namespace grosr::run {
@@ -193,6 +194,7 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
       {"slot words", pinned, slots * 4},
       {"overflow batches", pinned, p.overflow_bytes},
       {"tasks on their way to ordinary memory", pinned, swap_space::pinned_bytes(swap_records)},
+      {"submissions that wait for streams", pinned, interop::pinned_bytes()},
       {"roots", pinned, p.joins ? o.futures * sizeof(promise) : 0},
       {"reports", pinned, rings * 4 + workers * 4 + errors_kept * sizeof(error_record)},
   };

@@ -56,6 +56,7 @@ void engine::ensure_resident() {
 void engine::launch_locked() {
   view v = view_;
   v.epoch = ++epoch_;
+  if (stays_) host_word(state_[control_at + control_word::stay]).store(epoch_, simt::release);
   try {
     program_.launch(*stream_, {blocks_, block_threads}, v);
   } catch (...) {
@@ -67,7 +68,27 @@ void engine::launch_locked() {
   swap_->wake();
 }
 
+// Has the kernel come and stay, or lets it leave when it is idle. A kernel that another one is
+// behind leaves all the same.
+void engine::stay(bool stays) {
+  std::lock_guard lock(residency_lock_);
+  stays_ = stays;
+  host_word(state_[control_at + control_word::stay]).store(stays ? epoch_ : 0, simt::release);
+  if (!stays) return;
+  simt::fence<simt::scope::system>(simt::seq_cst);  // P4: pairs with worker::work_waits()
+  if (life_ == life::lost || life_ == life::stopped) return;
+  if (!resident() || parked_by_user_) launch_locked();
+}
+
 void engine::park() {
+  if (const std::size_t n = interop_->recorded(); n != 0)
+    throw error(errc::misuse, "park: streams wait for " + std::to_string(n) +
+                                  " tickets of this runtime, which has to stay for them; wait for "
+                                  "those tickets first");
+  leave_device();
+}
+
+void engine::leave_device() {
   std::uint32_t epoch;
   {
     std::lock_guard lock(residency_lock_);
@@ -133,6 +154,7 @@ void engine::say_fault(errc code, const std::string& text) {
 void engine::fail(errc code, const std::string& text) {
   say_fault(code, text);
   life_ = life::lost;
+  release_streams();
 }
 
 // What workers last told the host, and which submissions are not complete. For when the device
@@ -179,10 +201,13 @@ std::string engine::running_at_abort() const {
 // Asks the workers to leave without finishing. Makes no CUDA call: those wait while another thread
 // is inside cudaFree, which waits for the kernel. From now on no wait succeeds.
 void engine::ask_for_abort() {
-  std::lock_guard lock(residency_lock_);
-  aborting_ = true;
-  host_word(state_[control_at])
-      .store(control_word::of(epoch_, control_request::abort), simt::release);
+  {
+    std::lock_guard lock(residency_lock_);
+    aborting_ = true;
+    host_word(state_[control_at])
+        .store(control_word::of(epoch_, control_request::abort), simt::release);
+  }
+  release_streams();  // what abort_kernel() asks of the device may be behind them
 }
 
 // After ask_for_abort(): if the workers do not leave, ends the context.

@@ -27,8 +27,9 @@ bool expired(const deadline& until) { return until && clock::now() >= *until; }
 /// after each look it holds them back for a quarter of that.
 constexpr auto least_wait = std::chrono::milliseconds(16), most_wait = least_wait * 128;
 
-/// Tasks a packet should carry: all of them in few packets when there are many, spread over more
-/// warps when there are few.
+}  // namespace
+
+// All of them in few packets when there are many, spread over more warps when there are few.
 std::uint32_t tasks_a_packet(width w, std::size_t n, std::size_t staging) {
   if (w == width::lane) {
     std::size_t even = (n / 40 + simt::warp_size - 1) / simt::warp_size * simt::warp_size;
@@ -40,8 +41,6 @@ std::uint32_t tasks_a_packet(width w, std::size_t n, std::size_t staging) {
   return static_cast<std::uint32_t>(
       std::clamp<std::size_t>(2 * n / staging, 1, staging_records / 2));
 }
-
-}  // namespace
 
 // Polls: 2 ms of spinning, then sleeps of a sixteenth of the time waited, up to 1 ms: Linux lets a
 // sleep last 50 us longer than asked for.
@@ -186,7 +185,7 @@ std::optional<ticket_id> engine::bring_back(unsigned type, unsigned level, const
                         .count = count,
                         .slot = *slot,
                         .ticket = *slot,
-                        .ticket_packets = 1,
+                        .ticket_packets = 0,
                         .generation = generation,
                         .ticket_generation = generation,
                         .reserved = 0};
@@ -222,7 +221,7 @@ std::optional<ticket_id> engine::submit_single(unsigned type, const void* data, 
                           .count = 1,
                           .slot = slot,
                           .ticket = slot,
-                          .ticket_packets = 1,
+                          .ticket_packets = 0,
                           .generation = ticket.generation,
                           .ticket_generation = ticket.generation,
                           .reserved = 0};
@@ -236,22 +235,56 @@ std::optional<ticket_id> engine::submit_single(unsigned type, const void* data, 
   return std::nullopt;
 }
 
-std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
-                                        unsigned level, deadline until, bool attempt) {
+// One packet of a submission, whose ticket that is (null: its own), if it finds a slot and room in
+// a ring. Its own ticket.
+std::optional<ticket_id> engine::send_packet(unsigned type, unsigned level, const void* tasks,
+                                             std::uint32_t count, const ticket_id* ticket,
+                                             std::uint32_t packets, deadline until, bool attempt) {
+  const bool in_packet = count == 1 && program_.types[type].how_wide != width::block;
+  const std::uint64_t began = trace_time();
+  std::uint32_t generation = 0;
+  const auto slot =
+      claim_slot(in_packet ? slot_kind::packet : slot_kind::staged, generation, until, attempt);
+  if (!slot) return std::nullopt;
+  slot_types_[*slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
+  const packet_header h{.kind = packet_header::kind_of(type, level, in_packet, false),
+                        .count = count,
+                        .slot = *slot,
+                        .ticket = ticket ? ticket->slot : *slot,
+                        .ticket_packets = ticket ? packets : 0,
+                        .generation = generation,
+                        .ticket_generation = ticket ? ticket->generation : generation,
+                        .reserved = 0};
+  const queue::packet content = make_packet(h, tasks);
+  const std::uint64_t sent = trace_time();
+  if (!write_packet(level, content, packets > 1, until, attempt)) {
+    give_slot_back(*slot, generation);
+    return std::nullopt;
+  }
+  trace_submit(h, began, sent);
+  return ticket_id{*slot, generation};
+}
+
+// Throws unless the runtime takes tasks, and there is such a level.
+void engine::throw_unless_accepts(const char* what, unsigned type, std::size_t n,
+                                  unsigned level) const {
   if (level >= priority_levels)
-    throw error(errc::invalid_option, "submit: priority " + std::to_string(level) +
+    throw error(errc::invalid_option, std::string(what) + ": priority " + std::to_string(level) +
                                           " was asked for; there are 0 to " +
                                           std::to_string(priority_levels - 1));
-  auto throw_unless_running = [&] {
-    throw_if_ended();
-    if (life_ != life::running)
-      throw error(errc::stopped, "submit: " + std::to_string(n) + " " + program_.types[type].name +
-                                     " after stop(); make a new runtime");
-  };
-  throw_unless_running();  // also while a wait_all() holds back, which may have failed
+  throw_if_ended();
+  if (life_ != life::running)
+    throw error(errc::stopped, std::string(what) + ": " + std::to_string(n) + " " +
+                                   program_.types[type].name + " after stop(); make a new runtime");
+}
+
+std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::size_t n,
+                                        unsigned level, deadline until, bool attempt) {
+  const auto check = [&] { throw_unless_accepts("submit", type, n, level); };
+  check();  // also while a wait_all() holds back, which may have failed
   if (held_back(level)) {
     if (attempt || !wait_for([&] { return !held_back(level); }, until)) return std::nullopt;
-    throw_unless_running();
+    check();
   }
   const task_type& t = program_.types[type];
   if (n == 1 && t.how_wide != width::block && submits_ == nullptr)
@@ -272,38 +305,15 @@ std::optional<ticket_id> engine::submit(unsigned type, const void* data, std::si
   for (std::uint32_t i = 0; i < packets; ++i) {
     auto count =
         static_cast<std::uint32_t>(std::min<std::size_t>(a_packet, n - i * std::size_t{a_packet}));
-    bool in_packet = count == 1 && t.how_wide != width::block;
     // The first packet may be refused; then the rest follows, however long it takes.
-    deadline packet_until = i == 0 ? until : deadline{};
-    bool packet_attempt = attempt && i == 0;
-    const std::uint64_t began = trace_time();
-    std::uint32_t generation = 0;
-    auto taken = claim_slot(in_packet ? slot_kind::packet : slot_kind::staged, generation,
-                            packet_until, packet_attempt);
-    if (!taken) {
+    const auto sent = send_packet(type, level, from, count, packets > 1 ? &ticket : nullptr,
+                                  packets, i == 0 ? until : deadline{}, attempt && i == 0);
+    if (!sent) {
       if (packets > 1) give_slot_back(ticket.slot, ticket.generation);
       return std::nullopt;
     }
-    std::uint32_t slot = *taken;
-    slot_types_[slot].store(static_cast<std::uint8_t>(type), std::memory_order_relaxed);
-    if (packets == 1) ticket = {slot, generation};
-    packet_header h{.kind = packet_header::kind_of(type, level, in_packet, false),
-                    .count = count,
-                    .slot = slot,
-                    .ticket = ticket.slot,
-                    .ticket_packets = packets,
-                    .generation = generation,
-                    .ticket_generation = ticket.generation,
-                    .reserved = 0};
-    const queue::packet content = make_packet(h, from);
+    if (packets == 1) ticket = *sent;
     from += std::size_t{count} * t.bytes;
-    const std::uint64_t sent = trace_time();
-    if (!write_packet(level, content, packets > 1, packet_until, packet_attempt)) {
-      give_slot_back(slot, generation);
-      if (packets > 1) give_slot_back(ticket.slot, ticket.generation);
-      return std::nullopt;
-    }
-    trace_submit(h, began, sent);
     submitted_.fetch_add(count, std::memory_order_relaxed);
     if (i % 64 == 0) ensure_resident();
   }
@@ -321,7 +331,12 @@ void engine::after_submit() {
 }
 
 bool engine::done(ticket_id t) const {
-  return slot_word::reached(host_word(slot_words_[t.slot]).load(simt::acquire), t.generation);
+  if (!slot_word::reached(host_word(slot_words_[t.slot]).load(simt::acquire), t.generation))
+    return false;
+  if (!some_released_) [[likely]]
+    return true;
+  std::lock_guard lock(failed_lock_);
+  return released_.count({t.slot, t.generation}) == 0;
 }
 
 bool engine::failed(ticket_id t) const {
@@ -420,6 +435,9 @@ void engine::throw_if_rejected() {
 }
 
 bool engine::wait_for_rest(deadline until) {
+  const std::uint64_t deferred = interop_->last_serial();
+  if (deferred != 0 && !wait_for([&] { return interop_->sent_until(deferred); }, until))
+    return false;
   unsigned rings = priority_levels * options_.rings_per_level;
   std::vector<std::uint32_t> target(rings);
   for (unsigned p = 0; p < rings; ++p)

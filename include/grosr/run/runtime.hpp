@@ -63,7 +63,7 @@ class basic_runtime {
   template <class Task>
   ticket submit(std::span<const Task> tasks, priority p = priority::normal) {
     if (tasks.empty()) return {};
-    return {engine_.get(), *submit_records(tasks, p, false)};
+    return {engine_.get(), *submit_records(tasks, submits(p, false))};
   }
   template <class Task>
   ticket submit(const std::vector<Task>& tasks, priority p = priority::normal) {
@@ -83,13 +83,39 @@ class basic_runtime {
   template <class Task>
   std::optional<ticket> try_submit(std::span<const Task> tasks, priority p = priority::normal) {
     if (tasks.empty()) return ticket{};
-    auto id = submit_records(tasks, p, true);
+    auto id = submit_records(tasks, submits(p, true));
     if (!id) return std::nullopt;
     return ticket(engine_.get(), *id);
   }
   template <class Task>
   std::optional<ticket> try_submit(const Task& task, priority p = priority::normal) {
     return try_submit(std::span<const Task>(&task, 1), p);
+  }
+
+  /// Hands over tasks that run when a stream, a simt::stream or a cudaStream_t of the runtime's
+  /// device, has done what it holds now, or when a cudaEvent_t, as it is recorded now, has
+  /// happened; they see what was written before. Never waits: throws error(out_of_memory) when 256
+  /// such submissions wait. Throws error(misuse, invalid_option) for a stream or event that cannot
+  /// be waited for, and as submit(). See docs/guide/living-beside.md.
+  template <class Task>
+  ticket submit_after(const simt::moment& when, std::span<const Task> tasks,
+                      priority p = priority::normal) {
+    if (tasks.empty()) return {};
+    return {engine_.get(), *submit_records(tasks,
+                                           [&](unsigned type, const void* data,
+                                               std::size_t n) -> std::optional<run::ticket_id> {
+                                             return engine_->submit_after(when, type, data, n,
+                                                                          static_cast<unsigned>(p));
+                                           })};
+  }
+  template <class Task>
+  ticket submit_after(const simt::moment& when, const Task& task, priority p = priority::normal) {
+    return submit_after(when, std::span<const Task>(&task, 1), p);
+  }
+  template <class Task>
+  ticket submit_after(const simt::moment& when, const std::vector<Task>& tasks,
+                      priority p = priority::normal) {
+    return submit_after(when, std::span<const Task>(tasks), p);
   }
 
   /// Hands over a task that brings a result: a future for that, which comes when all that it joins
@@ -110,9 +136,10 @@ class basic_runtime {
   /// The same with a time limit: false when it passed first.
   bool wait_all_for(std::chrono::nanoseconds limit) { return engine_->wait_all(run::in(limit)); }
 
-  /// Gives the device back until the next submit or wait; returns when the kernel has ended. Call
-  /// it before cudaFree and other calls that wait for the whole device. A task that runs is waited
-  /// for. Throws error(device_lost or watchdog).
+  /// Gives the device back until the next submit or wait, or until tasks of submit_after() are due;
+  /// returns when the kernel has ended. Call it before cudaFree and other calls that wait for the
+  /// whole device. A task that runs is waited for. Throws error(device_lost or watchdog), and
+  /// error(misuse) while a stream waits for a ticket (ticket::record).
   void park() { engine_->park(); }
 
   /// Whether the kernel is on the device and not about to leave it.
@@ -165,18 +192,24 @@ class basic_runtime {
     return future<typename Task::result>(engine_.get(), promise);
   }
 
-  template <class Task>
-  std::optional<run::ticket_id> submit_records(std::span<const Task> tasks, priority p,
-                                               bool attempt) {
-    const auto level = static_cast<unsigned>(p);
+  /// Hands over records of one type at once.
+  auto submits(priority p, bool attempt) {
+    return [this, level = static_cast<unsigned>(p), attempt](unsigned type, const void* data,
+                                                             std::size_t n) {
+      return engine_->submit(type, data, n, level, {}, attempt);
+    };
+  }
+
+  template <class Task, class Submit>
+  std::optional<run::ticket_id> submit_records(std::span<const Task> tasks, const Submit& submit) {
     constexpr unsigned type = types::template index_of<Task>();
     if constexpr (run::brings_result<Task>) {
       std::vector<run::forked<Task>> records;
       records.reserve(tasks.size());
       for (const Task& t : tasks) records.push_back({t, 0});
-      return engine_->submit(type, records.data(), records.size(), level, {}, attempt);
+      return submit(type, records.data(), records.size());
     } else {
-      return engine_->submit(type, tasks.data(), tasks.size(), level, {}, attempt);
+      return submit(type, tasks.data(), tasks.size());
     }
   }
 

@@ -30,6 +30,14 @@ class ticket {
     return engine_ == nullptr || engine_->wait(id_, run::in(limit));
   }
 
+  /// Has the stream, a simt::stream or a cudaStream_t of the runtime's device, wait for the tasks
+  /// at the place that it has come to: what is put into it later sees what they wrote. Never
+  /// blocks. If the runtime ends without running them, the stream goes on, and wait() throws.
+  /// Throws error(misuse, invalid_option) for a stream that cannot, and as wait() does.
+  void record(const simt::any_stream& s) const {
+    if (engine_) engine_->record(id_, s);
+  }
+
   /// Once done: whether any of the tasks returned an error. See runtime::errors().
   bool failed() const { return engine_ != nullptr && engine_->failed(id_); }
 

@@ -10,6 +10,7 @@
 #include "grosr/run/detail/view.hpp"
 #include "grosr/run/options.hpp"
 #include "grosr/simt/launch.hpp"
+#include "grosr/simt/stream_order.hpp"
 
 namespace grosr::run {
 
@@ -57,6 +58,12 @@ class host_engine {
   /// but a span that has begun to be accepted is accepted whole.
   virtual std::optional<ticket_id> submit(unsigned type, const void* data, std::size_t n,
                                           unsigned level, deadline until, bool attempt) = 0;
+
+  /// The same, but the tasks wait for the moment; whatever there is no room for is refused.
+  virtual ticket_id submit_after(const simt::moment& when, unsigned type, const void* data,
+                                 std::size_t n, unsigned level) = 0;
+  /// Has the stream wait for the ticket, at the place that it has come to.
+  virtual void record(ticket_id t, const simt::any_stream& s) = 0;
 
   /// Whether the ticket's tasks have run. Never blocks, never throws.
   virtual bool done(ticket_id t) const = 0;

@@ -29,7 +29,7 @@ struct packet_header {
   std::uint32_t count;  ///< tasks
   std::uint32_t slot;   ///< completes this packet; holds the records that the packet does not carry
   std::uint32_t ticket;          ///< slot that completes the ticket; the same when it is one packet
-  std::uint32_t ticket_packets;  ///< packets of the ticket
+  std::uint32_t ticket_packets;  ///< packets of the ticket; 0: this one, and the slot is the ticket
   std::uint32_t generation;      ///< of the slot
   std::uint32_t ticket_generation;
   std::uint32_t reserved;

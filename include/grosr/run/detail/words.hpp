@@ -312,12 +312,13 @@ struct state_word {
 enum class control_request : std::uint32_t { none = 0, park = 1, abort = 2 };
 
 /// The word `control` in pinned memory: what the host asks of a kernel, and of those before it.
-/// Beside it (`swap_full`): whether the host takes no more tasks into its memory for now.
+/// Beside it (`swap_full`): whether the host takes no more tasks into its memory for now. And
+/// (`stay`) the epoch of the kernel that does not leave because it is idle; 0: none.
 ///
 ///   epoch (30) │ request (2)
 struct control_word {
   static constexpr unsigned epoch_at = 2;
-  static constexpr unsigned swap_full = 1;  // place in view::control
+  static constexpr unsigned swap_full = 1, stay = 2;  // places in view::control
 
   static constexpr std::uint32_t of(std::uint32_t epoch, control_request r) {
     return epoch << epoch_at | static_cast<std::uint32_t>(r);

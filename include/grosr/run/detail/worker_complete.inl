@@ -278,7 +278,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::finish(std::uint32_t slot, std::uint
   using word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
   // A task that returned because it was told to abort has not been run.
   if (run_cycles_ > Policy::long_run_cycles && v_.aborted()) return;
-  if (ticket_packets > 1) {
+  if (ticket_packets != 0) {
     simt::atomic_ref<std::uint64_t> count(v_.submission.slots[ticket].count);
     std::uint64_t more = slot_count::of(1, failed ? 1 : 0);
     std::uint64_t now = count.fetch_add(more, simt::relaxed) + more;

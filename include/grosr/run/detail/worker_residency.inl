@@ -156,7 +156,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::has_entered() const {
   return simt::any(simt::full_mask, there);
 }
 
-/// Whole warp: whether a packet was not taken, or a worker is active.
+/// Whole warp: whether a packet was not taken, a worker is active, or the host has this kernel
+/// stay.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   unsigned lane = simt::lane_id();
@@ -164,7 +165,14 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::work_waits() const {
   bool busy =
       lane < rings() && (v_.submission.rings[lane].unseen() || v_.submission.rings[lane].waiting());
   busy = simt::any(simt::full_mask, busy);
-  if (!busy && leads()) busy = activity_count::holders(activity_word().load(simt::acquire)) != 0;
+  if (!busy && leads()) {
+    // P4: after P1; pairs with the fence in engine::stay().
+    const std::uint32_t stays =
+        simt::atomic_ref<std::uint32_t, simt::scope::system>(
+            const_cast<std::uint32_t&>(v_.submission.control[control_word::stay]))
+            .load(simt::relaxed);
+    busy = stays == v_.epoch || activity_count::holders(activity_word().load(simt::acquire)) != 0;
+  }
   return simt::any(simt::full_mask, busy);
 }
 
