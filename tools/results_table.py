@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain", "tail", "await",
+ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain", "tail", "await", "streams",
          "priority", "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels"]
 RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.

@@ -25,6 +25,7 @@ void bench_submit(session& s);
 void bench_chain(session& s);
 void bench_tail(session& s);
 void bench_await(session& s);
+void bench_streams(session& s);
 void bench_forkjoin(session& s);
 void bench_forkjoin_sweep(session& s);
 void bench_channels(session& s);

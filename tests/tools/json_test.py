@@ -20,6 +20,7 @@ SHORT = {
     "chain": (["50", "--repeats", "1"], 4),
     "tail": (["100", "--repeats", "2"], 5),
     "await": (["64", "--repeats", "1"], 3),
+    "streams": (["--repeats", "1"], 4),
     "syscalls": (["--repeats", "1"], 9),
     "syscalls-sweep": (["--repeats", "1"], 30),
     "forkjoin": (["--repeats", "1"], 10),
