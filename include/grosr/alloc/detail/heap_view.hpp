@@ -84,16 +84,30 @@ struct alignas(128) sm_cache {
   }
 };
 
+/// Runs up to this are taken without a lock: they lie in one leaf word of the pool, or in two
+/// neighbours.
+inline constexpr std::uint32_t short_run = 64;
+inline constexpr unsigned run_hints = 6;  ///< one for each octave of short runs
+
+/// Words that runs share.
+struct alignas(128) run_words {
+  std::uint32_t lock;          ///< of runs that are not short
+  std::uint32_t claims_begun;  ///< slabs are out of the pool for a moment, and may come back
+  std::uint32_t claims_ended;
+  /// Where short runs are looked for first, in leaf words from the end of the pool.
+  std::uint32_t hints[run_hints];
+  std::uint64_t moment;     ///< grows, if watched, when whole slabs came free
+  std::uint64_t exhausted;  ///< a moment, and the length of runs for which there was none then
+};
+
 /// Rarely written words that all share, each on a line of its own.
 struct shared_words {
-  alignas(128) std::uint32_t run_lock;
   alignas(128) std::uint32_t watched;  ///< not 0 once memory ran out
   alignas(128) std::uint32_t epoch;    ///< grows by 2, if watched, when slots or slabs came free
   std::uint32_t epoch_seen;            ///< by who waits for it
   std::uint64_t seen_at;               ///< and when it was first seen (clock_ns)
-  alignas(128) std::uint32_t exhausted[classes];  ///< epoch + 1 when a class found no memory
-  std::uint32_t exhausted_length;  ///< slabs of the run for which there was none then
-  std::uint32_t returned;          ///< grows by 2 with every active slab that was given back
+  alignas(128) std::uint32_t exhausted[slot_classes];  ///< epoch + 1 when it found no memory
+  run_words of_runs;
 };
 
 /// Everything a heap consists of; by value in a heap_ref.

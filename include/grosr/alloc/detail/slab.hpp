@@ -119,7 +119,7 @@ class slabs {
                 v_.state_of(slab).compare_exchange(seen, state::seen, simt::in_turn());
     if (dead) {
       v_.pool().insert(slab);
-      tell();
+      tell_of_slabs();
     } else if (freed != 0) {
       take_back(slab, freed);
     }
@@ -205,9 +205,16 @@ class slabs {
     return simt::atomic_ref<std::uint32_t>(v_.words->watched).load(simt::relaxed) != 0;
   }
 
-  /// Slots or slabs came free, and are where others find them.
+  /// Slots came free, and are where others find them.
   GROSR_DEVICE void tell() const {
     if (is_watched()) simt::atomic_ref<std::uint32_t>(v_.words->epoch).fetch_add(2, simt::relaxed);
+  }
+
+  /// The same of whole slabs, which are in the pool or the idle set.
+  GROSR_DEVICE void tell_of_slabs() const {
+    if (!is_watched()) return;
+    simt::atomic_ref<std::uint64_t>(v_.words->of_runs.moment).fetch_add(1, simt::relaxed);
+    simt::atomic_ref<std::uint32_t>(v_.words->epoch).fetch_add(2, simt::relaxed);
   }
 
  private:
@@ -237,7 +244,9 @@ class slabs {
         if ((before & state::idle) != 0) return;
         v.idle().insert(slab);
       }
-    } else if (!state::is_held(now)) {
+      return all.tell_of_slabs();
+    }
+    if (!state::is_held(now)) {
       std::uint32_t c = state::class_in(now);
       if (state::count(now) < heap_view::partial_below(slots_of(c))) {
         if (!all.put_in_partial_cache(slab, c)) v.partial(c).insert(slab);

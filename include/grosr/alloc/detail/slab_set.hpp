@@ -73,6 +73,21 @@ class slab_set {
     return before & bits;
   }
 
+  /// Takes all of `bits` out of a leaf word that was `seen`, or none if it is no longer that;
+  /// `seen` is then what it is now.
+  GROSR_DEVICE bool take_all(std::uint32_t leaf, std::uint64_t& seen, std::uint64_t bits) const {
+    if (!word(leaf_[leaf]).compare_exchange(seen, seen & ~bits, simt::acquire)) return false;  // A4
+    if (seen == bits) withdraw(*this, leaf);
+    return true;
+  }
+
+  /// Whether no slab is announced. Those of an operation under way may be there.
+  GROSR_DEVICE bool seems_empty() const {
+    std::uint64_t any = 0;
+    for (std::uint32_t t = 0; t < tops_; ++t) any |= word(top_[t]).load(simt::relaxed);
+    return any == 0;
+  }
+
   /// Takes up to `count` slabs, all of one leaf word; an empty pick when the set is empty. `leaf`
   /// is where to look first, and is told where they were. Callers with different `spread` choose
   /// differently, and look at the leaf words `stride` apart from `leaf` before all others.
@@ -107,7 +122,7 @@ class slab_set {
   GROSR_DEVICE GROSR_NOINLINE static std::uint32_t find(slab_set s, std::uint32_t from,
                                                         std::uint32_t spread, std::uint32_t stride,
                                                         unsigned least) {
-    if (stride != 0 && from < s.leaves_) {
+    if (stride != 0 && from < s.leaves_ && !s.seems_empty()) {
       for (std::uint32_t at = from + stride; at != from;) {
         if (at >= s.leaves_) at %= stride;
         if (simt::popcount64(s.leaf_bits(at)) >= least) return at;

@@ -26,6 +26,8 @@ class slab_source {
   /// there is no memory. Where a slab is large against a group's need, one lane brings the next
   /// one and others wait for it.
   GROSR_DEVICE GROSR_NOINLINE reservation refill(std::uint32_t n, std::uint32_t d) const {
+    // There was an active slab before memory ran out.
+    if (active_word::slab_plus_one(d) == 0 && is_exhausted()) return {};
     bool alone = slots_of(class_) >= 128;
     if (n <= 8) {
       reservation p = from_near_active(n);
@@ -101,24 +103,37 @@ class slab_source {
 
   /// Takes active slabs that are empty back to the pool; true if there was one.
   GROSR_DEVICE static bool reclaim(const heap_view& v) {
-    sm_cache& here = v.sm_caches[v.cache_of_caller()];
     std::uint32_t leaf = slab_set::none;
     for (bool found = false;;) {
-      simt::await(word(here.begun).fetch_add(1, simt::in_turn()));
+      if (v.idle().seems_empty()) return found;
+      begin_claim(v);
       slab_pick one = v.idle().take(leaf, 0, 1, 0);
       if (one.mask == 0) {
-        word(here.begun).fetch_sub(1, simt::in_turn());
+        cancel_claim(v);
         return found;
       }
       std::uint32_t slab = one.first + simt::lowest_bit64(one.mask);
       v.state_of(slab).fetch_and(~state::idle, simt::relaxed);
       if (slabs(v).release(slab, 0)) {
         v.pool().insert(slab);
-        simt::await(word(v.words->returned).fetch_add(2, simt::relaxed));
         found = true;
       }
-      word(here.ended).fetch_add(1, simt::in_turn());
+      end_claim(v);
     }
+  }
+
+  /// Slabs are out of the pool from when this returns on, and may come back: a look for memory that
+  /// meets it may miss them.
+  GROSR_DEVICE static void begin_claim(const heap_view& v) {
+    simt::await(word(v.words->of_runs.claims_begun).fetch_add(1, simt::in_turn()));
+  }
+  /// They are back.
+  GROSR_DEVICE static void end_claim(const heap_view& v) {
+    word(v.words->of_runs.claims_ended).fetch_add(1, simt::in_turn());
+  }
+  /// None were taken, or for good.
+  GROSR_DEVICE static void cancel_claim(const heap_view& v) {
+    word(v.words->of_runs.claims_begun).fetch_sub(1, simt::in_turn());
   }
 
  private:
@@ -142,13 +157,13 @@ class slab_source {
     word(v_.sm_caches[cache_].begun).fetch_sub(1, simt::in_turn());
   }
   GROSR_DEVICE std::uint32_t moves_begun() const {
-    std::uint32_t sum = 0;
+    std::uint32_t sum = word(v_.words->of_runs.claims_begun).load(simt::acquire);
     for (std::uint32_t i = 0; i < v_.sm_cache_count; ++i)
       sum += word(v_.sm_caches[i].begun).load(simt::acquire);
     return sum;
   }
   GROSR_DEVICE std::uint32_t moves_ended() const {
-    std::uint32_t sum = 0;
+    std::uint32_t sum = word(v_.words->of_runs.claims_ended).load(simt::acquire);
     for (std::uint32_t i = 0; i < v_.sm_cache_count; ++i)
       sum += word(v_.sm_caches[i].ended).load(simt::acquire);
     return sum;
@@ -190,7 +205,16 @@ class slab_source {
       }
       simt::pause(look, "another look for memory");
     }
+    if (is_exhausted()) drop_active();
     return {};
+  }
+
+  // The way's slab is full: without one, who asks next need not take a reservation back.
+  GROSR_DEVICE void drop_active() const {
+    std::uint32_t d = word(active_).load(simt::relaxed), slab = active_word::slab_plus_one(d);
+    if (slab == 0 || (d & active_word::locked) != 0) return;
+    if (word(active_).compare_exchange(d, active_word::unlocked_with(d, 0), simt::acquire))  // A7
+      slabs(v_).let_go(slab - 1);
   }
 
   // Makes the slab active that slots are reserved of, if it has more. Of two lanes that
