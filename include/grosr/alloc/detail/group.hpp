@@ -52,6 +52,7 @@ GROSR_DEVICE GROSR_NOINLINE inline void* get_slots_slowly(const heap_view& v, st
     r.reserved = from_lane(callers, r.reserved, leader);
     std::uint32_t got = r.reserved.count;
     if (leads && got == 0) fault_count(v.faults->failures[c]).fetch_add(n, simt::relaxed);
+    if (!simt::any(callers, got != 0)) return nullptr;
     std::uint32_t slot = slabs(v).find_slots(r, slots, callers);
     bool served = simt::rank_in(r.group, simt::lane_id()) < got;
     callers = simt::ballot(callers, !served && got != 0);

@@ -49,8 +49,8 @@ GROSR_DEVICE inline run_place highest_run(std::uint64_t word, std::uint64_t abov
   return {bits::first(n) << simt::highest_bit64(begins), 0};
 }
 
-/// Runs up to `short_run` are taken without a lock, longer ones one at a time; all are given back
-/// without one.
+/// Runs up to `short_run` are taken without a lock as long as lanes do not meet all the time,
+/// longer ones one at a time; all are given back without one.
 class runs {
  public:
   static constexpr std::uint32_t none = ~0u;
@@ -151,28 +151,31 @@ class runs {
   // All looks at the whole pool. There is no run when four found none and nothing came or went
   // meanwhile, which others are then told. After many that something interfered with: none as well.
   GROSR_DEVICE GROSR_NOINLINE std::uint32_t look_everywhere(std::uint32_t n) const {
-    bool locks = n > short_run;
     word lock(shared().lock);
-    // A5: pairs with R5.
-    if (locks)
-      simt::wait_until(
-          [&] { return lock.load(simt::relaxed) == 0 && lock.exchange(1, simt::acquire) == 0; },
-          simt::forever, nullptr, "the lane that looks for a long run of slabs");
     std::uint32_t first = none;
+    bool is_short = n <= short_run, locked = false, met = false;
     for (unsigned looks = 0, vain = 0; looks < 64 && !is_exhausted(n); ++looks) {
+      if (!locked && (met || !is_short)) {
+        // A5: pairs with R5.
+        locked = true;
+        simt::wait_until(
+            [&] { return lock.load(simt::relaxed) == 0 && lock.exchange(1, simt::acquire) == 0; },
+            simt::forever, nullptr, "the lane that looks for a run of slabs");
+      }
       if (looks == 1) slab_source::watch(v_);
       std::uint64_t now = moment();
       std::uint32_t ended = word(shared().claims_ended).load(simt::acquire);
       std::uint32_t begun = word(shared().claims_begun).load(simt::acquire);
       way w{n, 0};
-      first = locks ? search(n, w.met) : look(v_.pool().leaves() - 1, w);
+      first = is_short ? look(v_.pool().leaves() - 1, w) : search(n, w.met);
       if (first != none) {
-        if (!locks) raise_hints(w.at);
+        if (is_short) raise_hints(w.at);
         break;
       }
+      met = w.met;
       if (looks == 0 || slab_source::reclaim(v_)) continue;
       simt::fence(simt::seq_cst);  // what was read is older than what is read now
-      bool alone = !w.met && begun == ended && moment() == now &&
+      bool alone = !met && begun == ended && moment() == now &&
                    word(shared().claims_begun).load(simt::acquire) == begun;
       vain = alone ? vain + 1 : 0;
       if (vain == 4) {
@@ -181,7 +184,7 @@ class runs {
       }
       simt::pause(looks, "another look for a run of slabs");
     }
-    if (locks) lock.store(0, simt::release);  // R5: pairs with A5
+    if (locked) lock.store(0, simt::release);  // R5: pairs with A5
     return first;
   }
 
@@ -232,8 +235,8 @@ class runs {
       }
       run_place at = highest_run(seen, above, w.n);
       if (at.mask == 0) return none;
-      bool got = at.above == 0 ? v_.pool().take_all(leaf, seen, at.mask)
-                               : take_both(leaf, seen, above, at);
+      bool got =
+          at.above == 0 ? take_inside(leaf, seen, at.mask) : take_both(leaf, seen, above, at);
       if (got) {
         w.at = leaf;
         return leaf * 64 + simt::lowest_bit64(at.mask);
@@ -241,6 +244,16 @@ class runs {
       w.met = true;
     }
     return none;
+  }
+
+  // A run in one word. Where that has no more then, what comes back to it may be announced late, as
+  // after a claim.
+  GROSR_DEVICE bool take_inside(std::uint32_t leaf, std::uint64_t& seen, std::uint64_t mask) const {
+    bool last = seen == mask;
+    if (last) slab_source::begin_claim(v_);
+    bool got = v_.pool().take_all(leaf, seen, mask);
+    if (last) slab_source::cancel_claim(v_);
+    return got;
   }
 
   // A run in two words: its lower part, then its upper part, or none.

@@ -76,6 +76,7 @@ class slab_source {
     }
     word hint(v_.sm_caches[cache_].pool_leaf);
     std::uint32_t before = hint.load(simt::relaxed), leaf = before;
+    if (pool.seems_empty()) return {};
     slab_pick got = pool.take(leaf, spread(), count, v_.sm_cache_count);
     if (leaf != before && leaf != slab_set::none) hint.store(leaf, simt::relaxed);
     return got;
