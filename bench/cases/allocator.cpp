@@ -1,4 +1,4 @@
-// `grosr bench allocator`: small blocks of memory for device code.
+// `grosr bench allocator`: blocks of memory for device code.
 #include <algorithm>
 
 #include "cases/benches.hpp"
@@ -13,6 +13,12 @@ constexpr std::size_t mb = 1 << 20;
 
 std::size_t heap_bytes(const session& s) { return s.sized(8192 * mb, 64 * mb); }
 
+// For blocks of all sizes at once, as much for each side.
+bool is_roomy(const session& s) { return s.where.properties().memory > 60'000 * mb; }
+std::size_t large_heap_bytes(const session& s) {
+  return s.sized(is_roomy(s) ? 16'384 * mb : 1024 * mb, 192 * mb);
+}
+
 struct load {
   std::uint32_t threads, turns, outstanding;
   block_sizes sizes;
@@ -26,6 +32,7 @@ struct outcome {
 };
 
 std::string sizes_text(block_sizes z) {
+  if (z.by_octave) return "1 B to " + grouped(z.most >> 20) + " MB";
   return z.least == z.most ? grouped(z.least) + " B"
                            : grouped(z.least) + " to " + grouped(z.most) + " B";
 }
@@ -41,6 +48,30 @@ struct report_row {
   load what;
   double report_per_s;
 };
+
+double share(const traffic& t) {
+  return t.asked == 0 ? 0 : static_cast<double>(t.got) / static_cast<double>(t.asked);
+}
+
+// The same of a heap and of the device's malloc, in turn, as often: a warm-up and the repeats.
+struct sides {
+  template <class Ours, class Theirs>
+  sides(const session& s, const std::string& what, Ours&& ours, Theirs&& theirs) {
+    std::vector<double> us;
+    heap = s.repeat(what, {1, s.sized(5u, 2u), 20.0}, [&] {
+      const double mine = ours();
+      us.push_back(theirs());
+      return mine;
+    });
+    us.erase(us.begin());
+    malloc = samples(std::move(us));
+  }
+  samples heap, malloc;
+};
+
+double malloc_per_s(const sides& both, std::uint64_t got) {
+  return both.malloc.median() > 0 ? static_cast<double>(got) * 1e6 / both.malloc.median() : 0;
+}
 
 class measurement {
  public:
@@ -58,7 +89,6 @@ class measurement {
 
  private:
   outcome churn(const load& l);
-  double pairs_per_s(const heap* from, const load& l, std::uint32_t turns, double& share);
   row& beside_atomics(row& r, const std::string& key) {
     return r.limit("an atomic a lane over 8 MB", key, atomics_per_s_);
   }
@@ -148,47 +178,120 @@ void measurement::mixed(const load& l, double goal) {
   s_.out.add(beside_atomics(r, "allocations_per_s"));
 }
 
-// Of a heap, or, null, of the device's malloc; and what share of the allocations got memory.
-double measurement::pairs_per_s(const heap* from, const load& l, std::uint32_t turns,
-                                double& share) {
-  block_traffic t(s_.where, from, l.threads, l.outstanding);
-  traffic last;
-  const samples us =
-      s_.repeat((from == nullptr ? "malloc, " : "the heap, ") + text_of(l), {1, 3, 1.0}, [&] {
-        last = t.churn(l.sizes, turns);
-        return last.us;
-      });
-  share = last.asked == 0 ? 0 : static_cast<double>(last.got) / static_cast<double>(last.asked);
-  return us.median() > 0 ? static_cast<double>(last.got) * 1e6 / us.median() : 0;
-}
-
-// The device's malloc takes minutes for what the heap does in one: both are compared in fewer
-// turns, but enough for every thread to free as well.
+// Both sides have equal turns, warm-ups and repeats, one after the other.
 void measurement::beside_malloc(const std::vector<report_row>& rows) {
-  constexpr std::uint32_t least = 20'000;
   for (const auto& [l, report_per_s] : rows) {
-    const outcome o = churn(l);
-    const std::uint32_t turns =
-        std::max({2u, l.outstanding == 1 ? 1u : 2 * l.outstanding, least / l.threads + 1});
-    double share = 0, malloc_share = 0;
-    const double ours = pairs_per_s(&heap_, l, turns, share);
-    const double malloc = pairs_per_s(nullptr, l, turns, malloc_share);
-    const std::string in_turns = ", " + grouped(turns) + " turns";
+    block_traffic ours(s_.where, &heap_, l.threads, l.outstanding);
+    block_traffic theirs(s_.where, nullptr, l.threads, l.outstanding);
+    traffic heap, malloc;
+    sides both(
+        s_, "heap and malloc, " + text_of(l),
+        [&] { return (heap = ours.churn(l.sizes, l.turns)).us; },
+        [&] { return (malloc = theirs.churn(l.sizes, l.turns)).us; });
+    const std::uint64_t broken = ours.churn(l.sizes, l.turns, true).wrong;
+    const std::string wrong = trouble(heap_);
+    const double per_s = malloc_per_s(both, malloc.got);
     row r(text_of(l));
-    r.rate(o.us, "pairs", o.got)
-        .set("over_device_malloc_x", malloc > 0 ? ours / malloc : 0)
-        .set("device_malloc_success_share", malloc_share)
-        .baseline("the heap" + in_turns, "pairs_per_s", ours)
-        .check(share == 1, "some allocations got no memory")
-        .check(o.share == 1, "some allocations got no memory")
-        .check(o.wrong.empty(), o.wrong)
-        .baseline("the device's malloc" + in_turns, "pairs_per_s", malloc);
+    r.rate(both.heap, "pairs", static_cast<double>(heap.got))
+        .set("over_device_malloc_x",
+             per_s > 0 ? static_cast<double>(heap.got) * 1e6 / both.heap.median() / per_s : 0)
+        .set("device_malloc_success_share", share(malloc))
+        .check(share(heap) == 1, "some allocations got no memory")
+        .check(broken == 0, grouped(broken) + " blocks were overwritten by others")
+        .check(wrong.empty(), wrong)
+        .baseline("the device's malloc, as often", "pairs_per_s", per_s);
     if (report_per_s > 0)
       r.at_least("pairs_per_s", 20 * report_per_s,
                  "20x the report's " + with_unit("pairs_per_s", report_per_s));
     r.at_least("over_device_malloc_x", 1000);
     s_.out.add(beside_atomics(r, "pairs_per_s"));
   }
+}
+
+// Blocks of all sizes at once, one a thread, into an empty heap, and into what malloc has.
+void mixed_blocks(session& s) {
+  const std::uint32_t threads = s.sized(131'072u, 1024u);
+  const block_sizes sizes{1, 1 << 20, 4, true};
+  const std::string name = grouped(threads) + " blocks of " + sizes_text(sizes) + " in one launch";
+  const heap h(s.where, large_heap_bytes(s));
+  block_traffic ours(s.where, &h, threads, 1), theirs(s.where, nullptr, threads, 1);
+  traffic mine, malloc;
+  std::uint64_t missing = 0;
+  std::vector<double> frees;
+  std::string wrong;
+  sides both(
+      s, name,
+      [&] {
+        mine = ours.allocate(sizes);
+        missing += mine.asked - mine.got;
+        if (wrong.empty()) wrong = ours.overlap(sizes);
+        frees.push_back(ours.release(1, 1).us);
+        if (wrong.empty()) wrong = trouble(h);
+        return mine.us;
+      },
+      [&] {
+        malloc = theirs.allocate(sizes);
+        theirs.release(1, 1);
+        return malloc.us;
+      });
+  row r(name);
+  r.rate(both.heap, "blocks", static_cast<double>(mine.got))
+      .set("frees_per_s", static_cast<double>(mine.got) * 1e6 / samples(frees).median())
+      .set("device_malloc_success_share", share(malloc))
+      .check(missing == 0, grouped(missing) + " allocations got no memory")
+      .check(wrong.empty(), wrong)
+      .baseline("the device's malloc", "blocks_per_s", malloc_per_s(both, malloc.got))
+      .at_least("blocks_per_s", 10e6);
+  s.out.add(r);
+}
+
+// How long it takes to be told that there is no memory, by one thread and by many. The heap is full
+// of blocks of `full_of` bytes, then of smaller ones; malloc's memory of the former alone, for it
+// takes minutes to find the last bytes, and is asked for as many.
+void refused_requests(session& s, std::uint32_t full_of, const std::vector<std::uint32_t>& asked) {
+  std::vector<std::uint32_t> fill;
+  for (std::uint32_t size = full_of; size >= 16; size /= 4) fill.push_back(size);
+  const heap h(s.where, s.sized(1024 * mb, 16 * mb));
+  block_traffic hoard(s.where, &h, 32, 1), native_hoard(s.where, nullptr, 32, 1);
+  hoard.stuff(fill);
+  const bool fills_malloc = s.gpu() && full_of >= mb;
+  if (fills_malloc) native_hoard.stuff({full_of});
+  std::vector<row> rows;
+  for (const std::uint32_t bytes : asked)
+    for (const std::uint32_t threads : {1u, s.sized(65'536u, 512u)}) {
+      const bool beside = fills_malloc && bytes == full_of;
+      const std::uint32_t turns = threads == 1 ? 1000 : s.sized(20u, 5u);
+      block_traffic ours(s.where, &h, threads, 1), theirs(s.where, nullptr, threads, 1);
+      std::uint64_t got = 0;
+      double malloc_share = 0;
+      const std::string name = "a refused request of " + grouped(bytes) + " B when full of " +
+                               grouped(full_of) + " B, " + grouped(threads) +
+                               (threads == 1 ? " thread" : " threads");
+      sides both(
+          s, name,
+          [&] {
+            const traffic t = ours.ask_in_vain(bytes, turns);
+            got += t.got;
+            return t.us / turns;
+          },
+          [&] {
+            if (!beside) return 0.0;
+            const traffic t = theirs.ask_in_vain(bytes, turns);
+            malloc_share = share(t);
+            return t.us / turns;
+          });
+      row r(name);
+      r.time(both.heap).check(got == 0, grouped(got) + " requests of a full heap got memory");
+      if (beside)
+        r.set("device_malloc_success_share", malloc_share)
+            .baseline("the device's malloc", "median_us", both.malloc.median());
+      if (threads == 1) r.at_most("median_us", 2);
+      rows.push_back(std::move(r));
+    }
+  hoard.empty();
+  if (fills_malloc) native_hoard.empty();
+  const std::string wrong = trouble(h);
+  for (row& r : rows) s.out.add(r.check(wrong.empty(), wrong));
 }
 
 // The row that the arguments describe.
@@ -207,12 +310,15 @@ load described(const session& s) {
 }  // namespace
 
 void bench_allocator(session& s) {
-  block_traffic::reserve_native(s.where, s.sized(1024 * mb, mb));
+  block_traffic::reserve_native(s.where, s.number(0) ? 1024 * mb : large_heap_bytes(s));
   if (s.number(0)) {
     const load l = described(s);
     measurement(s).beside_malloc({{l, 0}});
     return;
   }
+  mixed_blocks(s);
+  refused_requests(s, 1 << 20, {64, 4096, 1 << 20});
+  refused_requests(s, 64, {64, 4096, 131'072});
   measurement m(s);
   for (std::uint32_t size = 16; size <= 4096; size *= 2) m.cold(size);
 

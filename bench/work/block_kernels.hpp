@@ -51,6 +51,11 @@ struct base {
   }
   GROSR_DEVICE std::uint32_t bytes_for(std::uint32_t t, std::uint32_t i) const {
     if (sizes.least == sizes.most) return sizes.least;
+    if (sizes.by_octave) {
+      std::uint32_t random = mix(mix(t) + i + round * 0x9e3779b9u);
+      std::uint32_t octave = random % simt::highest_bit(sizes.most);
+      return (1u << octave) + (random >> 8) % (1u << octave);
+    }
     return sizes.least + mix(mix(t) + i + round * 0x9e3779b9u) % (sizes.most - sizes.least + 1);
   }
   GROSR_DEVICE void touch(void* p, std::uint32_t t) const {
@@ -100,6 +105,65 @@ struct fill : base<Source> {
         }
       }
       a.got[t] = got;
+    }
+    this->end();
+  }
+};
+
+// What sizes fill asked for, outside of its time.
+template <class Source>
+struct tell_lengths : base<Source> {
+  GROSR_DEVICE void operator()() const {
+    std::uint32_t t = this->thread();
+    const arrays& a = this->a;
+    if (t >= a.threads) return;
+    for (std::uint32_t i = 0; i < a.a_thread; ++i)
+      a.lengths[std::size_t{i} * a.threads + t] = this->bytes_for(t, i);
+  }
+};
+
+// Each thread of a warp keeps a list of the blocks that it got: its first entry is the last one,
+// and each block begins with the one before.
+template <class Source>
+struct stuff : base<Source> {
+  GROSR_DEVICE void operator()() const {
+    std::uint32_t t = this->thread();
+    void* last = this->round == 0 ? nullptr : this->a.blocks[t];
+    std::uint32_t got = 0;
+    for (;; ++got) {
+      void* p = this->source.get(this->sizes.least);
+      if (p == nullptr) break;
+      *static_cast<void* volatile*>(p) = last;
+      last = p;
+    }
+    this->a.blocks[t] = last;
+    this->a.got[t] = got;
+  }
+};
+
+template <class Source>
+struct empty : base<Source> {
+  GROSR_DEVICE void operator()() const {
+    for (void* p = this->a.blocks[this->thread()]; p != nullptr;) {
+      void* next = *static_cast<void* volatile*>(p);
+      this->source.give(p);
+      p = next;
+    }
+    this->a.blocks[this->thread()] = nullptr;
+  }
+};
+
+template <class Source>
+struct ask_in_vain : base<Source> {
+  std::uint32_t turns;
+  GROSR_DEVICE void operator()() const {
+    this->begin();
+    std::uint32_t t = this->thread();
+    if (t < this->a.threads) {
+      std::uint32_t got = 0;
+      for (std::uint32_t i = 0; i < turns; ++i)
+        got += this->source.get(this->sizes.least) != nullptr;
+      this->a.got[t] = got;
     }
     this->end();
   }

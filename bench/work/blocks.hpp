@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "grosr/alloc/heap.hpp"
 
@@ -13,6 +14,7 @@ namespace grosr::tool {
 struct block_sizes {
   std::uint32_t least, most;
   std::uint32_t touch = 4;
+  bool by_octave = false;  ///< each octave from 1 to `most` is as likely as any other
 };
 
 /// What a launch did. The time is the device's own, from the first block's begin to the last's end.
@@ -48,6 +50,17 @@ class block_traffic {
   /// Half of the threads get, stamp and pass on, the others check and free, `turns` blocks each.
   /// All threads must be resident at once; their arrays are not used.
   traffic pass_on(block_sizes sizes, std::uint32_t turns);
+  /// After allocate(): what is wrong with where the blocks lie; empty if each thread has its own.
+  /// Sizes as they were asked for.
+  std::string overlap(block_sizes sizes);
+  /// One warp gets blocks of these sizes, of each until there is no memory, and keeps them; not
+  /// timed. How many.
+  std::uint64_t stuff(const std::vector<std::uint32_t>& sizes);
+  /// Frees them.
+  void empty();
+  /// Every thread asks `turns` times for a block of a size that there is no memory for. What it got
+  /// nevertheless is lost.
+  traffic ask_in_vain(std::uint32_t bytes, std::uint32_t turns);
   /// One thread gets, stamps, checks and frees one block; not timed.
   traffic get_one(std::size_t bytes);
 

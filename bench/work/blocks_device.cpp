@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/launch.hpp"
@@ -143,6 +144,63 @@ traffic block_traffic::get_one(std::size_t bytes) {
   state_->got.copy_to(got);
   state_->wrong.copy_to(wrong);
   return {0, 1, got[0], wrong[0]};
+}
+
+std::string block_traffic::overlap(block_sizes sizes) {
+  if (state_->heap == nullptr)
+    state_->launch<tell_lengths<from_device>>(from_device{}, sizes);
+  else
+    state_->launch<tell_lengths<from_heap>>(from_heap{state_->heap->ref()}, sizes);
+  std::vector<void*> blocks(state_->blocks.size());
+  std::vector<std::uint32_t> lengths(blocks.size());
+  state_->blocks.copy_to(blocks);
+  state_->lengths.copy_to(lengths);
+  std::vector<std::pair<std::uintptr_t, std::uint32_t>> all;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (blocks[i] != nullptr)
+      all.emplace_back(reinterpret_cast<std::uintptr_t>(blocks[i]), lengths[i]);
+  std::sort(all.begin(), all.end());
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i].first - all[i - 1].first < all[i - 1].second)
+      return "two blocks overlap, one of " + std::to_string(all[i - 1].second) + " bytes";
+  return "";
+}
+
+std::uint64_t block_traffic::stuff(const std::vector<std::uint32_t>& sizes) {
+  std::uint64_t all = 0;
+  const unsigned grid = std::exchange(state_->grid, 1u), block = std::exchange(state_->block, 32u);
+  state_->round = 0;
+  for (const std::uint32_t size : sizes) {
+    if (state_->heap == nullptr)
+      state_->launch<block_kernels::stuff<from_device>>(from_device{}, {size, size});
+    else
+      state_->launch<block_kernels::stuff<from_heap>>(from_heap{state_->heap->ref()}, {size, size});
+    ++state_->round;
+    std::vector<std::uint32_t> got(32);
+    state_->got.copy_to(got);
+    for (const std::uint32_t n : got) all += n;
+  }
+  state_->grid = grid, state_->block = block;
+  return all;
+}
+
+void block_traffic::empty() {
+  const unsigned grid = std::exchange(state_->grid, 1u), block = std::exchange(state_->block, 32u);
+  if (state_->heap == nullptr)
+    state_->launch<block_kernels::empty<from_device>>(from_device{}, {16, 16});
+  else
+    state_->launch<block_kernels::empty<from_heap>>(from_heap{state_->heap->ref()}, {16, 16});
+  state_->grid = grid, state_->block = block;
+}
+
+traffic block_traffic::ask_in_vain(std::uint32_t bytes, std::uint32_t turns) {
+  traffic t = state_->heap == nullptr ? state_->launch<block_kernels::ask_in_vain<from_device>>(
+                                            from_device{}, {bytes, bytes}, turns)
+                                      : state_->launch<block_kernels::ask_in_vain<from_heap>>(
+                                            from_heap{state_->heap->ref()}, {bytes, bytes}, turns);
+  t.asked = std::uint64_t{state_->a.threads} * turns;
+  t.got = state_->sum_of(state_->got);
+  return t;
 }
 
 std::string trouble(const heap& h) {
