@@ -267,6 +267,20 @@ TEST_P(slab_runs, can_be_had_as_soon_as_a_free_returned) {
   expect_had_after_free(where(), 70, 7, 2);
 }
 
+// Many more lanes than there is room for ask at once, most of them in vain.
+TEST_P(slab_runs, are_had_by_as_many_lanes_as_there_is_room_for) {
+  for (std::size_t n : {17u, 33u, 64u}) {
+    const heap h(where(), 32 * n * slab_bytes);
+    for (std::uint32_t round = 0; round < 2; ++round) {
+      hoard blocks(h);
+      EXPECT_EQ(blocks.fill({16, 128}, n * slab_bytes, 1), 32u) << "runs of " << n;
+      EXPECT_EQ(h.report().free_bytes, 0u);
+      blocks.shuffle(round);
+      blocks.free({1, 32});
+    }
+  }
+}
+
 TEST(slab_runs_seeded, are_never_refused_while_there_is_room) {
   testing::for_seeds(
       1000,
