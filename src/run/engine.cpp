@@ -311,6 +311,7 @@ std::vector<task_error> engine::errors() const {
 }
 
 void engine::stop(deadline until) {
+  throw_if_ended();
   auto before = life::running;
   life_.compare_exchange_strong(before, life::stopping);
   if (before == life::lost) throw_fault();
@@ -338,7 +339,7 @@ void engine::stop(deadline until) {
     }
     std::lock_guard lock(stop_lock_);  // of several threads that stop, the first leaves the device
     if (life_ == life::stopped) return;
-    leave_device();
+    wait_until_left(ask_to_leave());
     write_trace();
     before = life::stopping;
     life_.compare_exchange_strong(before, life::stopped);

@@ -93,6 +93,8 @@ class engine final : public host_engine {
   void make_swap();
   void make_interop();
   bool send_deferred(interop::deferred& d);
+  void call_kernel();
+  void call_kernel_locked();
   void stay(bool stays);
   void release_streams();
   bool wait_for_rest(deadline until);
@@ -102,7 +104,8 @@ class engine final : public host_engine {
   void after_submit();
   bool goes_on_after_stop();
   void ensure_resident();
-  void leave_device();
+  std::uint32_t ask_to_leave();
+  void wait_until_left(std::uint32_t epoch);
   bool outstanding() const;
   void launch_locked();
   void throw_if_ended() const;

@@ -87,7 +87,7 @@ std::uint32_t interop::take_place(const std::function<void()>& check) {
                 "submit_after: " + std::to_string(most_deferred) +
                     " submissions wait for streams and events, which is the most that can; wait "
                     "for one of their tickets first");
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  start();
   free->at = stage::arming;
   free->serial = ++serial_;
   const auto p = static_cast<std::uint32_t>(free - places_.begin());
@@ -143,32 +143,56 @@ void interop::tell(std::uint32_t p, std::uint32_t what) {
 
 bool interop::record(const simt::any_stream& s, ticket_id t, std::uint32_t* word,
                      std::uint32_t value) {
-  recorded_ticket mine{t, device_.is_cuda() ? nullptr : std::make_shared<gate>()};
+  recorded_ticket mine{0, t, device_.is_cuda() ? nullptr : std::make_shared<gate>()};
   {
     std::lock_guard staying(stay_lock_);
+    {
+      std::lock_guard lock(lock_);
+      if (abandoned_) return false;
+      start();
+    }
+    // Nobody on the host may wait for the ticket, and the stream's wait may hold up a launch.
     if (device_.is_cuda() && !stays_) {
       owner_.stay(true);
       stays_ = true;
+    } else {
+      owner_.come();
     }
     std::lock_guard lock(lock_);
     if (abandoned_) return false;
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    mine.number = ++records_;
     recorded_.push_back(mine);
     ++news_;
     wake_.notify_all();
   }
-  if (!mine.at) {
-    order().wait_for(s, word, value);  // should it fail, the ticket is in the list in vain
-  } else {
-    s.own()->call_host([at = mine.at] { at->wait(); });
+  try {
+    if (mine.at)
+      s.own()->call_host([at = mine.at] { at->wait(); });
+    else
+      order().wait_for(s, word, value);
+  } catch (...) {
+    std::lock_guard lock(lock_);
+    std::erase_if(recorded_, [&](const recorded_ticket& r) { return r.number == mine.number; });
+    throw;
   }
   return true;
 }
 
-std::size_t interop::recorded() {
-  prune();
-  std::lock_guard lock(lock_);
-  return recorded_.size();
+std::size_t interop::unless_recorded(const std::function<void()>& what) {
+  std::lock_guard staying(stay_lock_);
+  prune_locked();
+  std::size_t left = 0;
+  {
+    std::lock_guard lock(lock_);
+    left = recorded_.size();
+  }
+  if (left == 0) what();
+  return left;
+}
+
+// Under the lock: the thread, if it is not there yet.
+void interop::start() {
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
 }
 
 std::vector<ticket_id> interop::abandon() {
@@ -200,7 +224,10 @@ void interop::work() {
     const bool some_recorded = !recorded_.empty();
     if (some_recorded) {
       lock.unlock();
-      moved |= prune();
+      try {
+        moved |= prune();
+      } catch (const std::bad_alloc&) {  // at the next turn, then
+      }
       lock.lock();
     }
     const auto now = clock::now();
@@ -238,10 +265,14 @@ bool interop::look(std::unique_lock<std::mutex>& lock) {
     const std::size_t before = p.what.sent;
     lock.unlock();
     bool over = true;
-    if (word == dropped)
-      owner_.fail(p.what.ticket);
-    else
-      over = owner_.send(p.what);
+    try {
+      if (word == dropped)
+        owner_.fail(p.what.ticket);
+      else
+        over = owner_.send(p.what);
+    } catch (const std::bad_alloc&) {
+      over = false;
+    }
     lock.lock();
     moved |= over || p.what.sent != before;
     p.at = stage::due;
@@ -253,7 +284,11 @@ bool interop::look(std::unique_lock<std::mutex>& lock) {
 // Forgets tickets that are done. Whether there were some.
 bool interop::prune() {
   std::lock_guard staying(stay_lock_);
-  std::vector<recorded_ticket> over, list;
+  return prune_locked();
+}
+
+bool interop::prune_locked() {
+  std::vector<recorded_ticket> list;
   {
     std::lock_guard lock(lock_);
     list = recorded_;
@@ -262,11 +297,10 @@ bool interop::prune() {
   bool none = false;
   {
     std::lock_guard lock(lock_);
+    auto next = list.begin();
     std::erase_if(recorded_, [&](const recorded_ticket& r) {
-      return std::any_of(list.begin(), list.end(), [&](const recorded_ticket& l) {
-        return l.ticket.slot == r.ticket.slot && l.ticket.generation == r.ticket.generation &&
-               l.at == r.at;
-      });
+      while (next != list.end() && next->number < r.number) ++next;
+      return next != list.end() && next->number == r.number;
     });
     none = recorded_.empty();
   }

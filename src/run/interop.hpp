@@ -38,6 +38,7 @@ class interop : public std::enable_shared_from_this<interop> {
     std::function<bool(deferred&)> send;
     std::function<void(ticket_id)> fail;  ///< completes a ticket whose tasks will not run
     std::function<bool(ticket_id)> done;
+    std::function<void()> come;      ///< has the kernel come, if it is not there or is to leave
     std::function<void(bool)> stay;  ///< has the kernel come and stay, or leave when it is idle
   };
 
@@ -53,8 +54,8 @@ class interop : public std::enable_shared_from_this<interop> {
   /// What is put into the stream later waits for the ticket, whose word comes to `value`. False:
   /// the runtime is being lost.
   bool record(const simt::any_stream& s, ticket_id t, std::uint32_t* word, std::uint32_t value);
-  /// How many tickets streams wait for that are not done.
-  std::size_t recorded();
+  /// Does it, unless streams wait for tickets that are not done: for how many.
+  std::size_t unless_recorded(const std::function<void()>& what);
 
   /// The runtime is lost: drops what waits. What streams still wait for: to be stored in its word.
   std::vector<ticket_id> abandon();
@@ -80,6 +81,7 @@ class interop : public std::enable_shared_from_this<interop> {
     void let();
   };
   struct recorded_ticket {
+    std::uint64_t number;  // they are in this order
     ticket_id ticket;
     std::shared_ptr<gate> at;  // null on a GPU
   };
@@ -95,6 +97,8 @@ class interop : public std::enable_shared_from_this<interop> {
   void work();
   bool look(std::unique_lock<std::mutex>& lock);
   bool prune();
+  bool prune_locked();
+  void start();
 
   const device device_;
   owner owner_;
@@ -106,7 +110,8 @@ class interop : public std::enable_shared_from_this<interop> {
   std::condition_variable wake_;
   std::vector<place> places_;
   std::vector<recorded_ticket> recorded_;
-  std::uint64_t serial_ = 0, news_ = 0;  // news: what the thread has to look at at once
+  std::uint64_t serial_ = 0, records_ = 0,
+                news_ = 0;  // news: what the thread has to look at at once
   bool abandoned_ = false, stop_ = false;
   std::thread thread_;
 

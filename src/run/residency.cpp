@@ -52,6 +52,18 @@ void engine::ensure_resident() {
   launch_locked();
 }
 
+// Has a kernel there that was not asked to leave, or one behind it: for tasks that nobody on the
+// host may wait for.
+void engine::call_kernel() {
+  std::lock_guard lock(residency_lock_);
+  call_kernel_locked();
+}
+
+void engine::call_kernel_locked() {
+  if (life_ == life::lost || life_ == life::stopped) return;
+  if (!resident() || parked_by_user_) launch_locked();
+}
+
 // The stream keeps kernels in order: a new one starts when the one before has ended.
 void engine::launch_locked() {
   view v = view_;
@@ -76,28 +88,31 @@ void engine::stay(bool stays) {
   host_word(state_[control_at + control_word::stay]).store(stays ? epoch_ : 0, simt::release);
   if (!stays) return;
   simt::fence<simt::scope::system>(simt::seq_cst);  // P4: pairs with worker::work_waits()
-  if (life_ == life::lost || life_ == life::stopped) return;
-  if (!resident() || parked_by_user_) launch_locked();
+  call_kernel_locked();
 }
 
 void engine::park() {
-  if (const std::size_t n = interop_->recorded(); n != 0)
+  throw_if_ended();
+  std::uint32_t epoch = 0;
+  if (const std::size_t n = interop_->unless_recorded([&] { epoch = ask_to_leave(); }); n != 0)
     throw error(errc::misuse, "park: streams wait for " + std::to_string(n) +
                                   " tickets of this runtime, which has to stay for them; wait for "
                                   "those tickets first");
-  leave_device();
+  wait_until_left(epoch);
 }
 
-void engine::leave_device() {
-  std::uint32_t epoch;
-  {
-    std::lock_guard lock(residency_lock_);
-    epoch = epoch_;
-    if (epoch == 0) return;
-    parked_by_user_ = true;
-    host_word(state_[control_at])
-        .store(control_word::of(epoch, control_request::park), simt::release);
-  }
+// Which kernel was asked; 0: there was none yet.
+std::uint32_t engine::ask_to_leave() {
+  std::lock_guard lock(residency_lock_);
+  if (epoch_ == 0) return 0;
+  parked_by_user_ = true;
+  host_word(state_[control_at])
+      .store(control_word::of(epoch_, control_request::park), simt::release);
+  return epoch_;
+}
+
+void engine::wait_until_left(std::uint32_t epoch) {
+  if (epoch == 0) return;
   // Not under the lock: the kernel may take long to end, and submitters may bring the next one.
   auto ended = [&] {
     if (launched_.load() == epoch) return stream_ended();

@@ -2,6 +2,7 @@
 // tickets. docs/internals/scheduler.md, "Streams".
 #include <algorithm>
 
+#include "grosr/simt/asymmetric_fence.hpp"
 #include "run/engine.hpp"
 
 namespace grosr::run {
@@ -57,8 +58,7 @@ bool engine::send_deferred(interop::deferred& d) {
       d.sent += count;
     }
     if (d.sent != before) {
-      simt::fence<simt::scope::system>(simt::seq_cst);  // P2, as in after_submit()
-      ensure_resident();
+      call_kernel();
     }
   } catch (const error&) {  // the runtime is lost, and whoever waits learns that
     return false;
@@ -70,13 +70,16 @@ void engine::record(ticket_id t, const simt::any_stream& s) {
   throw_if_ended();
   simt::check_order(device_, s, "record");
   if (done(t)) return;
-  ensure_resident();
+  bool recorded = false;
   try {
-    if (interop_->record(s, t, &slot_words_[t.slot], slot_word::of(t.generation, false))) return;
+    recorded = interop_->record(s, t, &slot_words_[t.slot], slot_word::of(t.generation, false));
   } catch (...) {
     rethrow_as_error("record: a stream was to wait for a ticket");
   }
-  wait(t, {});  // throws why the runtime ends
+  if (!recorded) wait(t, {});  // throws why the runtime ends
+  // As a submitter: a stop() may have looked before the kernel was called.
+  simt::light_fence();  // P2
+  if (life_ == life::stopped && goes_on_after_stop()) stop({});
 }
 
 void engine::make_interop() {
@@ -89,6 +92,7 @@ void engine::make_interop() {
                              .store(slot_word::of(t.generation, true), simt::release);
                        },
                    .done = [this](ticket_id t) { return done(t); },
+                   .come = [this] { call_kernel(); },
                    .stay = [this](bool stays) { stay(stays); },
                });
 }

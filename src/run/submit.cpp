@@ -78,6 +78,8 @@ bool engine::take_slot_if_free(std::uint32_t s, std::uint32_t& generation) {
   std::uint32_t word = host_word(slot_words_[s]).load(simt::acquire);
   std::uint32_t mine = generations_[s].load(std::memory_order_relaxed);
   if (mine != slot_word::generation(word)) return false;
+  // It may have been released with tasks in it (release_streams()).
+  if (aborting_) return false;
   std::uint32_t taken = (mine + 1) & slot_word::generation_mask;
   if (!generations_[s].compare_exchange_strong(mine, taken, std::memory_order_acq_rel))
     return false;
@@ -435,6 +437,7 @@ void engine::throw_if_rejected() {
 }
 
 bool engine::wait_for_rest(deadline until) {
+  throw_if_ended();
   const std::uint64_t deferred = interop_->last_serial();
   if (deferred != 0 && !wait_for([&] { return interop_->sent_until(deferred); }, until))
     return false;

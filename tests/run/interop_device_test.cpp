@@ -1,6 +1,7 @@
 // Tasks run after what a stream or an event stands for, streams go on after the tasks of a ticket,
 // and each sees what the other wrote.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -228,6 +229,52 @@ TEST_P(interop, many_threads_at_once) {
     });
   for (std::thread& t : threads) t.join();
   for (std::uint32_t i = 0; i < count; ++i) n[i].expect(2 * rounds);
+}
+
+// Whoever parks comes before a stream waits, and the kernel comes back for it, or after.
+TEST_P(interop, parks_meet_streams_that_wait) {
+  const auto rounds = static_cast<std::uint32_t>(scaled(200, 20));
+  const numbers n = make_number();
+  auto rt = start_here();
+  std::atomic<bool> over{false};
+  std::thread parks([&] {
+    while (!over) {
+      try {
+        rt->park();
+      } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::misuse) << e.what();
+      }
+      std::this_thread::sleep_for(100us);
+    }
+  });
+  simt::stream s(where());
+  for (std::uint32_t r = 0; r < rounds; ++r) {
+    rt->submit_after(s, n.at(r)).record(s);
+    s.wait();
+  }
+  over = true;
+  parks.join();
+  n.expect(rounds);
+}
+
+// Tasks that are due while the kernel is asked to leave, and cannot yet, bring it back.
+TEST_P(interop, tasks_come_due_while_the_kernel_is_to_leave) {
+  const numbers n = make_number();
+  const gate begun = make_gate(), g = make_gate();
+  const auto passed = make<std::uint32_t>(1);
+  auto rt = start_here();
+  simt::stream s(where());
+  rt->submit(gated{g.word.data(), passed.data(), begun.word.data()});
+  while (std::atomic_ref(begun.word[0]).load() == 0) std::this_thread::sleep_for(1ms);
+  std::thread parks([&] { rt->park(); });
+  std::this_thread::sleep_for(20ms);
+  const ticket due = rt->submit_after(s, n.at(0));
+  std::this_thread::sleep_for(20ms);
+  g.open();
+  parks.join();
+  for (int i = 0; i < 5000 && !due.done(); ++i) std::this_thread::sleep_for(1ms);  // nobody waits
+  EXPECT_TRUE(due.done());
+  n.expect(1);
 }
 
 // An idle kernel leaves while tasks wait for a stream, and stays while a stream waits for them.

@@ -31,8 +31,9 @@ class ticket {
   }
 
   /// Has the stream, a simt::stream or a cudaStream_t of the runtime's device, wait for the tasks
-  /// at the place that it has come to: what is put into it later sees what they wrote. Never
-  /// blocks. If the runtime ends without running them, the stream goes on, and wait() throws.
+  /// at the place that it has come to: what is put into it later sees what they wrote. Does
+  /// not wait for them. If the runtime is aborted, the stream goes on, though those that run may
+  /// take a moment to notice, and wait() throws.
   /// Throws error(misuse, invalid_option) for a stream that cannot, and as wait() does.
   void record(const simt::any_stream& s) const {
     if (engine_) engine_->record(id_, s);
