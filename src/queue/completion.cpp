@@ -66,6 +66,10 @@ void complete(completion_target to, completion c) {
   one.add(to, c);
 }
 
+void hand_over_kept() {
+  if (kept_by != nullptr) kept_by->flush();
+}
+
 completion_batch::completion_batch() : inner_(kept_by != nullptr) {
   if (!inner_) kept_by = this;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "grosr/queue/completion.hpp"
 #include "sys/linux_result.hpp"
 #include "sys/waiting_call.hpp"
 
@@ -130,6 +131,7 @@ long service::wait_for_disk(service_thread& t, waiting_call& w) {
     if (result == -EINTR && (result = s.ring_.submit(c)) == 0) return;
     if (result == -EAGAIN) {  // not this way, or not now
       if (s.make_on_thread(c) == 0) return;
+      queue::hand_over_kept();  // it may wait
       result = make_here(c, c.info->number);
     }
     s.end_disk(c, result);

@@ -199,7 +199,8 @@ void service::make_all(service_thread& t) {
   for (request& q : t.batch) {
     const bool light = is_light(q);
     if (!light && untimed != 0) ns_since();
-    if (!light && weight_of(q) == usual_batch) together.flush();  // this one may take its time
+    // This one may take its time. One that waits for a peer is left to the reactor.
+    if (!light && (q.linux == nullptr || q.linux->waits != waiting::peer)) together.flush();
     q.taken = before;
     bool later = false;
     const long result = make(t, q, later);

@@ -86,10 +86,15 @@ TEST(completions, of_a_batch_within_another_wait_for_the_outer) {
       inner.flush();
     }
     EXPECT_TRUE(p.came.empty());
+    end(p, 2, 2);
+    hand_over_kept();  // as who is about to wait
+    EXPECT_EQ(p.came.size(), 2u);
+    end(p, 3, 3);
   }
-  EXPECT_EQ(p.came.size(), 1u);
-  end(p, 2, 2);
-  EXPECT_EQ(p.came.size(), 2u);
+  EXPECT_EQ(p.came.size(), 3u);
+  hand_over_kept();  // nothing is kept
+  end(p, 4, 4);
+  EXPECT_EQ(p.came.size(), 4u);
 }
 
 TEST(completions, of_a_port_that_closed_go_nowhere) {

@@ -75,9 +75,12 @@ void expect(completion_target to, std::uint32_t count = 1);
 /// nobody waits any more. Any thread.
 void complete(completion_target to, completion c);
 
+/// Hands over what this thread keeps in a batch, if it does: before it waits for something.
+void hand_over_kept();
+
 /// While one lives, what its thread completes is kept, and goes together: when there are `most`, at
-/// flush(), and at its end. Its thread waits for nothing meanwhile without a flush(). One within
-/// another does nothing.
+/// flush(), and at its end. Its thread waits for nothing meanwhile without flush() or
+/// hand_over_kept(). One within another does nothing.
 class completion_batch {
  public:
   completion_batch();
@@ -88,6 +91,7 @@ class completion_batch {
 
  private:
   friend void complete(completion_target to, completion c);
+  friend void hand_over_kept();
   static constexpr std::uint32_t most = 64;
   void add(completion_target to, const completion& c);
 

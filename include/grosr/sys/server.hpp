@@ -71,8 +71,9 @@ class server {
   /// how long it waits for so many. May change while kernels run.
   void coalesce(unsigned batch, std::chrono::nanoseconds window);
 
-  /// Returns when every call is complete whose record was written before. Throws error(timed_out)
-  /// after `limit`.
+  /// Returns when every call is complete whose record was written before; the completions of those
+  /// that are awaited may still be on their way to the tasks. Throws error(timed_out) after
+  /// `limit`.
   void drain(std::chrono::nanoseconds limit = std::chrono::hours(24 * 365));
 
   /// Refuses calls from now on, and ends those that wait, with -ESHUTDOWN. Returns when those have
