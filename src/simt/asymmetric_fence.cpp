@@ -4,6 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 namespace grosr::simt {
 namespace {
 
@@ -24,7 +27,9 @@ const bool others_can_be_fenced = enter();
 
 void heavy_fence() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (others_can_be_fenced) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  if (!others_can_be_fenced || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+  // Short of memory, or forbidden since: no store stays in a processor for so long.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace grosr::simt

@@ -149,7 +149,7 @@ class worker {
   /// Whether packets that carry tasks of the type are taken together: the lanes of a run of forked
   /// tasks need room that a single one finds.
   template <class T>
-  static constexpr bool may_bundle = width_of<T>() == width::lane && !is_forked<T>;
+  static constexpr bool may_bundle = width_of<T>() == width::lane && !is_forked<T> && !completes<T>;
 
   // ---- constants ----
 
