@@ -1,6 +1,6 @@
-// A stream and tasks in turns: a matrix product of cuBLAS (a kernel of this file where there is no
-// cuBLAS, or no GPU), then tasks that work on its columns, then the next product. No thread waits
-// until all of it is done.
+// A stream and tasks take turns: a matrix product of cuBLAS (of a kernel of this file where there
+// is no cuBLAS, or no GPU), then tasks that work on its columns, then the next product. Between the
+// turns no thread of the program waits.
 #include <cstdio>
 #include <utility>
 #include <vector>

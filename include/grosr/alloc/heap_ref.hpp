@@ -36,13 +36,12 @@ class basic_heap_ref {
   basic_heap_ref() = default;
   GROSR_DEVICE explicit basic_heap_ref(const alloc::heap_view& v) : v_(v) {}
 
-  /// A block of at least `bytes` bytes, not cleared; null when there is no memory, which is
-  /// counted, and for 0 bytes, which is not; beside a free of the last memory that has not
-  /// returned, null or not. A block of more than 65,536 bytes needs free slabs of 64 KiB
-  /// side by side. Null also when others got or freed memory during each of 64 looks through the
-  /// heap that found none. `alignment` is a power of two up to 65536, else the result
-  /// is null, counted apart. Lanes that call together and need blocks of like size are served
-  /// together.
+  /// A block of at least `bytes` bytes, not cleared. `alignment` is a power of two up to 65536.
+  /// More than 65,536 bytes need free slabs of 64 KiB side by side. Null when there is no memory,
+  /// which is counted; for another alignment, counted apart; for 0 bytes, not counted. Null or a
+  /// block beside a free of the last memory that has not returned. Null also when 64 looks through
+  /// the heap found none, and others got or freed memory during each. Lanes that call together and
+  /// need blocks of like size are served together.
   GROSR_DEVICE void* allocate(std::size_t bytes, std::size_t alignment = alloc::unit) const {
     return get(bytes, alignment);
   }

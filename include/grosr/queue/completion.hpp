@@ -41,8 +41,8 @@ struct completion {
   std::uint32_t reserved;
 };
 
-/// Takes completions for one runtime, from any thread of the host. expect() and complete() must
-/// neither wait for the device nor call CUDA, and complete nothing themselves.
+/// Takes completions for one runtime, from any thread of the host. expect() and complete() must not
+/// wait for the device, call CUDA, or complete anything themselves.
 class completion_port {
  public:
   /// Takes a number. Throws error(invalid_option) when there is none, of 1023.
@@ -57,8 +57,9 @@ class completion_port {
   /// begins any more. `all_came`: nothing will be completed for the number, and another port may
   /// have it; else nobody gets it in this process.
   void close(bool all_came);
-  /// So much was begun that will be completed here.
+  /// `count` calls were begun that will be completed here.
   virtual void expect(std::uint32_t count) = 0;
+  /// Takes `count` completions.
   virtual void complete(const completion* ended, std::uint32_t count) = 0;
 
  private:
@@ -75,12 +76,13 @@ void expect(completion_target to, std::uint32_t count = 1);
 /// nobody waits any more. Any thread.
 void complete(completion_target to, completion c);
 
-/// Hands over what this thread keeps in a batch, if it does: before it waits for something.
+/// Hands over the completions that this thread's batch keeps, if it has one. For a thread that is
+/// about to wait.
 void hand_over_kept();
 
-/// While one lives, what its thread completes is kept, and goes together: when there are `most`, at
-/// flush(), and at its end. Its thread waits for nothing meanwhile without flush() or
-/// hand_over_kept(). One within another does nothing.
+/// While one lives, the completions of its thread are kept. They go to their ports together: when
+/// there are `most`, at flush(), and at its end. Before its thread waits for anything, it calls
+/// flush() or hand_over_kept(). A batch within another does nothing.
 class completion_batch {
  public:
   completion_batch();

@@ -9,8 +9,8 @@
 //   auto ticket = runtime.submit(square{x, 3});
 //   ticket.wait();
 //
-// It does not order tasks or move data; tasks write where their members point, or bring a result:
-// join.hpp.
+// It orders tasks with streams (submit_after, ticket::record), not with each other, and moves no
+// data; tasks write where their members point, or bring a result: join.hpp.
 #pragma once
 
 #include <chrono>
@@ -92,11 +92,12 @@ class basic_runtime {
     return try_submit(std::span<const Task>(&task, 1), p);
   }
 
-  /// Hands over tasks that run when a stream, a simt::stream or a cudaStream_t of the runtime's
-  /// device, has done what it holds now, or when a cudaEvent_t, as it is recorded now, has
-  /// happened; they see what was written before. Never waits: throws error(out_of_memory) when 256
-  /// such submissions wait. Throws error(misuse, invalid_option) for a stream or event that cannot
-  /// be waited for, and as submit(). See docs/guide/living-beside.md.
+  /// Hands over tasks that run when a stream (a simt::stream, or a cudaStream_t of the runtime's
+  /// device) has done what it holds now, or when a cudaEvent_t, as it is recorded now, has
+  /// happened. The tasks are copied, and see what was written before. Never waits for room: throws
+  /// error(out_of_memory) when 256 such submissions wait, or all runtime_options::slots tickets are
+  /// in use. Throws error(misuse, invalid_option) for a stream or event that tasks cannot wait for,
+  /// error(not_built) if the driver cannot do it, and as submit(). See docs/guide/living-beside.md.
   template <class Task>
   ticket submit_after(const simt::moment& when, std::span<const Task> tasks,
                       priority p = priority::normal) {

@@ -17,7 +17,8 @@ class ticket {
   ticket() = default;
   ticket(run::host_engine* e, run::ticket_id id) : engine_(e), id_(id) {}
 
-  /// True when the submitted tasks have run (not what they spawned). Never blocks.
+  /// True when the submitted tasks have run (not what they spawned), or will not run because the
+  /// stream of the host that they waited for failed. Never blocks.
   bool done() const { return engine_ == nullptr || engine_->done(id_); }
 
   /// Waits until done(). Throws error(device_lost, watchdog or stopped) if that cannot happen.
@@ -30,16 +31,17 @@ class ticket {
     return engine_ == nullptr || engine_->wait(id_, run::in(limit));
   }
 
-  /// Has the stream, a simt::stream or a cudaStream_t of the runtime's device, wait for the tasks
-  /// at the place that it has come to: what is put into it later sees what they wrote. Does
-  /// not wait for them. If the runtime is aborted, the stream goes on, though those that run may
-  /// take a moment to notice, and wait() throws.
-  /// Throws error(misuse, invalid_option) for a stream that cannot, and as wait() does.
+  /// Has the stream, a simt::stream or a cudaStream_t of the runtime's device, wait for the tasks:
+  /// what is put into it later begins after them and sees what they wrote, but not what the tasks
+  /// that they spawned write. The caller does not wait. If the runtime is aborted, the stream goes
+  /// on, a running task may still write for seconds, done() stays false, and wait() throws. Throws
+  /// error(misuse, invalid_option) for a stream that cannot wait, error(not_built) if the driver
+  /// cannot do it, and as wait() does.
   void record(const simt::any_stream& s) const {
     if (engine_) engine_->record(id_, s);
   }
 
-  /// Once done: whether any of the tasks returned an error. See runtime::errors().
+  /// Once done: whether any of the tasks returned an error or could not run. See runtime::errors().
   bool failed() const { return engine_ != nullptr && engine_->failed(id_); }
 
  private:

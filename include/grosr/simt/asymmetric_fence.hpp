@@ -2,14 +2,14 @@
 //
 //   often:  store a; light_fence(); load b          rarely:  store b; heavy_fence(); load a
 //
-// One of the two loads sees the other side's store. Both are threads of this process; of a device
-// nothing is said.
+// At least one of the two loads sees the other side's store. Both sides are threads of this
+// process; nothing is said of a device.
 #pragma once
 
 namespace grosr::simt {
 
-/// Whether Linux makes the other threads of this process fence (membarrier(2)). Else light_fence()
-/// does it itself.
+/// Whether heavy_fence() can make Linux fence the other threads of this process (membarrier(2)). If
+/// not, light_fence() is a full fence.
 extern const bool others_can_be_fenced;
 
 inline void light_fence() {
@@ -19,6 +19,7 @@ inline void light_fence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/// Where membarrier() fails later, for want of memory or by a filter, it sleeps for 1 ms instead.
 void heavy_fence();
 
 }  // namespace grosr::simt

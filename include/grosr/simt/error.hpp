@@ -17,7 +17,7 @@ enum class errc {
   no_such_device,   ///< a device was named that is not here
   invalid_option,   ///< an option is outside its documented range
   out_of_memory,    ///< memory of the named space is exhausted
-  not_built,        ///< this program was built without the backend asked for
+  not_built,        ///< the program, or the driver, lacks what was asked for
   misuse,           ///< a documented contract was broken, e.g. a caller outside its own mask
   task_failed,      ///< a task ended with an error, and was to bring a result
   bad_input,        ///< a file that was to be read is not what it must be, or is too large

@@ -10,7 +10,8 @@ struct CUevent_st;   // a cudaEvent_t to this
 
 namespace grosr::simt {
 
-/// A stream of either kind: a simt::stream, or a cudaStream_t. It must live.
+/// A stream of either kind: a simt::stream, or a cudaStream_t. Refers to the stream, which must
+/// live.
 class any_stream {
  public:
   any_stream(stream& s) : own_(&s) {}
@@ -45,8 +46,8 @@ class moment {
   CUevent_st* event_ = nullptr;
 };
 
-/// Throws error(misuse or invalid_option), which begins with what was `asked`, unless work of this
-/// device can be ordered with that stream, or event: it is of the device, and not being captured.
+/// Throws error(misuse or invalid_option), whose text begins with `asked`, unless work of the
+/// device can be ordered with the stream or event: it is of that device, and is not being captured.
 void check_order(const device& d, const any_stream& s, const std::string& asked);
 void check_order(const device& d, const moment& when, const std::string& asked);
 
@@ -59,8 +60,8 @@ class stream_order {
   explicit stream_order(device d);
   ~stream_order();
 
-  /// Stores `value` when the moment has come, with all that came before it; false, and it does not,
-  /// when it is an event that has happened.
+  /// Has `value` stored in `word` when the moment has come. Whoever sees it sees what came before.
+  /// False if it is an event that has happened already: then nothing is stored.
   bool store_at(const moment& when, std::uint32_t* word, std::uint32_t value);
 
   /// What is put into the stream later begins when `word` has come to `value`, or beyond: both

@@ -84,14 +84,14 @@ struct alignas(128) sm_cache {
   }
 };
 
-/// Runs up to this are taken without a lock: they lie in one leaf word of the pool, or in two
-/// neighbours.
+/// Runs up to this lie in one leaf word of the pool, or in two neighbours. They are taken without a
+/// lock unless lanes meet.
 inline constexpr std::uint32_t short_run = 64;
 inline constexpr unsigned run_hints = 6;  ///< one for each octave of short runs
 
 /// Words that runs share.
 struct alignas(128) run_words {
-  std::uint32_t lock;          ///< of runs that are not short
+  std::uint32_t lock;          ///< of longer runs, and of lanes that met others
   std::uint32_t claims_begun;  ///< slabs are out of the pool for a moment, and may come back
   std::uint32_t claims_ended;
   /// Where short runs are looked for first, in leaf words from the end of the pool.
