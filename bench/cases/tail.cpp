@@ -80,6 +80,15 @@ class tail_bench {
           runtime_->submit(spin_all{work_.device_ns.data(), work_.ran.data(), work_.count(), 0});
           return began;
         }));
+    std::vector<spin_all> parents;
+    for (std::uint32_t i = 0; i < work_.count(); i += simt::warp_size)
+      parents.push_back({work_.device_ns.data() + i, work_.ran.data() + i,
+                         std::min(work_.count() - i, simt::warp_size), 0});
+    add("spawned by many tasks, up to 32 by each", measure([&] {
+          const auto began = clock::now();
+          runtime_->submit(parents);
+          return began;
+        }));
     std::vector<spin_task> tasks(work_.count());
     for (std::uint32_t i = 0; i < work_.count(); ++i)
       tasks[i] = {work_.ran.data() + i, work_.ns[i], 0};

@@ -18,7 +18,7 @@ SHORT = {
     "allocator-stress": (["1"], 5),
     "spawn": (["6", "--repeats", "2"], 3),
     "chain": (["50", "--repeats", "1"], 4),
-    "tail": (["100", "--repeats", "2"], 5),
+    "tail": (["100", "--repeats", "2"], 6),
     "await": (["64", "--repeats", "1"], 3),
     "streams": (["--repeats", "1"], 4),
     "syscalls": (["--repeats", "1"], 9),
