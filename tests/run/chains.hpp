@@ -1,7 +1,11 @@
 // Chains of tasks of one width, for tests of what a task starts next.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+
 #include "run/tasks.hpp"
+#include "support/scale.hpp"
 
 namespace grosr::testing {
 
@@ -89,6 +93,37 @@ struct publishing {
                : -ETIMEDOUT;
   }
 };
+
+// ---- beside chains that go on until `over` is 1 ----
+
+/// The kernel leaves when it is asked to, and they go on later.
+template <class Runtime>
+void expect_parks(Runtime& rt, std::uint32_t& over) {
+  for (std::uint32_t i = 0; i < scaled(20, 3); ++i) {
+    rt.park();
+    EXPECT_FALSE(rt.resident());
+    EXPECT_FALSE(rt.wait_all_for(std::chrono::milliseconds(2)));
+  }
+  std::atomic_ref(over).store(1);
+  EXPECT_TRUE(rt.wait_all_for(std::chrono::seconds(20)));
+}
+
+/// The runtime, whose watchdog waits for a third as long, sees that they go on.
+template <class Runtime>
+void expect_progress(Runtime& rt, std::uint32_t& over) {
+  EXPECT_FALSE(rt.wait_all_for(std::chrono::milliseconds(1500) * slowdown));
+  std::atomic_ref(over).store(1);
+  EXPECT_TRUE(rt.wait_all_for(std::chrono::seconds(20)));
+}
+
+/// An abort ends them.
+template <class Runtime>
+void expect_abort(Runtime& rt) {
+  EXPECT_FALSE(rt.wait_all_for(std::chrono::milliseconds(5)));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_THROW(rt.stop(std::chrono::milliseconds(1)), error);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+}
 
 /// Some links fail.
 template <grosr::width W>

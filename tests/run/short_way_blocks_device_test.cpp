@@ -53,13 +53,7 @@ TEST_P(short_way_of_blocks, parks_and_goes_on) {
   auto& over = keep<std::uint32_t>(1, simt::space::pinned);
   block_runtime rt(where(), small_options());
   rt.submit(endless_block{over.data()});
-  for (std::uint32_t i = 0; i < scaled(20, 3); ++i) {
-    rt.park();
-    EXPECT_FALSE(rt.resident());
-    EXPECT_FALSE(rt.wait_all_for(2ms));
-  }
-  std::atomic_ref(over[0]).store(1);
-  EXPECT_TRUE(rt.wait_all_for(20s));
+  expect_parks(rt, over[0]);
 }
 
 TEST_P(short_way_of_blocks, is_no_lack_of_progress) {
@@ -68,19 +62,14 @@ TEST_P(short_way_of_blocks, is_no_lack_of_progress) {
   o.watchdog = 500ms * slowdown;
   block_runtime rt(where(), o);
   rt.submit(endless_block{over.data()});
-  EXPECT_FALSE(rt.wait_all_for(1500ms * slowdown));
-  std::atomic_ref(over[0]).store(1);
-  EXPECT_TRUE(rt.wait_all_for(20s));
+  expect_progress(rt, over[0]);
 }
 
 TEST_P(short_way_of_blocks, is_left_at_an_abort) {
   auto& over = keep<std::uint32_t>(1, simt::space::pinned);
   block_runtime rt(where(), small_options());
   rt.submit(endless_block{over.data()});
-  EXPECT_FALSE(rt.wait_all_for(5ms));
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_THROW(rt.stop(1ms), error);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  expect_abort(rt);
 }
 
 /// A task for blocks, of which thread `t` starts the next one and, where `left` is a multiple of

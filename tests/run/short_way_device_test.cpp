@@ -141,13 +141,7 @@ TEST_P(short_way, parks_and_goes_on) {
   endless_runtime rt(where(), small_options());
   rt.submit(endless_lane{over.data()});
   rt.submit(endless_warp{over.data()});
-  for (std::uint32_t i = 0; i < scaled(20, 3); ++i) {
-    rt.park();
-    EXPECT_FALSE(rt.resident());
-    EXPECT_FALSE(rt.wait_all_for(2ms));
-  }
-  std::atomic_ref(over[0]).store(1);
-  EXPECT_TRUE(rt.wait_all_for(20s));
+  expect_parks(rt, over[0]);
 }
 
 TEST_P(short_way, is_no_lack_of_progress) {
@@ -157,9 +151,7 @@ TEST_P(short_way, is_no_lack_of_progress) {
   endless_runtime rt(where(), o);
   rt.submit(endless_lane{over.data()});
   rt.submit(endless_warp{over.data()});
-  EXPECT_FALSE(rt.wait_all_for(1500ms * slowdown));
-  std::atomic_ref(over[0]).store(1);
-  EXPECT_TRUE(rt.wait_all_for(20s));
+  expect_progress(rt, over[0]);
 }
 
 TEST_P(short_way, is_left_at_an_abort) {
@@ -167,10 +159,7 @@ TEST_P(short_way, is_left_at_an_abort) {
   endless_runtime rt(where(), small_options());
   rt.submit(endless_lane{over.data()});
   rt.submit(endless_warp{over.data()});
-  EXPECT_FALSE(rt.wait_all_for(5ms));
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_THROW(rt.stop(1ms), error);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  expect_abort(rt);
 }
 
 TEST_P(short_way, publishes_what_is_near) {
