@@ -57,9 +57,7 @@ bool engine::send_deferred(interop::deferred& d) {
         break;
       d.sent += count;
     }
-    if (d.sent != before) {
-      call_kernel();
-    }
+    if (d.sent != before) call_kernel();
   } catch (const error&) {  // the runtime is lost, and whoever waits learns that
     return false;
   }
