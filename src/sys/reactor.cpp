@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "sys/reactor_parts.hpp"
 #include "sys/thread.hpp"
@@ -23,6 +24,11 @@ int descriptor_or_throw(int descriptor, const char* what) {
                             std::string("a reactor of system calls: no descriptor from ") + what +
                                 "; raise the limit (ulimit -n) or close some");
   return descriptor;
+}
+
+std::int64_t alarm_of(reactor::clock::time_point when) {
+  using namespace std::chrono;
+  return std::max<std::int64_t>(1, nanoseconds(when.time_since_epoch()).count());
 }
 
 }  // namespace
@@ -48,6 +54,7 @@ reactor::~reactor() {
 
 long reactor::wait(waiter& w, int descriptor, short events,
                    std::optional<clock::time_point> until) {
+  if (descriptor == -1 && until && come(w, *until)) return 0;
   guard lock(lock_);
   if (stopping_) return -ESHUTDOWN;
   if (descriptor < -1) return -EBADF;
@@ -69,6 +76,46 @@ long reactor::wait(waiter& w, int descriptor, short events,
   link(w, q, q.last());
   set_alarm();
   return 0;
+}
+
+// Without the lock, unless the alarm is too late for it. From the exchange on, `w` may be gone.
+bool reactor::come(waiter& w, clock::time_point until) {
+  w.descriptor_ = -1;
+  w.events_ = 0;
+  w.timed_ = true;
+  w.when = until;
+  w.next_ = arrivals_.load(std::memory_order_relaxed);
+  do {
+    if (w.next_ == &no_more_) return false;
+  } while (!arrivals_.compare_exchange_weak(w.next_, &w, std::memory_order_seq_cst,
+                                            std::memory_order_relaxed));
+  // T1: pairs with T2. Either this sees the alarm that was set without it, or that one sees it.
+  const std::int64_t at = alarm_at_.load(std::memory_order_seq_cst);
+  if (at != 0 && alarm_of(until) >= at) return true;
+  guard lock(lock_);
+  set_alarm();
+  return true;
+}
+
+// With the lock.
+void reactor::take_arrivals() {
+  waiter* w = arrivals_.load(std::memory_order_seq_cst);
+  if (w == nullptr || w == &no_more_) return;
+  w = arrivals_.exchange(nullptr, std::memory_order_seq_cst);
+  while (w != nullptr) {
+    waiter* const next = std::exchange(w->next_, nullptr);
+    w->number_ = next_number_++;
+    ++waiting_;
+    link(*w, alone_, alone_.last());
+    w = next;
+  }
+}
+
+// With the lock: from now on they take it, too.
+void reactor::end_arrivals() {
+  take_arrivals();
+  for (waiter* none = nullptr; !arrivals_.compare_exchange_strong(none, &no_more_); none = nullptr)
+    take_arrivals();
 }
 
 void reactor::close(int descriptor) {
@@ -103,13 +150,16 @@ void reactor::stop() {
 
 std::size_t reactor::waiting() const {
   guard lock(lock_);
-  return waiting_;
+  std::size_t n = waiting_;
+  for (const waiter* w = arrivals_; w != nullptr && w != &no_more_; w = w->next_) ++n;
+  return n;
 }
 
 bool reactor::start() {
   if (thread_.joinable()) return true;
   try {
     thread_ = quiet_thread("grosr reactor", [this] { run(); });
+    arrivals_ = nullptr;
     return true;
   } catch (const std::system_error&) {
     return false;
@@ -203,18 +253,21 @@ bool reactor::resuming(int descriptor) const {
 
 // Wakes the thread when there is something to do for it without an event.
 void reactor::set_alarm() {
-  using namespace std::chrono;
-  std::int64_t at = 0;
-  if (stopping_ || !closed_.empty())
-    at = 1;
-  else if (timer* t = deadlines_.first())
-    at = std::max<std::int64_t>(1, nanoseconds(t->when.time_since_epoch()).count());
-  if (at == alarm_at_) return;
-  alarm_at_ = at;
-  itimerspec when{};
-  when.it_value.tv_sec = static_cast<time_t>(at / 1'000'000'000);
-  when.it_value.tv_nsec = static_cast<long>(at % 1'000'000'000);
-  timerfd_settime(alarm_, TFD_TIMER_ABSTIME, &when, nullptr);
+  for (;;) {
+    take_arrivals();
+    std::int64_t at = 0;
+    if (stopping_ || !closed_.empty())
+      at = 1;
+    else if (timer* t = deadlines_.first())
+      at = alarm_of(t->when);
+    if (at == alarm_at_.load(std::memory_order_relaxed)) return;
+    // T2: those that came before this was seen are taken at the next turn.
+    alarm_at_.store(at, std::memory_order_seq_cst);
+    itimerspec when{};
+    when.it_value.tv_sec = static_cast<time_t>(at / 1'000'000'000);
+    when.it_value.tv_nsec = static_cast<long>(at % 1'000'000'000);
+    timerfd_settime(alarm_, TFD_TIMER_ABSTIME, &when, nullptr);
+  }
 }
 
 }  // namespace grosr::sys

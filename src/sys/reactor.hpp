@@ -1,6 +1,7 @@
 // Where calls that would block wait: one thread with an epoll.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -71,6 +72,9 @@ class reactor {
   entry* make(int descriptor);
   waiter_queue& queue_of(entry* e, short events);
   void link(waiter& w, waiter_queue& q, waiter* before);
+  bool come(waiter& w, clock::time_point until);
+  void take_arrivals();
+  void end_arrivals();
   void unlink(waiter& w, waiter_queue& q);
   bool update(entry& e, short events);
   long arm(entry& e, short events);
@@ -99,9 +103,16 @@ class reactor {
   frame* frames_ = nullptr;
   std::uint64_t next_number_ = 0;
   std::size_t waiting_ = 0;
-  std::int64_t alarm_at_ = 0;  // ns; 0: not set, or it has gone off
+  static constexpr std::int64_t awake = -1;
+  // ns; 0: not set; awake: the thread will look at the arrivals, and set it. Written with the lock.
+  std::atomic<std::int64_t> alarm_at_{0};
   bool stopping_ = false, ending_ = false, ended_ = false;
   std::thread thread_;
+
+  // Those that wait for a time alone come without the lock: a stack, and &no_more_ where they are
+  // to take the lock. Who has the lock takes all of them.
+  std::atomic<waiter*> arrivals_{&no_more_};
+  waiter no_more_;
 };
 
 }  // namespace grosr::sys

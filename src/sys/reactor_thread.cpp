@@ -23,7 +23,7 @@ void reactor::run() {
     for (int i = 0; i < n && !stopping_; ++i) {
       const epoll_event& ev = events[static_cast<std::size_t>(i)];
       if (ev.data.u64 == alarm_key) {
-        alarm_at_ = 0;
+        alarm_at_ = awake;
         continue;
       }
       entry* e = find(static_cast<int>(ev.data.u64 & 0x7fffffff));
@@ -110,6 +110,7 @@ void reactor::serve(guard& lock, entry& e, waiter_queue& q, short ready, served&
 }
 
 void reactor::expire(guard& lock) {
+  take_arrivals();
   const auto now = clock::now();
   // Waiters that wait again until a time that has passed do not keep the thread here.
   for (std::size_t n = 2 * waiting_; n > 0 && !stopping_; --n) {
@@ -164,6 +165,7 @@ void reactor::end_closed(guard& lock) {
 void reactor::end_all(guard& lock) {
   if (ending_) return;
   ending_ = true;
+  end_arrivals();
   end_closed(lock);
   auto end = [&](waiter_queue& q) {
     while (waiter* w = q.first()) {

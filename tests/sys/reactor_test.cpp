@@ -522,5 +522,44 @@ TEST(reactor, survives_a_storm) {
   EXPECT_EQ(r.waiting(), 0u);
 }
 
+// Times come without the reactor's lock, while its thread wakes for earlier ones, and is stopped.
+TEST(reactor, forgets_no_time_that_many_threads_wait_for) {
+  constexpr std::size_t threads = 4;
+  const auto rounds = static_cast<std::size_t>(scaled(20, 2));
+  const auto each = static_cast<std::size_t>(scaled(2'000, 200));
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::deque<std::deque<call>> calls(threads);
+    std::atomic<std::size_t> early{0};
+    reactor r;
+    std::vector<std::thread> all;
+    for (std::size_t t = 0; t < threads; ++t)
+      all.emplace_back([&, t] {
+        std::mt19937 random(static_cast<unsigned>(round * threads + t));
+        for (std::size_t i = 0; i < each; ++i) {
+          call& c = calls[t].emplace_back();
+          const auto until = clock::now() + std::chrono::microseconds(random() % 2'000);
+          c.last_act = [&early, until](wake why) {
+            early += why == wake::timed_out && clock::now() < until ? 1 : 0;
+          };
+          if (const long refused = r.wait(c, -1, 0, until); refused != 0) {
+            EXPECT_EQ(refused, -ESHUTDOWN);
+            calls[t].pop_back();
+            return;
+          }
+        }
+      });
+    const bool stopped = round % 2 == 1;
+    if (stopped) {
+      std::this_thread::sleep_for(1ms);
+      r.stop();
+    }
+    for (auto& t : all) t.join();
+    ASSERT_TRUE(comes_true([&] { return r.waiting() == 0; })) << r.waiting() << " wait for ever";
+    for (auto& one : calls)
+      for (call& c : one) ASSERT_EQ(c.times, 1) << (stopped ? "stopped" : "not stopped");
+    EXPECT_EQ(early, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace grosr::testing
