@@ -70,6 +70,53 @@ TEST_P(publish, of_a_block_task_is_taken_by_other_blocks) {
   publishes<width::block, width::block>(where(), keep<std::uint32_t>(1).data());
 }
 
+/// In a run that is long already, starts more tasks than stay with its worker, and ends when all
+/// the others have begun: at most 8 batches of 32 stay, and the open one.
+template <width Short>
+struct parent_of_many {
+  static constexpr grosr::width width = grosr::width::warp;
+  static constexpr std::uint32_t stay = 9 * 32;
+  std::uint32_t* ended;
+  std::uint32_t children;
+  GROSR_DEVICE int operator()(auto& context) const {
+    const std::uint64_t now = context.clock_ns();
+    simt::wait_until([&] { return context.clock_ns() - now > 100'000; }, simt::forever, nullptr,
+                     "the run to be long");
+    for (std::uint32_t i = context.rank(); i < children; i += context.size())
+      context.spawn(short_one<Short>{ended});
+    context.sync();
+    if (context.rank() != 0) return 0;
+    const auto most_ran = [&] {
+      return simt::atomic_ref<std::uint32_t>(*ended).load(simt::relaxed) + stay >= children;
+    };
+    return simt::wait_until(most_ran, now + 5'000'000'000, nullptr, "its children") ==
+                   simt::wait_result::ready
+               ? 0
+               : -ETIMEDOUT;
+  }
+};
+
+template <width Short>
+void children_begin(device d, std::uint32_t* ended) {
+  runtime_options o;
+  o.memory_limit = std::size_t{16} << 20;
+  o.sms = 2;
+  runtime<parent_of_many<Short>, short_one<Short>> rt(d, o);
+  const auto children = static_cast<std::uint32_t>(scaled(20'000, 1'000));
+  auto t = rt.submit(parent_of_many<Short>{ended, children});
+  t.wait();
+  EXPECT_FALSE(t.failed());
+  rt.wait_all();
+}
+
+TEST_P(publish, warp_tasks_of_a_long_run_begin_before_its_end) {
+  children_begin<width::warp>(where(), keep<std::uint32_t>(1).data());
+}
+
+TEST_P(publish, lane_tasks_of_a_long_run_begin_before_its_end) {
+  children_begin<width::lane>(where(), keep<std::uint32_t>(1).data());
+}
+
 struct sets_word {
   static constexpr grosr::width width = grosr::width::block;
   std::uint32_t* word;

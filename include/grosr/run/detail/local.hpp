@@ -14,12 +14,14 @@ inline constexpr std::uint32_t no_batch = 0xffffffffu;
 inline constexpr std::uint32_t frame_capacity = 272;
 
 /// A batch that is being filled by spawns. Lanes take places in it by adding to `count`; who gets
-/// one that it does not have sees to the next batch.
+/// one of batch_records or more, which it does not have, sees to the next batch. Places count from
+/// `first`: a batch of few records lacks the first places.
 struct open_batch {
-  unsigned char* at;      ///< where it lies
+  unsigned char* at;      ///< where place 0 would lie
   std::uint32_t batch;    ///< pool batch, or no_batch
-  std::uint32_t count;    ///< places taken; from nowhere on, there is no batch
-  std::uint32_t written;  ///< of them
+  std::uint32_t count;    ///< first + places taken; from nowhere on, there is no batch
+  std::uint32_t written;  ///< first + records
+  std::uint32_t first;
 };
 inline constexpr std::uint32_t nowhere = 1u << 20;
 
@@ -65,6 +67,8 @@ struct warp_local {
   std::uint32_t near_kind;  ///< no_kind: none is
   std::uint32_t near_batch;
   std::uint32_t alone_at;     ///< `batches`, when a run last left just one ref
+  std::uint64_t publishes;    ///< the long run, by run_began, that publish_at is of
+  std::uint32_t publish_at;   ///< so many refs it keeps before it publishes them
   std::uint32_t slow_spawns;  ///< why a spawn that needs a batch takes the long way
   /// 1 + the kind of all that a packet's task of a type left last; of a type of blocks, that any
   /// task did, if this warp left all of it.

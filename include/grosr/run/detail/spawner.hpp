@@ -260,15 +260,14 @@ class spawner {
   GROSR_DEVICE bool is_near_full() const { return keeps_near && w_.near == near_state::full; }
   /// One lane, nobody spawning: records in the open batch of a kind.
   GROSR_DEVICE std::uint32_t records_of(std::uint32_t kind) const {
-    return w_.open[kind].count - (is_near(kind) ? first_near(kind) : 0);
+    return w_.open[kind].count - w_.open[kind].first;
   }
   /// One lane, nobody spawning: nothing is near any more.
   GROSR_DEVICE GROSR_NOINLINE static void end_near(shared* block);
-  /// The place of the first record in a batch of this kind that is near. There is room up to the
-  /// limit of the width: of wide tasks one is near, because the others need not wait for it.
+  /// The place of the first record in a batch of this kind that is near: of wide tasks one is near,
+  /// because the others need not wait for it.
   GROSR_DEVICE static constexpr std::uint32_t first_near(std::uint32_t kind) {
-    const width w = width_at(kind / priority_levels);
-    return w == width::lane ? 0 : Policy::batch_limit(w) - 1;
+    return width_at(kind / priority_levels) == width::lane ? 0 : batch_records - 1;
   }
 
  private:
@@ -279,7 +278,12 @@ class spawner {
     return static_cast<width>(code >> (2 * type) & 3);
   }
 
-  static_assert(Policy::batch_limit(width::lane) <= batch_records &&
+  /// The place of the first record in another batch of this kind.
+  GROSR_DEVICE static constexpr std::uint32_t usual_first(std::uint32_t kind) {
+    return batch_records - Policy::batch_limit(width_at(kind / priority_levels));
+  }
+
+  static_assert(Policy::batch_limit(width::lane) == batch_records &&
                 Policy::batch_limit(width::warp) <= batch_records &&
                 Policy::batch_limit(width::block) <= batch_records);
 
@@ -292,6 +296,9 @@ class spawner {
                                                      bool last_resort);
   GROSR_DEVICE bool swap_batch(std::uint32_t kind);
   GROSR_DEVICE bool keep_private(ref r);
+  GROSR_DEVICE std::uint32_t set_batch(std::uint32_t kind, std::uint32_t batch,
+                                       std::uint32_t first);
+  GROSR_DEVICE bool publish_children(std::uint32_t level);
   GROSR_DEVICE GROSR_NOINLINE static bool next_batch_slowly(shared* block, std::uint32_t kind,
                                                             bool last_resort);
   template <class T>

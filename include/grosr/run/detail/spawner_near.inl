@@ -28,7 +28,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::open_near(shared* bl
   open_batch& open = w.open[kind];
   open.batch = w.magazine[--w.magazine_count];
   open.at = w.stage - first_near(kind) * stride_at(type);
-  open.count = open.written = first_near(kind);
+  open.count = open.written = open.first = first_near(kind);
   w.open_mask |= kind_bit(kind);
   self.set_near(near_state::open, kind);
   w.slow_spawns |= slow_for_near;
@@ -92,7 +92,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::push_near(shared* bl
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
   const std::uint32_t kind = w.near_kind, type = kind / priority_levels;
-  const std::uint32_t n = Policy::batch_limit(width_at(type)) - first_near(kind);
+  const std::uint32_t n = batch_records - first_near(kind);
   self.copy_near(w.near_batch, n);
   self.set_near(near_state::none, no_kind);
   w.spawned += n;
@@ -106,8 +106,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::end_near(shared* blo
   if (w.near == near_state::full) return push_near(block, false);
   if (w.near == near_state::none) return;
   open_batch& open = w.open[w.near_kind];
-  const std::uint32_t limit = Policy::batch_limit(width_at(w.near_kind / priority_levels)),
-                      n = open.count < limit ? open.count : limit;
+  const std::uint32_t n = open.count < batch_records ? open.count : batch_records;
   w.open_mask &= ~kind_bit(w.near_kind);
   open.count = nowhere;
   close_near(block, n, false);

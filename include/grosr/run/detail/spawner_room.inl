@@ -136,21 +136,20 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_held(shared*
     open_batch& open = w.open[kind];
     if (open.batch == no_batch) continue;
     simt::atomic_ref<std::uint32_t, simt::scope::block> count(open.count), written(open.written);
-    const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
     // No lane gets a place from now on: it comes to next_batch(), and waits for the lock.
     std::uint32_t n = count.exchange(nowhere, simt::relaxed);
-    if (n == (self.is_near(kind) ? self.first_near(kind) : 0)) {
+    if (n == open.first) {
       count.store(n, simt::relaxed);
       continue;
     }
-    n = n < limit ? n : limit;
+    n = n < batch_records ? n : batch_records;
     // A1, as in next_batch().
     simt::wait_until([&] { return written.load(simt::acquire) == n; }, simt::forever, nullptr,
                      "another lane's record");
     if (self.is_near(kind))
       close_near(block, n, true);
     else
-      self.close(kind, n, true);
+      self.close(kind, n - open.first, true);
   }
   if (self.is_near_full()) push_near(block, true);
   w.spilled += publish_all(self.v_, w.deques, self.id_, 0);
@@ -174,7 +173,7 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::room_seen(shared* bl
   const std::uint32_t taken =
       simt::atomic_ref<std::uint32_t, simt::scope::block>(w.open[kind].count).load(simt::relaxed);
   return v.tasks.free_batches.ready() != 0 || v.tasks.free_overflow.ready() != 0 ||
-         taken < Policy::batch_limit(width_at(kind / priority_levels));
+         taken < batch_records;
 }
 
 /// One lane, waiting, for a task of this kind since then, or, no_kind, for a frame: what may become

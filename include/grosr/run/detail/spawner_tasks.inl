@@ -73,12 +73,11 @@ template <class T>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::place(const T& task, std::uint32_t level,
                                                    bool last_resort) {
   constexpr std::uint32_t type = types::template index_of<T>();
-  constexpr std::uint32_t limit = Policy::batch_limit(width_of<T>());
   open_batch& open = w_.open[kind_of(type, level)];
   GROSR_NO_UNROLL
   for (;;) {
     const std::uint32_t i = simt::shared_add(open.count, 1);
-    if (i < limit) {
+    if (i < batch_records) {
       write_record(open.at + i * stride_of<T>, task);
       simt::fence<simt::scope::block>(simt::release);  // R1: the record; pairs with A1
       simt::shared_add(open.written, 1);
@@ -111,19 +110,18 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::swap_batch(std::uint32_t kind) {
   if (w_.slow_spawns != 0) return false;
   if (!simt::shared_try_lock(w_.deques.lock)) return false;
   open_batch& open = w_.open[kind];
-  const std::uint32_t type = kind / priority_levels, limit = Policy::batch_limit(width_at(type));
-  bool got = simt::shared_load(open.count) < limit;  // another lane has seen to it
+  const std::uint32_t type = kind / priority_levels, n = batch_records - open.first;
+  bool got = simt::shared_load(open.count) < batch_records;  // another lane has seen to it
   if (!got && w_.magazine_count != 0 &&
       // A1, as in next_batch_slowly().
-      (open.batch == no_batch || (simt::shared_load(open.written) == limit &&
-                                  keep_private(ref::make(open.batch, false, 0, limit, type,
-                                                         kind % priority_levels, false))))) {
-    if (open.batch != no_batch) w_.spawned += limit;
-    open.batch = w_.magazine[--w_.magazine_count];
-    open.at = v_.batch_at(open.batch);
-    w_.open_mask |= kind_bit(kind);
-    simt::shared_store(open.written, 0);
-    simt::shared_store(open.count, 0);
+      (open.batch == no_batch ||
+       (simt::shared_load(open.written) == batch_records &&
+        keep_private(ref::make(open.batch, false, 0, n, type, kind % priority_levels, false))))) {
+    if (open.batch != no_batch) w_.spawned += n;
+    const std::uint32_t first =
+        set_batch(kind, w_.magazine[--w_.magazine_count], usual_first(kind));
+    simt::shared_store(open.written, first);
+    simt::shared_store(open.count, first);
     got = true;
   }
   simt::shared_store(w_.deques.lock, 0);
@@ -150,6 +148,36 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::keep_private(ref r) {
   return room;
 }
 
+/// One lane, lock held: this batch, without its first places, is the open one of the kind once
+/// `written` and `count` say `first`, which this returns.
+template <class Policy, class... Tasks>
+GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::set_batch(std::uint32_t kind,
+                                                                std::uint32_t batch,
+                                                                std::uint32_t first) {
+  open_batch& open = w_.open[kind];
+  open.batch = batch;
+  open.first = first;
+  open.at = v_.batch_at(batch) - first * stride_at(kind / priority_levels);
+  w_.open_mask |= kind_bit(kind);
+  return first;
+}
+
+/// One lane, lock held, in a long run, whose children do not wait for its end. Those that wait are
+/// no more than those that have been published, or fill the private refs. Whether there are many.
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool spawner<Policy, Tasks...>::publish_children(std::uint32_t level) {
+  if (w_.publishes != w_.run_began) {
+    w_.publishes = w_.run_began;
+    w_.publish_at = 1;
+  }
+  const std::uint32_t n = w_.deques.private_count[level];
+  if (n >= w_.publish_at && v_.deque(level, id_).size(simt::relaxed) == 0) {
+    w_.spilled += publish(v_, w_.deques, id_, level, n);
+    if (w_.publish_at < private_capacity) w_.publish_at *= 2;
+  }
+  return w_.publish_at == private_capacity;
+}
+
 /// The same, whatever is in the way.
 template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch_slowly(shared* block,
@@ -164,33 +192,32 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::next_batch_slowly(sh
     lock(w.deques.lock);
     open_batch& open = w.open[kind];
     simt::atomic_ref<std::uint32_t, simt::scope::block> count(open.count), written(open.written);
-    const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
-    if (count.load(simt::relaxed) < limit) {
+    if (count.load(simt::relaxed) < batch_records) {
       got = 1;  // another lane has seen to it
     } else {
+      bool many = false;
       if (open.batch != no_batch) {
         // A1: pairs with R1 in place(): who took a place before writes without waiting for anything.
-        simt::wait_until([&] { return written.load(simt::acquire) == limit; }, simt::forever,
-                         nullptr, "another lane's record");
+        simt::wait_until([&] { return written.load(simt::acquire) == batch_records; },
+                         simt::forever, nullptr, "another lane's record");
         if (self.is_near(kind))
           self.keep_near();
         else
-          self.close(kind, limit, true);
-        // A long run's children do not wait for its end.
+          self.close(kind, batch_records - open.first, true);
         if (!is_block_type(kind / priority_levels) && self.long_run()) {
           if (self.is_near_full()) push_near(block, true);
-          w.spilled += publish_half(self.v_, w.deques, self.id_);
+          many = self.publish_children(kind % priority_levels);
         }
       }
-      open.batch = take_batch(self.v_, w, self.id_);
-      if (open.batch == no_batch && last_resort) open.batch = take_overflow(self.v_);
-      got = open.batch != no_batch ? 1 : 0;
-      if (got != 0) {
-        open.at = self.v_.batch_at(open.batch);
-        w.open_mask |= kind_bit(kind);
-      }
-      written.store(0, simt::relaxed);
-      count.store(got != 0 ? 0 : nowhere, simt::release);
+      std::uint32_t batch = take_batch(self.v_, w, self.id_), first = 0;
+      if (batch == no_batch && last_resort) batch = take_overflow(self.v_);
+      got = batch != no_batch ? 1 : 0;
+      if (got != 0)
+        first = self.set_batch(kind, batch, many ? 0 : usual_first(kind));
+      else
+        open.batch = no_batch;
+      written.store(first, simt::relaxed);
+      count.store(got != 0 ? first : nowhere, simt::release);
     }
     unlock(w.deques.lock);
   }
@@ -308,9 +335,8 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::close_all() {
 /// One lane, nobody spawning: closes the batch of a kind, all of whose records are written.
 template <class Policy, class... Tasks>
 GROSR_DEVICE void spawner<Policy, Tasks...>::close_open(std::uint32_t kind) {
-  const std::uint32_t limit = Policy::batch_limit(width_at(kind / priority_levels));
   const std::uint32_t n = w_.open[kind].count;
-  close(kind, n < limit ? n : limit, false);
+  close(kind, (n < batch_records ? n : batch_records) - w_.open[kind].first, false);
   w_.open[kind].count = nowhere;
 }
 

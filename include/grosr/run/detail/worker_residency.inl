@@ -22,6 +22,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
     w_.near = near_state::none;
     w_.near_kind = no_kind;
     w_.alone_at = 0;
+    w_.publishes = 0;
     for (auto& f : w_.follows) f = 0;
     for (auto& b : w_.bundle_limits) b = 1;
     w_.slow_spawns = v_.trace.events != nullptr ? slow_for_trace : 0;
@@ -40,6 +41,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
     for (auto& o : w_.open) {
       o.batch = no_batch;
       o.count = nowhere;
+      o.first = 0;
     }
     adopt(w_.deques, id_);
     active = v_.reports.saves[id_].active;

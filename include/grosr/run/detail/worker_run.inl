@@ -38,6 +38,7 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
     if (leads()) {
       seen = self.v_.poll_signals();
       published = self.v_.deque(r.level(), self.id_).size(simt::relaxed);
+      result.others_wait = (seen.hints & hint::starving) != 0;
     }
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
@@ -260,8 +261,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_warp(ref r, ran& result) {
       w_.spilled += push_ref(v_, w_.deques, id_, r.rest(1));
     else if (!r.slot())
       free_batch(v_, w_, r.where());
-    // Tasks this wide may be long: the others of a packet do not wait for it.
-    if (r.slot() && r.count() > 1) w_.spilled += publish_all(v_, w_.deques, id_, 0);
+    // Tasks this wide may be long: the others of a packet do not wait for it, nor, where others
+    // have nothing to do, those of a large batch.
+    if (r.count() > (r.slot()             ? 1
+                     : result.others_wait ? Policy::batch_limit(width::warp)
+                                          : batch_records))
+      w_.spilled += publish_all(v_, w_.deques, id_, 0);
   }
   begin_run(type, r.slot(), trace_place(r));
   simt::sync_warp();  // this worker's batches are whole again: lanes may spawn
