@@ -90,8 +90,7 @@ outcome store_work::submit_span() {
 }
 
 outcome store_work::submit_by(unsigned threads) {
-  runtime_options options = usual_options(s_.where);
-  if (s_.gpu() && threads > 4) options.rings_per_level = 8;
+  const runtime_options options = usual_options(s_.where);
   const single_tasks tasks(s_.where, options);
   std::optional<host_threads> others;
   if (threads > 1) others.emplace(threads);

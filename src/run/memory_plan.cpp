@@ -73,7 +73,8 @@ void resolve(runtime_options& o, const device_facts& device) {
   // On a GPU room for one block on every SM stays free for ordinary kernels.
   if (o.blocks_per_sm == 0)
     o.blocks_per_sm = device.is_cuda && device.blocks_per_sm > 1 ? device.blocks_per_sm - 1 : 1;
-  if (o.rings_per_level == 0) o.rings_per_level = device.is_cuda ? 4 : 1;
+  // The warps of few SMs would go round many rings.
+  if (o.rings_per_level == 0) o.rings_per_level = !device.is_cuda ? 1 : o.sms < 64 ? 4 : 8;
   if (device.blocks_per_sm < o.blocks_per_sm)
     refuse(std::to_string(o.blocks_per_sm) + " blocks an SM were asked for, but only " +
            std::to_string(device.blocks_per_sm) +

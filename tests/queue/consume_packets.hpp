@@ -58,14 +58,14 @@ struct consume_packets {
   GROSR_DEVICE bool poll_one() const {
     poll_lock lock{};
     bool there = false;
-    if (simt::lane_id() == 0) there = packets.try_lock(0, lock) && packets.accept_one(lock);
+    if (simt::lane_id() == 0) there = packets.try_lock({}, lock) && packets.accept_one(lock);
     return simt::any(simt::full_mask, there);
   }
 
   template <unsigned Parts>
   GROSR_DEVICE bool poll(unsigned most) const {
     poll_lock lock{};
-    if (!share_lock(simt::lane_id() == 0 && packets.try_lock(0, lock), lock)) return false;
+    if (!share_lock(simt::lane_id() == 0 && packets.try_lock({}, lock), lock)) return false;
     const std::uint32_t seen = lock.seen;
     const auto k = packets.poll<Parts>(lock);
     const submission_ring_ref::found f = packets.look_at(lock, k);

@@ -110,14 +110,14 @@ struct step {
     std::uint32_t found = 77;
     if (what == poll) {
       poll_lock lock{};
-      share_lock(simt::lane_id() == 0 && ring.try_lock(0, lock), lock);
+      share_lock(simt::lane_id() == 0 && ring.try_lock({}, lock), lock);
       const auto k = ring.poll(lock);
       found = ring.look_at(lock, k).packets;
       if (found != 0) ring.accept(lock, found, 0, true, true, false, k);
       if (simt::lane_id() == 0) ring.unlock(lock);
     } else if (what == poll_one) {
       poll_lock lock{};
-      if (simt::lane_id() == 0) found = ring.try_lock(0, lock) && ring.accept_one(lock) ? 1 : 0;
+      if (simt::lane_id() == 0) found = ring.try_lock({}, lock) && ring.accept_one(lock) ? 1 : 0;
     } else if (what == claim) {
       if (!claims_one(ring, found)) found = 77;
     } else {
@@ -175,31 +175,33 @@ struct look {
     };
     const bool leads = simt::lane_id() == 0;
     poll_lock lock{}, other{};
-    say(ring.waiting());                    // 0: nobody polled
-    say(ring.unseen());                     // 1
-    say(claims_one(ring, number));          // 0
-    say(leads && ring.try_lock(0, lock));   // 1
-    say(leads && ring.try_lock(0, other));  // 0: one holds it
+    say(ring.waiting());            // 0: nobody polled
+    say(ring.unseen());             // 1
+    say(claims_one(ring, number));  // 0
+    const poll_age at_once_if_used{0, 2'000'000'000};
+    say(leads && ring.try_lock(at_once_if_used, lock));  // 0: no packet ever came
+    say(leads && ring.try_lock({}, lock));               // 1
+    say(leads && ring.try_lock({}, other));              // 0: one holds it
     share_lock(true, lock);
     const auto k = ring.poll(lock);
     say(lock.seen == 0 && ring.look_at(lock, k).packets == 1);  // 1
     say(ring.first_is_free(k));                                 // 1
     ring.accept(lock, 1, 0, true, true, false, k);
-    say(lock.seen == 1);                    // 1
-    say(leads && ring.try_lock(0, other));  // 0: it was kept
+    say(lock.seen == 1);                     // 1
+    say(leads && ring.try_lock({}, other));  // 0: it was kept
     const auto next = ring.poll(lock);
     say(ring.look_at(lock, next).packets == 0);  // 1
     if (leads) ring.unlock(lock);
-    say(ring.waiting());                               // 1
-    say(ring.unseen());                                // 0
-    say(leads && ring.try_lock(2'000'000'000, lock));  // 0: polled just now
-    say(leads && ring.try_lock(0, lock));              // 1
-    say(leads && ring.accept_one(lock));               // 0: no other packet is there
-    say(ring.claimed() == 0);                          // 1
-    say(claims_one(ring, number));                     // 1
-    say(number == 0 && ring.claimed() == 1);           // 1
-    say(ring.waiting());                               // 0
-    say(claims_one(ring, number));                     // 0
+    say(ring.waiting());                                                // 1
+    say(ring.unseen());                                                 // 0
+    say(leads && ring.try_lock({2'000'000'000, 2'000'000'000}, lock));  // 0: polled just now
+    say(leads && ring.try_lock(at_once_if_used, lock));                 // 1
+    say(leads && ring.accept_one(lock));      // 0: no other packet is there
+    say(ring.claimed() == 0);                 // 1
+    say(claims_one(ring, number));            // 1
+    say(number == 0 && ring.claimed() == 1);  // 1
+    say(ring.waiting());                      // 0
+    say(claims_one(ring, number));            // 0
   }
 };
 
@@ -210,7 +212,7 @@ struct take_and_return {
   GROSR_DEVICE void operator()() const {
     const bool leads = simt::lane_id() == 0;
     poll_lock lock{};
-    if (leads) ring.try_lock(0, lock);
+    if (leads) ring.try_lock({}, lock);
     share_lock(true, lock);
     const auto k = ring.poll(lock);
     ring.accept(lock, 1, 1, false, true, true, k);
@@ -221,9 +223,9 @@ struct take_and_return {
     out[1] = ring.waiting() || more ? 1 : 0;
     out[2] = ring.try_relock(lock) ? 1 : 0;
     poll_lock other{};
-    out[3] = ring.try_lock(0, other) ? 1 : 0;
+    out[3] = ring.try_lock({}, other) ? 1 : 0;
     ring.unlock(lock);
-    out[4] = ring.try_lock(0, other) ? other.seen : 77;
+    out[4] = ring.try_lock({}, other) ? other.seen : 77;
     const std::uint64_t later = simt::clock_ns() + 3000;  // locks tell polls apart by the clock
     while (simt::clock_ns() < later) simt::pause(0, "the clock");
     ring.unlock(other);
@@ -248,9 +250,9 @@ TEST_P(submission_ring_packets, are_unseen_then_waiting_then_claimed) {
     std::lock_guard lock(ring.lock());
     ring.write(content_of(0, 0));
   }
-  auto out = make<std::uint32_t>(20);
+  auto out = make<std::uint32_t>(21);
   run(1, 32, look{ring.ref(), out.data()});
-  EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1, 1, 1, 0, 1,
+  EXPECT_EQ(contents(out), (std::vector<std::uint32_t>{0, 1, 0, 0, 1, 0, 1, 1, 1, 0, 1,
                                                        1, 0, 0, 1, 0, 1, 1, 1, 0, 0}));
 }
 

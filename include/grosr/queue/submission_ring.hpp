@@ -57,6 +57,12 @@ struct held_packet {
 };
 
 /// The device's view of a submission ring; passed by value.
+/// How old the last poll of a ring is to be before another one: once a packet has come there, and
+/// before. A look across the bus takes of what the host writes to other rings.
+struct poll_age {
+  std::uint32_t used_ns, unused_ns;
+};
+
 class submission_ring_ref {
  public:
   submission_ring_ref() = default;
@@ -64,22 +70,20 @@ class submission_ring_ref {
   /// Whether a seen packet waits to be claimed. Any lane.
   GROSR_DEVICE bool waiting() const { return waiting_in(word().load(simt::relaxed)) != 0; }
 
-  /// Whether nobody polls, and nobody did for `stale_ns`. Any lane.
-  GROSR_DEVICE bool overdue(std::uint32_t stale_ns) const {
-    return overdue(load_state(), stale_ns);
-  }
+  /// Whether nobody polls, and nobody did for so long. Any lane.
+  GROSR_DEVICE bool overdue(poll_age stale) const { return overdue(load_state(), stale); }
   /// The same in two parts: other loads can be under way between them.
   GROSR_DEVICE std::uint64_t load_state() const { return word().load(simt::relaxed); }
-  GROSR_DEVICE static bool overdue(std::uint64_t state, std::uint32_t stale_ns) {
-    return free_since(state, stale_ns);
+  GROSR_DEVICE static bool overdue(std::uint64_t state, poll_age stale) {
+    return free_since(state, stale);
   }
 
-  /// One lane tries to become the poller: succeeds when nobody is, and the last poll is at least
-  /// `stale_ns` old.
-  GROSR_DEVICE bool try_lock(std::uint32_t stale_ns, poll_lock& lock) const {
+  /// One lane tries to become the poller: succeeds when nobody is, and the last poll is at least so
+  /// old. Where it fails, `lock` tells what was seen all the same.
+  GROSR_DEVICE bool try_lock(poll_age stale, poll_lock& lock) const {
     std::uint64_t w = word().load(simt::relaxed);
-    if (!free_since(w, stale_ns)) return false;
     lock = {seen_in(w), last_poll_in(w)};
+    if (!free_since(w, stale)) return false;
     // A2: pairs with R2 in unlock() and accept_one().
     return word().compare_exchange(w, w | held, simt::acquire);
   }
@@ -351,10 +355,11 @@ class submission_ring_ref {
   GROSR_DEVICE static std::uint32_t poll_time() {
     return static_cast<std::uint32_t>(simt::clock_ns() >> 10);
   }
-  GROSR_DEVICE static bool free_since(std::uint64_t w, std::uint32_t stale_ns) {
+  GROSR_DEVICE static bool free_since(std::uint64_t w, poll_age stale) {
     // A time in the next few microseconds is no old one.
     std::uint32_t age = (poll_time() - last_poll_in(w)) & poll_time_mask;
-    return (w & held) == 0 && age >= stale_ns / 1024 && age < poll_time_mask - 8;
+    const std::uint32_t least = seen_in(w) == 0 ? stale.unused_ns : stale.used_ns;
+    return (w & held) == 0 && age >= least / 1024 && age < poll_time_mask - 8;
   }
 
   /// How many groups of 8 bits are before the first whose lowest bit is set.

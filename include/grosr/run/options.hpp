@@ -19,9 +19,10 @@ using deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// Options of a runtime. 0 means "choose for me" where it says so.
 struct runtime_options {
-  unsigned sms = 0;              ///< multiprocessors to use; 0: all
-  unsigned blocks_per_sm = 0;    ///< blocks of 128 threads on each; 0: one less than fit; host: 1
-  unsigned rings_per_level = 0;  ///< submission rings a level, to 8; 0: 4 on GPUs, 1 on a host
+  unsigned sms = 0;            ///< multiprocessors to use; 0: all
+  unsigned blocks_per_sm = 0;  ///< blocks of 128 threads on each; 0: one less than fit; host: 1
+  unsigned rings_per_level =
+      0;  ///< submission rings a level, to 8; 0: all, 4 on few SMs, 1 on a host
   std::uint32_t ring_capacity = 1024;  ///< packets of a ring; a power of two, 8 to 8192
   std::uint32_t slots = 16384;  ///< single tasks in flight, and as many tickets of several packets
   std::uint32_t staging_buffers =

@@ -90,8 +90,11 @@ struct default_policy {
   static constexpr unsigned runs_a_turn = 8;
   /// After a run that took longer it looks at hints.
   static constexpr std::uint64_t signal_cycles = 4096;  // about 2 us
-  /// A ring that nobody polled for so long is overdue.
-  static constexpr std::uint32_t poll_stale_ns = 4096;
+  /// A ring that nobody polled for so long is overdue. Where no packet ever came, none is likely;
+  /// but ring 0 has the host's words, too.
+  GROSR_DEVICE static constexpr queue::poll_age poll_stale(unsigned ring) {
+    return {4096, ring == 0 ? 4096u : 65536u};
+  }
   /// A poller that handed out all that was there looks again after so long: the host writes faster
   /// while nobody looks.
   static constexpr unsigned look_away_ns = 1000;

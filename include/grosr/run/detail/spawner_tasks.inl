@@ -452,9 +452,10 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::poll_above(shared* b
   GROSR_NO_UNROLL
   for (std::uint32_t l = 0; l < priority_levels; ++l) {
     if (!has_level(levels, l)) continue;
-    const queue::submission_ring_ref ring = v.submission.rings[l * v.sizes.rings_per_level + one];
+    const unsigned number = l * v.sizes.rings_per_level + one;
+    const queue::submission_ring_ref ring = v.submission.rings[number];
     queue::poll_lock lock{};
-    if (!ring.try_lock(Policy::poll_stale_ns, lock) || !ring.accept_one(lock)) continue;
+    if (!ring.try_lock(Policy::poll_stale(number), lock) || !ring.accept_one(lock)) continue;
     // H1, as in worker::accept().
     v.hints().fetch_or(hint::of(l, false), simt::acq_rel);
     return true;

@@ -97,7 +97,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
         bool long_ago = scan_due();
         if ((now & interrupts) || ((now & hint::work) && mine))
           result = watched::work;
-        else if (v_.submission.rings[w_.ring].try_lock(Policy::poll_stale_ns, w_.lock))
+        else if (v_.submission.rings[w_.ring].try_lock(Policy::poll_stale(w_.ring), w_.lock))
           result = watched::lock;
         else if (long_ago || (polls_several() && turn > 0))
           result = watched::work;
@@ -111,6 +111,9 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
           if (result == watched::work && !polls_several())  // next time
             shared_word(b_.ring).store(w_.ring = (w_.ring + 1) % rings(), simt::relaxed);
         }
+        // Where no packet ever came it does not stay.
+        if (result == watched::nothing && w_.lock.seen == 0 && w_.ring != 0)
+          w_.ring = (w_.ring + 1) % rings();
       } else if (shared_word(b_.wake).load(simt::relaxed) != wake ||
                  shared_word(b_.rendezvous).load(simt::relaxed) != 0) {
         result = watched::work;

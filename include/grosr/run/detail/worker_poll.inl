@@ -37,7 +37,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     }
     const std::uint32_t late =
         simt::ballot(simt::full_mask,
-                     other && queue::submission_ring_ref::overdue(state, Policy::poll_stale_ns));
+                     other && queue::submission_ring_ref::overdue(state, Policy::poll_stale(lane)));
     packets there = accept(ring, lock, k, true, true);
     result = led::packet;
     if (there == packets::mine) break;
@@ -60,7 +60,8 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
         if (found || finds_overdue()) stop |= give_up;
       }
     }
-    if (polls_several() && turn + 1 >= Policy::polls_of_several) stop |= give_up;
+    const bool unused = lock.seen == 0 && ring != 0;
+    if (unused || (polls_several() && turn + 1 >= Policy::polls_of_several)) stop |= give_up;
     stop = simt::shuffle(simt::full_mask, stop, 0);
     // The warps that would poll other rings may all be busy: they were at the last turn.
     const std::uint32_t left = late & late_before;
@@ -74,7 +75,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     }
     if (stop & give_up) {
       if (leads()) v_.submission.rings[ring].unlock(lock);
-      back_ = !polls_several() && (stop & meet) == 0;
+      back_ = !polls_several() && !unused && (stop & meet) == 0;
       result = led::interrupted;
       break;
     }
@@ -220,7 +221,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::move_to_overdue(std::uint32_t which,
 template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::overdue(std::uint32_t which) const {
   unsigned lane = simt::lane_id();
-  bool due = (which >> lane & 1) != 0 && v_.submission.rings[lane].overdue(Policy::poll_stale_ns);
+  bool due =
+      (which >> lane & 1) != 0 && v_.submission.rings[lane].overdue(Policy::poll_stale(lane));
   return simt::ballot(simt::full_mask, due);
 }
 
@@ -231,8 +233,8 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::take_begun(std::uint32_t wh
                                                                 queue::poll_lock& mine) {
   // The looks across the bus are under way together.
   const unsigned lane = simt::lane_id();
-  const bool got =
-      (which >> lane & 1) != 0 && v_.submission.rings[lane].try_lock(Policy::poll_stale_ns, mine);
+  const bool got = (which >> lane & 1) != 0 &&
+                   v_.submission.rings[lane].try_lock(Policy::poll_stale(lane), mine);
   const bool there = got && v_.submission.rings[lane].begins(mine);
   if (got && !there) {
     if (lane == 0) obey_control();
