@@ -14,6 +14,7 @@ struct species {
   width w;
   const char* name;
   double goal_us;  // a hop
+  bool forks = false;
 };
 
 /// Chains of one width, walked together; the time of a walk is that of a hop of each.
@@ -28,7 +29,7 @@ walked walk(session& s, const species& k, std::uint32_t count, std::uint32_t hop
   simt::buffer<std::uint32_t> results(s.where, simt::space::device, count);
   results.copy_from(std::vector<std::uint32_t>(count));
   const runtime_options o = usual_options(s.where);
-  chains all(s.where, k.w, o);
+  chains all(s.where, k.w, o, k.forks);
   any_runtime& r = all.runtime();
   walked w;
   w.us = s.repeat(std::string("chain: ") + k.name, {1, s.sized(11u, 5u), 5.0}, [&] {
@@ -116,6 +117,7 @@ void bench_chain(session& s) {
   one_chain(s, lane, hops, o);
   one_chain(s, {width::warp, "warp tasks", 0.45}, hops, o);
   one_chain(s, {width::block, "block tasks", 0.9}, hops, o);
+  one_chain(s, {width::lane, "forks of one child, each joined", 1.2, true}, hops, o);
   many_chains(s, lane, s.sized(1'000u, 50u), std::max(1u, hops / 20));
 }
 

@@ -8,10 +8,11 @@
 
 namespace grosr::tool {
 
-/// A runtime for chains of tasks of 16 bytes, of one width.
+/// A runtime for chains of tasks of 16 bytes, of one width; or of forks: a link joins, and forks
+/// one child, whose continuation is the next link.
 class chains {
  public:
-  chains(const device& d, width w, const runtime_options& options);
+  chains(const device& d, width w, const runtime_options& options, bool forks = false);
 
   /// Starts `count` chains of `hops` tasks. The last task of chain i stores in results[i] how many
   /// ran.
@@ -21,6 +22,7 @@ class chains {
 
  private:
   width width_;
+  bool forks_;
   std::unique_ptr<any_runtime> runtime_;
 };
 

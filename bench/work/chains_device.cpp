@@ -3,6 +3,7 @@
 
 #include "work/chains.hpp"
 
+#include "grosr/run/join.hpp"
 #include "work/hosted.hpp"
 
 namespace grosr::tool {
@@ -24,6 +25,31 @@ struct link {
 };
 static_assert(sizeof(link<width::lane>) == 16);
 
+/// A link of forks, and the child of one. The child brings how many links have run.
+struct child {
+  static constexpr unsigned number = 0;
+  using result = std::uint32_t;
+  std::uint32_t done;
+  GROSR_DEVICE void operator()(auto& context) const { context.give(done + 1); }
+};
+struct forking_link {
+  static constexpr unsigned number = 1;
+  using result = std::uint32_t;
+  std::uint32_t* to;
+  std::uint32_t left, done;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.status() != 0) return context.status();
+    if (left == 0) {
+      *to = done;
+      context.give(done);
+      return 0;
+    }
+    auto& next = context.join(forking_link{to, left - 1, 0});
+    context.fork(child{done}, &next.done);
+    return 0;
+  }
+};
+
 template <width W>
 ticket start_as(any_runtime& r, std::uint32_t count, std::uint32_t hops, std::uint32_t* results) {
   std::vector<link<W>> all(count);
@@ -33,7 +59,12 @@ ticket start_as(any_runtime& r, std::uint32_t count, std::uint32_t hops, std::ui
 
 }  // namespace
 
-chains::chains(const device& d, width w, const runtime_options& options) : width_(w) {
+chains::chains(const device& d, width w, const runtime_options& options, bool forks)
+    : width_(w), forks_(forks) {
+  if (forks) {
+    runtime_ = std::make_unique<hosted<child, forking_link>>(d, options);
+    return;
+  }
   switch (w) {
     case width::lane:
       runtime_ = std::make_unique<hosted<link<width::lane>>>(d, options);
@@ -48,6 +79,11 @@ chains::chains(const device& d, width w, const runtime_options& options) : width
 }
 
 ticket chains::start(std::uint32_t count, std::uint32_t hops, std::uint32_t* results) {
+  if (forks_) {
+    std::vector<forking_link> all(count);
+    for (std::uint32_t i = 0; i < count; ++i) all[i] = {results + i, hops, 0};
+    return runtime_->submit(all);
+  }
   switch (width_) {
     case width::lane:
       return start_as<width::lane>(*runtime_, count, hops, results);

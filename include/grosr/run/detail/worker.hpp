@@ -273,6 +273,7 @@ class worker {
   template <class T>
   GROSR_DEVICE void keep_ready(task_end end);
   GROSR_DEVICE void run_ready(bool all);
+  GROSR_DEVICE bool any_ready() const;
   GROSR_DEVICE bool may_fork(ref r);
   GROSR_DEVICE GROSR_NOINLINE static bool makes_room_to_fork(shared* block, ref r);
   GROSR_DEVICE GROSR_NOINLINE static void fetch(shared* block, ref r, std::uint32_t bytes,

@@ -43,11 +43,17 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
      ...);
-    self.run_ready(self.run_cycles_ > Policy::long_run_cycles);
     const burst_state burst{began, seen, published != 0, result.runs};
-    r = !r.slot() && result.runs < Policy::burst_runs ? self.next_private(r.level(), burst) : ref{};
+    const std::uint32_t level = r.level();
+    const bool goes_on = !r.slot() && result.runs < Policy::burst_runs;
+    GROSR_NO_UNROLL
+    for (bool all = !goes_on || self.run_cycles_ > Policy::long_run_cycles;; all = true) {
+      self.run_ready(all);
+      r = goes_on ? self.next_private(level, burst) : ref{};
+      // Continuations may start what comes next.
+      if (r || all || !self.any_ready()) break;
+    }
   }
-  self.run_ready(true);
   result.cycles = self.run_cycles_;
   return result;
 }
@@ -340,6 +346,12 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_ready(bool all) {
   if constexpr ((is_forked<Tasks> || ...))
     if (w_.ready_count >= (all ? 1 : simt::warp_size) || w_.ready_list != no_frame)
       chain<spawner_type>::run(all);
+}
+
+/// Whole warp, nobody spawning: whether a continuation is ready.
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::any_ready() const {
+  return (is_forked<Tasks> || ...) && (w_.ready_count != 0 || w_.ready_list != no_frame);
 }
 
 /// Whole warp: whether tasks that fork may be run now. If not, others find them.
