@@ -276,8 +276,8 @@ struct chain {
   /// Whole warp, nothing else running in it: runs kept continuations, and those that these bring
   /// the last result of, as long as there is one for each lane; with `all`, until there are none.
   /// Lane-wide ones run here; wider ones are spawned.
-  GROSR_DEVICE GROSR_NOINLINE static void run(bool all) {
-    Spawner self(simt::block_shared<shared>());
+  GROSR_DEVICE GROSR_NOINLINE static void run(shared* block, bool all) {
+    Spawner self(simt::in_block_shared(block));
     std::uint32_t joined = 0;
     GROSR_NO_UNROLL
     for (;;) {

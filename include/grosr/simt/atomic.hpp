@@ -80,6 +80,15 @@ GROSR_DEVICE constexpr order release_for_warp() {
 #endif
 }
 
+/// The order of a load after which a lane of the warp fences (acquire).
+GROSR_DEVICE constexpr order acquire_for_warp() {
+#if GROSR_ON_GPU
+  return relaxed;
+#else
+  return acquire;
+#endif
+}
+
 #if defined(__CUDACC__)
 namespace detail {
 static_assert(static_cast<int>(cuda::memory_order_seq_cst) == static_cast<int>(seq_cst) &&

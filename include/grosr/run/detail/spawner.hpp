@@ -236,18 +236,22 @@ class spawner {
 
   // ---- records that are near: spawner_near.inl ----
 
-  /// Whether records may be, of T in a run of its own; of T, a block task, in a rendezvous.
-  static constexpr bool keeps_near =
-      std::is_void_v<typename collector_of<spawner, Tasks...>::type> && !(is_forked<Tasks> || ...);
+  /// Whether records may be, of T in a run of its own; of T, a block task, in a rendezvous. Where
+  /// tasks fork, one of a lane is: more are the tree, not a chain.
+  static constexpr bool keeps_near = std::is_void_v<typename collector_of<spawner, Tasks...>::type>;
+  static constexpr bool any_forks = (is_forked<Tasks> || ...);
   template <class T>
-  static constexpr bool may_be_near = keeps_near&& width_of<T>() != width::block;
+  static constexpr bool may_be_near = keeps_near && (any_forks ? width_of<T>() == width::lane
+                                                               : width_of<T>() != width::block);
   template <class T>
-  static constexpr bool may_be_near_block = keeps_near&& width_of<T>() == width::block;
+  static constexpr bool may_be_near_block =
+      keeps_near && !any_forks && width_of<T>() == width::block;
   static constexpr bool any_near = (may_be_near<Tasks> || ...);
   static constexpr bool any_near_block = (may_be_near_block<Tasks> || ...);
   /// Whether n records of a kind may be near all at once.
   GROSR_DEVICE static constexpr bool fits_near(std::uint32_t kind, std::uint32_t n) {
-    return keeps_near && (n <= 1 || width_at(kind / priority_levels) == width::lane);
+    const bool of_lanes = width_at(kind / priority_levels) == width::lane;
+    return keeps_near && (any_forks ? n <= 1 && of_lanes : n <= 1 || of_lanes);
   }
   /// One lane, nobody spawning, no open batch of the kind: what is spawned of it from now on is
   /// near, if that may be where `count` were spawned before.

@@ -100,6 +100,9 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::count_down(std::uint32_t frame) {
   // R1: this result; pairs with A1 in chain::run(), by who found that they all have come.
   simt::atomic_ref<std::uint32_t> pending(header_of(frame).pending);
+  // Where all others have come nobody else counts: this warp goes on with it, and A1 is all it
+  // needs.
+  if (pending.load(simt::acquire_for_warp()) == 1) return frame;
   return pending.fetch_sub(1, simt::release_for_warp()) == 1 ? frame : no_frame;
 }
 

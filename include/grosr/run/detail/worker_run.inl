@@ -113,6 +113,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::near_goes_on(std::uint32_t kind, std
   const std::uint64_t kinds = w_.open_mask ^ kind_bit(kind);
   const std::uint32_t records = w_.open[kind].count - spawner_type::first_near(kind);
   bool stays = (against | kinds) == 0 && records != 0 && cycles <= Policy::long_run_cycles;
+  if constexpr (spawner_type::any_forks)  // as may_fork()
+    stays = stays && w_.magazine_count >= fork_magazine && spawner_.frames_at_hand() >= fork_frames;
   if (runs % Policy::near_looks == 0) {
     const signals seen = v_.poll_signals();
     const std::uint32_t ends = Policy::levels_that_end_burst(level, runs);
@@ -149,7 +151,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_near_as(std::uint32_t kind, ran&
         w_.deques.any_published = 0;
       }
       simt::sync_warp();
-      const std::uint32_t bad = execute(task, mine, level, warp_wide);
+      const std::uint32_t bad = execute(task, mine, level, warp_wide || spawner_type::any_forks);
       failures += warp_wide ? (bad != 0 ? 1 : 0) : simt::popcount(bad);
       done += n;
       ++runs;
@@ -345,7 +347,7 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE void worker<Policy, Tasks...>::run_ready(bool all) {
   if constexpr ((is_forked<Tasks> || ...))
     if (w_.ready_count >= (all ? 1 : simt::warp_size) || w_.ready_list != no_frame)
-      chain<spawner_type>::run(all);
+      chain<spawner_type>::run(&b_, all);
 }
 
 /// Whole warp, nobody spawning: whether a continuation is ready.
