@@ -2,7 +2,8 @@
 # for all targets of a kind. Only headers of others: editing one of GROSR's recompiles what includes
 # it. Files still name what they use.
 #   test      GoogleTest and the standard library
-#   program   CLI11, fmt, JSON and the standard library
+#   program   fmt, JSON and the standard library; not CLI11, which costs every file that has it seconds
+#             of code generation
 # Files compiled with other options than the rest (OpenMP) set SKIP_PRECOMPILE_HEADERS.
 include_guard(GLOBAL)
 
@@ -10,9 +11,9 @@ set(grosr_precompiled_standard <algorithm> <array> <atomic> <chrono> <condition_
   <cstring> <functional> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <string>
   <string_view> <thread> <utility> <vector>)
 set(grosr_precompiled_test <gtest/gtest.h>)
-set(grosr_precompiled_program <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp>)
+set(grosr_precompiled_program <fmt/format.h> <nlohmann/json.hpp>)
 set(grosr_precompiled_test_libraries GTest::gtest)
-set(grosr_precompiled_program_libraries CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json)
+set(grosr_precompiled_program_libraries fmt::fmt nlohmann_json::nlohmann_json)
 
 function(grosr_precompile target kind)
   if(NOT TARGET grosr_precompiled_${kind})
