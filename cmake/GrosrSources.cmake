@@ -17,8 +17,18 @@ if(GROSR_CUDA_ENABLED)
   add_custom_target(device_code)
 endif()
 
+# grosr_compile_quickly(): where it is called, and in what is added from there, nvcc makes PTX alone, and
+# spends little time on it.
+macro(grosr_compile_quickly)
+  set(CMAKE_CUDA_ARCHITECTURES 90-virtual)
+  set(CMAKE_CUDA_FLAGS_RELEASE "-O1 -DNDEBUG")
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
+    string(APPEND CMAKE_CUDA_FLAGS_RELEASE " -Ofc max")
+  endif()
+endmacro()
+
 # grosr_own_device_sources(<target> <file>...): as grosr_device_sources(). Where nvcc compiles them they
-# are a library of objects, <target>_device_code.
+# are a library of objects, <target>_device_code; of PTX, which no linker takes, if GROSR_PTX_ALONE is set.
 function(grosr_own_device_sources target)
   if(NOT ARGN)
     return()
@@ -32,6 +42,9 @@ function(grosr_own_device_sources target)
   grosr_device_sources(${code} ${ARGN})
   target_include_directories(${code} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
   target_link_libraries(${code} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+  if(GROSR_PTX_ALONE)
+    set_target_properties(${code} PROPERTIES CUDA_PTX_COMPILATION ON)
+  endif()
   grosr_own_target(${code})
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:${code}>)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CUDA)
