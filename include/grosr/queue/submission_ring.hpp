@@ -56,13 +56,13 @@ struct held_packet {
   GROSR_DEVICE std::uint32_t word(unsigned i) const { return packet_word(mine, 0, i); }
 };
 
-/// The device's view of a submission ring; passed by value.
 /// How old the last poll of a ring is to be before another one: once a packet has come there, and
 /// before. A look across the bus takes of what the host writes to other rings.
 struct poll_age {
   std::uint32_t used_ns, unused_ns;
 };
 
+/// The device's view of a submission ring; passed by value.
 class submission_ring_ref {
  public:
   submission_ring_ref() = default;
