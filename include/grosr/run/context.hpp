@@ -88,7 +88,7 @@ class context {
 
   /// In a warp or block task, by one thread while the others of its warp start nothing: lets other
   /// workers have what was started there so far. Otherwise they have it when the task ends, or,
-  /// batch by batch, when it has become long.
+  /// one to eight batches at a time, when it has become long.
   GROSR_DEVICE void publish() { spawner_.publish_own(); }
 
   /// Number of this thread among those that run the task together, and how many they are: 0 of 1

@@ -173,6 +173,7 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::publish_children(std::uint32_t leve
   const std::uint32_t n = w_.deques.private_count[level];
   if (n >= w_.publish_at && v_.deque(level, id_).size(simt::relaxed) == 0) {
     w_.spilled += publish(v_, w_.deques, id_, level, n);
+    w_.spilled += publish_half(v_, w_.deques, id_);  // of the other levels
     if (w_.publish_at < private_capacity) w_.publish_at *= 2;
   }
   return w_.publish_at == private_capacity;
