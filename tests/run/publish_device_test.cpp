@@ -117,6 +117,43 @@ TEST_P(publish, lane_tasks_of_a_long_run_begin_before_its_end) {
   children_begin<width::lane>(where(), keep<std::uint32_t>(1).data());
 }
 
+/// Starts a batch now and then. Three at most stay with its worker: the open one, and one for each
+/// time that the last one published was not taken yet.
+struct slow_parent {
+  static constexpr grosr::width width = grosr::width::warp;
+  std::uint32_t* ended;
+  std::uint32_t batches;
+  GROSR_DEVICE int operator()(auto& context) const {
+    for (std::uint32_t b = 1; b <= batches; ++b) {
+      const std::uint64_t now = context.clock_ns();
+      simt::wait_until([&] { return context.clock_ns() - now > 100'000; }, simt::forever, nullptr,
+                       "the run to be long");
+      context.spawn(short_one<grosr::width::lane>{ended});
+      const auto most_ran = [&] {
+        return simt::atomic_ref<std::uint32_t>(*ended).load(simt::relaxed) + 3 * 32 >= b * 32;
+      };
+      if (simt::wait_until(most_ran, now + 5'000'000'000, nullptr, "its children") !=
+          simt::wait_result::ready)
+        return -ETIMEDOUT;
+    }
+    return 0;
+  }
+};
+
+TEST_P(publish, a_long_run_that_spawns_slowly_keeps_little_back) {
+  runtime_options o;
+  o.memory_limit = std::size_t{16} << 20;
+  o.sms = 2;
+  runtime<slow_parent, short_one<width::lane>> rt(where(), o);
+  auto& ended = keep<std::uint32_t>(1);
+  const auto batches = static_cast<std::uint32_t>(scaled(60, 20));
+  auto t = rt.submit(slow_parent{ended.data(), batches});
+  t.wait();
+  EXPECT_FALSE(t.failed());
+  rt.wait_all();
+  EXPECT_EQ(contents(ended)[0], batches * 32);
+}
+
 struct sets_word {
   static constexpr grosr::width width = grosr::width::block;
   std::uint32_t* word;

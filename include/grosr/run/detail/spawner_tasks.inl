@@ -162,19 +162,23 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::set_batch(std::uint32_t ki
   return first;
 }
 
-/// One lane, lock held, in a long run, whose children do not wait for its end. Those that wait are
-/// no more than those that have been published, or fill the private refs. Whether there are many.
+/// One lane, lock held, in a long run, which has filled a batch: its children do not wait for its
+/// end, nor what else the worker has. Those that wait are no more than those that have been
+/// published, or fill the private refs; and a run that fills few batches keeps none back. Whether
+/// there are many.
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::publish_children(std::uint32_t level) {
-  if (w_.publishes != w_.run_began) {
-    w_.publishes = w_.run_began;
+  const std::uint64_t now = simt::cycle_count();
+  if (w_.published_at < w_.run_began || now - w_.published_at > Policy::long_run_cycles)
     w_.publish_at = 1;
-  }
-  const std::uint32_t n = w_.deques.private_count[level];
-  if (n >= w_.publish_at && v_.deque(level, id_).size(simt::relaxed) == 0) {
-    w_.spilled += publish(v_, w_.deques, id_, level, n);
-    w_.spilled += publish_half(v_, w_.deques, id_);  // of the other levels
+  const auto taken = [&](std::uint32_t l) { return v_.deque(l, id_).size(simt::relaxed) == 0; };
+  if (w_.deques.private_count[level] >= w_.publish_at && taken(level)) {
+    GROSR_NO_UNROLL
+    for (std::uint32_t l = 0; l < priority_levels; ++l)
+      if (const std::uint32_t n = w_.deques.private_count[l]; n != 0 && taken(l))
+        w_.spilled += publish(v_, w_.deques, id_, l, n);
     if (w_.publish_at < private_capacity) w_.publish_at *= 2;
+    w_.published_at = now;
   }
   return w_.publish_at == private_capacity;
 }
