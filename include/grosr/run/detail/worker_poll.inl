@@ -76,6 +76,9 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
     if (stop & give_up) {
       if (leads()) v_.submission.rings[ring].unlock(lock);
       back_ = !polls_several() && !unused && (stop & meet) == 0;
+      if (unused && !polls_several() && leads())  // the next one, next time
+        simt::atomic_ref<std::uint32_t, simt::scope::block>(b_.ring).store((ring + 1) % rings(),
+                                                                           simt::relaxed);
       result = led::interrupted;
       break;
     }
