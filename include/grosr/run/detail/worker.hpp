@@ -131,7 +131,7 @@ class worker {
     std::uint32_t done, failures;
     std::uint32_t runs;    ///< this one, and of what followed
     std::uint64_t cycles;  ///< that the last run took
-    bool others_wait;      ///< the leader's: workers had nothing to do before it
+    bool others_wait;      ///< the leader's: before it others may have had nothing to do
   };
 
   /// A burst, as its leader knows it after one of them.

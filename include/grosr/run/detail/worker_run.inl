@@ -38,7 +38,7 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
     if (leads()) {
       seen = self.v_.poll_signals();
       published = self.v_.deque(r.level(), self.id_).size(simt::relaxed);
-      result.others_wait = (seen.hints & hint::starving) != 0;
+      result.others_wait = (seen.hints & hint::starving) != 0 || published == 0;
     }
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
