@@ -49,6 +49,9 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
     GROSR_NO_UNROLL
     for (bool all = !goes_on || self.run_cycles_ > Policy::long_run_cycles;; all = true) {
       self.run_ready(all);
+      if (all && spawner_type::any_forks)  // continuations are part of the run
+        self.run_cycles_ =
+            simt::shuffle(simt::full_mask, simt::cycle_count() - self.w_.run_began, 0);
       r = goes_on ? self.next_private(level, burst) : ref{};
       // Continuations may start what comes next.
       if (r || all || !self.any_ready()) break;
