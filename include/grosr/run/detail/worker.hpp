@@ -257,6 +257,7 @@ class worker {
   GROSR_DEVICE bool has_near() const;
   GROSR_DEVICE ran run_near(std::uint64_t cycles);
   GROSR_DEVICE GROSR_NOINLINE static ran run_near_out_of_line(shared* block, std::uint64_t cycles);
+  template <bool Forks>
   GROSR_DEVICE bool near_goes_on(std::uint32_t kind, std::uint64_t cycles, unsigned runs,
                                  std::uint64_t all_cycles) const;
   template <class T>

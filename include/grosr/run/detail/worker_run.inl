@@ -90,19 +90,19 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_near_out_of_line(
   if (leads())
     simt::atomic_ref<std::uint32_t>(self.v_.reports.running[self.id_])
         .store(type + 1, simt::relaxed);
-  if (self.near_goes_on(kind, cycles, 1, 0))
-    ((type == types::template index_of<Tasks>()
-          ? (self.template run_near_as<Tasks>(kind, result), 0)
-          : 0),
-     ...);
+  ((type == types::template index_of<Tasks>() ? (self.template run_near_as<Tasks>(kind, result), 0)
+                                              : 0),
+   ...);
   if (leads()) spawner_type::end_near(block);
   result.cycles = simt::shuffle(simt::full_mask, result.cycles, 0);
   return result;
 }
 
 /// Whole warp, nobody spawning, after a run of so many cycles, and so many runs of what was near in
-/// so many: whether the worker goes on with that. It has nothing else, and nobody waits for it.
+/// so many: whether the worker goes on with that, which forks or not. It has nothing else, and
+/// nobody waits for it.
 template <class Policy, class... Tasks>
+template <bool Forks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::near_goes_on(std::uint32_t kind, std::uint64_t cycles,
                                                          unsigned runs,
                                                          std::uint64_t all_cycles) const {
@@ -116,9 +116,9 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::near_goes_on(std::uint32_t kind, std
   const std::uint64_t kinds = w_.open_mask ^ kind_bit(kind);
   const std::uint32_t records = w_.open[kind].count - spawner_type::first_near(kind);
   bool stays = (against | kinds) == 0 && records != 0 && cycles <= Policy::long_run_cycles;
-  if constexpr (spawner_type::any_forks)  // as may_fork()
+  if constexpr (Forks)  // as may_fork()
     stays = stays && w_.magazine_count >= fork_magazine && spawner_.frames_at_hand() >= fork_frames;
-  if (runs % Policy::near_looks == 0) {
+  if (runs % Policy::near_looks == Policy::near_looks - 1) {
     const signals seen = v_.poll_signals();
     const std::uint32_t ends = Policy::levels_that_end_burst(level, runs);
     stays = stays && (seen.hints & (hint::cancelling | hint::blocks | ends)) == 0 &&
@@ -142,7 +142,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_near_as(std::uint32_t kind, ran&
     T& task = l.task;
     std::uint32_t done = 0, failures = 0, runs = 0;
     const std::uint64_t all_began = simt::cycle_count();
-    for (bool goes_on = true; goes_on;) {
+    std::uint64_t now = all_began;
+    while (near_goes_on<is_forked<T>>(kind, result.cycles, runs, now - all_began)) {
       const std::uint64_t began = simt::cycle_count();
       const std::uint32_t n = warp_wide ? 1 : simt::shared_load(open.count);
       const bool mine = warp_wide || lane < n;
@@ -158,9 +159,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_near_as(std::uint32_t kind, ran&
       failures += warp_wide ? (bad != 0 ? 1 : 0) : simt::popcount(bad);
       done += n;
       ++runs;
-      const std::uint64_t now = simt::cycle_count();
+      now = simt::cycle_count();
       result.cycles = now - began;
-      goes_on = near_goes_on(kind, result.cycles, runs, now - all_began);
     }
     if (leads()) {
       w_.tasks += done;
