@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "simt/context_cuda.hpp"
 #include "simt/doorbells_cuda.hpp"
@@ -70,9 +69,7 @@ void* allocate(device d, space s, std::size_t bytes) {
   const on_device here(d.index());
   gpu& g = gpu::at(d.index());
   void* p = nullptr;
-  const cudaError_t e = s == space::device
-                            ? cudaMalloc(&p, bytes)
-                            : cudaHostAlloc(&p, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
+  const cudaError_t e = s == space::device ? cudaMalloc(&p, bytes) : allocate_pinned(&p, bytes);
   if (e == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     std::size_t available = 0, total = 0;
@@ -85,10 +82,7 @@ void* allocate(device d, space s, std::size_t bytes) {
                     in_units(total), in_units(available)));
   }
   check(e, fmt::format("allocate {} on {}", in_units(bytes), d.name()));
-  if (s == space::pinned) {
-    std::memset(p, 0, bytes);
-    return p;
-  }
+  if (s == space::pinned) return p;
   try {
     const std::string asked = fmt::format("clear {} on {}", in_units(bytes), d.name());
     check(cudaMemsetAsync(p, 0, bytes, g.stream), asked);
@@ -104,11 +98,10 @@ void release(device d, space s, void* p) noexcept {
   try {
     const on_device here(d.index());
     const hold_doorbells no_doorbells;
-    if (s == space::device) {
+    if (s == space::device)
       cudaFree(p);
-    } else {
-      cudaFreeHost(p);
-    }
+    else
+      release_pinned(p);
   } catch (...) {  // the device is lost, and its memory with it
   }
   cudaGetLastError();

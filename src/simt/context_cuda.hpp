@@ -25,6 +25,11 @@ class on_device {
 /// Throws error(device_lost) unless `e` is success: what was asked, and CUDA's own text.
 void check(cudaError_t e, const std::string& asked);
 
+/// Zeroed host memory that every GPU reaches at the same address. Thread-safe.
+cudaError_t allocate_pinned(void** p, std::size_t bytes);
+/// Gives it back. Waits as cudaFree() does.
+void release_pinned(void* p);
+
 /// A GPU's private stream, which waits for no other, and two pinned buffers through which
 /// unpinned memory is copied. Made on the first use of the GPU, while no resident kernel can be
 /// running yet; kept until the process ends.

@@ -76,7 +76,7 @@ gpu::gpu(int index) {
   const std::string asked = fmt::format("make the copy stream of cuda:{}", index);
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), asked);
   for (int i = 0; i < 2; ++i) {
-    check(cudaHostAlloc(&bounce[i], bounce_bytes, cudaHostAllocPortable), asked);
+    check(allocate_pinned(&bounce[i], bounce_bytes), asked);
     check(cudaEventCreateWithFlags(&bounced[i], cudaEventDisableTiming), asked);
   }
 }
