@@ -30,6 +30,8 @@ std::string task_error::text() const {
 namespace grosr::run {
 namespace {
 
+constexpr std::size_t inline_stack = 256;  // for each lane task inside another one
+
 const char* words_of(failure f) {
   switch (f) {
     case failure::returned:
@@ -61,8 +63,9 @@ engine::engine(device d, const runtime_options& options, const program& p)
   if (options_.trace.empty())
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
   const unsigned blocks_per_sm = load_kernels();
-  const memory_plan plan = plan_memory(
-      options_, program_.types, {device_.is_cuda(), device_.properties().sms, blocks_per_sm});
+  const memory_plan plan =
+      plan_memory(options_, program_.types,
+                  {device_.is_cuda(), device_.properties().sms, blocks_per_sm}, program_.spawns);
   options_ = plan.options;
   if (!options_.trace.empty()) {
     trace_part_ = trace_part_for(options_.trace, device_);
@@ -112,11 +115,15 @@ engine::~engine() {
 // Makes the device ready for its kernels: how many blocks of the program's fit on an SM.
 unsigned engine::load_kernels() {
   const simt::kernel_fit fit = program_.fit(device_);
-  // Functions out of line need up to 1 KiB, the heap's 1 KiB more. In whole KiB, so that runtimes
-  // of one process mostly need the same.
-  const std::size_t stack = fit.local_bytes + 1024 + (options_.heap != nullptr ? 1024 : 0) +
-                            std::size_t{options_.inline_depth} * 256;
-  simt::reserve_stack(device_, (stack + 1023) / 1024 * 1024);
+  // Functions out of line need up to 512 bytes, those of a spawn as much again, the heap's 1 KiB,
+  // and a task inside another one what its code keeps there and 256: large ones run elsewhere. In
+  // whole KiB, so that runtimes of one process mostly need the same.
+  const std::size_t inlined = std::size_t{options_.inline_depth} * inline_stack;
+  if (fit.local_bytes > 2 * inline_stack)
+    options_.inline_depth = static_cast<unsigned>(inlined / fit.local_bytes);
+  const std::size_t stack = fit.local_bytes + 512 + (options_.heap != nullptr ? 1024 : 0) +
+                            (program_.spawns ? 512 + inlined : 0);
+  stack_bytes_ = simt::reserve_stack(device_, (stack + 1023) / 1024 * 1024);
   if (device_.is_cuda()) simt::load_trap(device_);
   return fit.blocks_per_sm;
 }
@@ -276,6 +283,7 @@ runtime_stats engine::stats() const {
   s.residencies = launched_.load();
   s.memory = device_bytes_;
   s.host_memory = pinned_bytes_;
+  s.stack_memory = stack_bytes_;
   s.workers = view_.sizes.workers;
   if (life_ == life::lost) return s;
   std::vector<worker_stats> all(view_.sizes.workers);

@@ -132,7 +132,7 @@ class engine final : public host_engine {
   program program_;
   unsigned blocks_ = 0;
   view view_{};
-  std::size_t device_bytes_ = 0, pinned_bytes_ = 0;
+  std::size_t device_bytes_ = 0, pinned_bytes_ = 0, stack_bytes_ = 0;
   std::shared_ptr<void> faults_;      // on the host: a fault names its task
   std::shared_ptr<const void> heap_;  // the memory of the heap that tasks use
 

@@ -207,11 +207,12 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
 }  // namespace
 
 memory_plan plan_memory(const runtime_options& asked, std::span<const task_type> types,
-                        const device_facts& device) {
+                        const device_facts& device, bool spawns) {
   memory_plan p{};
   p.options = asked;
   check(p.options);
   resolve(p.options, device);
+  if (!spawns) p.options.overflow_limit = p.options.inline_depth = 0;
   plan_fixed(p, types);
   // Each batch also has a cell in the free ring and in every spill ring. Rings are powers of two,
   // so the largest pool is found by trying.
@@ -226,7 +227,8 @@ memory_plan plan_memory(const runtime_options& asked, std::span<const task_type>
            std::to_string(p.sizes.workers) + " workers need at least " + kibibytes(p.device_bytes) +
            "; raise memory_limit, or lower sms, blocks_per_sm, deque_capacity, slots or "
            "overflow_limit");
-  std::size_t low = least, high = std::size_t{most_batches} + 1 - p.overflow_batches;
+  std::size_t low = least;
+  std::size_t high = spawns ? std::size_t{most_batches} + 1 - p.overflow_batches : least + 1;
   while (low + 1 < high) {
     const std::size_t middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;

@@ -73,9 +73,10 @@ struct memory_plan {
   std::uint32_t frame_groups() const { return static_cast<std::uint32_t>(frames / frame_group); }
 };
 
-/// The plan for these options: a pure function. Throws error(invalid_option), whose text says what
-/// was asked for, what is possible, and what to do.
+/// The plan for these options: a pure function. Tasks that never spawn and bring no result need
+/// no more task memory than workers begin with, and no overflow. Throws error(invalid_option),
+/// whose text says what was asked for, what is possible, and what to do.
 memory_plan plan_memory(const runtime_options& asked, std::span<const task_type> types,
-                        const device_facts& device);
+                        const device_facts& device, bool spawns = true);
 
 }  // namespace grosr::run

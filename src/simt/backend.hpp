@@ -71,7 +71,7 @@ int make_current(int index);  ///< the GPU that was current before; -1: that one
 void make_current_again(int before) noexcept;
 void launch(const device& d, void* stream, shape grid, const void* entry, const void* kernel);
 kernel_fit fit(const device& d, const void* entry, unsigned threads);
-void reserve_stack(const device& d, std::size_t bytes);
+std::size_t reserve_stack(const device& d, std::size_t bytes);
 }  // namespace cuda_backend
 
 namespace host_backend {

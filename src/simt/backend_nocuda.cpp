@@ -32,7 +32,7 @@ void check_event(device, CUevent_st*, const std::string&) { absent(); }
 void wait_for_kernels(device) noexcept {}
 void launch(const device&, void*, shape, const void*, const void*) { absent(); }
 kernel_fit fit(const device&, const void*, unsigned) { absent(); }
-void reserve_stack(const device&, std::size_t) { absent(); }
+std::size_t reserve_stack(const device&, std::size_t) { absent(); }
 }  // namespace cuda_backend
 
 on_device::on_device(const device&) : before_(-1) { absent(); }

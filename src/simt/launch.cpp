@@ -48,8 +48,8 @@ kernel_fit fit(const device& d, const void* entry, unsigned threads) {
 
 }  // namespace detail
 
-void reserve_stack(const device& d, std::size_t bytes) {
-  if (d.is_cuda()) cuda_backend::reserve_stack(d, bytes);
+std::size_t reserve_stack(const device& d, std::size_t bytes) {
+  return d.is_cuda() ? cuda_backend::reserve_stack(d, bytes) : 0;
 }
 
 }  // namespace grosr::simt

@@ -29,13 +29,19 @@ kernel_fit fit(const device& d, const void* entry, unsigned threads) {
   return f;
 }
 
-void reserve_stack(const device& d, std::size_t bytes) {
+std::size_t reserve_stack(const device& d, std::size_t bytes) {
   const on_device here(d.index());
   std::size_t now = 0;
   check(cudaDeviceGetLimit(&now, cudaLimitStackSize), "read the stack limit");
-  if (now < bytes)
+  if (now < bytes) {
     check(cudaDeviceSetLimit(cudaLimitStackSize, bytes),
           fmt::format("reserve {} bytes of stack a lane", bytes));
+    now = bytes;
+  }
+  int lanes = 0;
+  check(cudaDeviceGetAttribute(&lanes, cudaDevAttrMaxThreadsPerMultiProcessor, d.index()),
+        "ask how many threads a multiprocessor holds");
+  return now * static_cast<std::size_t>(lanes) * d.properties().sms;
 }
 
 }  // namespace grosr::simt::cuda_backend

@@ -55,6 +55,67 @@ TEST_P(bounded_memory, loses_nothing_of_trees) {
   EXPECT_LE(rt->stats().memory, o.memory_limit);
 }
 
+/// A tree of tasks that keep much on the stack, which a few of them would fill inside each other.
+struct deep_tree {
+  static constexpr unsigned words = 400;
+  std::uint32_t* leaves;
+  std::uint32_t depth;
+  GROSR_DEVICE int operator()(auto& context) const {
+    volatile std::uint32_t kept[words];
+    for (unsigned i = 0; i < words; ++i) kept[i] = i ^ depth;
+    if (depth == 0) add_one(leaves);
+    for (unsigned child = 0; depth != 0 && child < 2; ++child)
+      context.spawn(deep_tree{leaves, depth - 1});
+    for (unsigned i = 0; i < words; ++i)
+      if (kept[i] != (i ^ depth)) return -EFAULT;
+    return 0;
+  }
+};
+
+TEST_P(bounded_memory, loses_nothing_of_trees_with_much_on_the_stack) {
+  using deep_runtime = runtime<deep_tree>;
+  deep_runtime rt(where(), least_options<deep_runtime>(where()));
+  auto& leaves = keep<std::uint32_t>(1);
+  const std::uint32_t depth = scaled_depth(16, 12);
+  rt.submit(deep_tree{leaves.data(), depth});
+  rt.stop();
+  EXPECT_EQ(contents(leaves)[0], 1u << depth);
+  EXPECT_EQ(rt.stats().failed, 0u);
+}
+
+/// Never spawns.
+struct adder {
+  std::uint32_t* sum;
+  GROSR_DEVICE void operator()(auto&) const { add_one(sum); }
+};
+struct spawns_adder {
+  std::uint32_t* sum;
+  GROSR_DEVICE void operator()(auto& context) const { context.spawn(adder{sum}); }
+};
+
+TEST_P(bounded_memory, is_little_where_no_task_spawns) {
+  runtime_options o;
+  runtime<adder> small(where(), o);
+  runtime<adder, spawns_adder> large(where(), o);
+  const runtime_stats s = small.stats(), l = large.stats();
+  EXPECT_LT(s.memory, std::size_t{32} << 20);
+  EXPECT_LT(s.host_memory, std::size_t{10} << 20);
+  EXPECT_GT(l.memory, o.memory_limit / 8 * 7);
+  EXPECT_GT(l.host_memory, o.overflow_limit);
+  EXPECT_EQ(s.stack_memory != 0, where().is_cuda());
+  // That is enough, also for more than there is room for at a time.
+  auto& sums = keep<std::uint32_t>(2);
+  const std::size_t n = scaled(1'000'000, 20'000);
+  for (const priority p : {priority::low, priority::normal, priority::high})
+    small.submit(std::vector<adder>(n, adder{sums.data()}), p);
+  for (unsigned i = 0; i < 1'000; ++i) small.submit(adder{sums.data()});
+  large.submit(std::vector<spawns_adder>(n, spawns_adder{sums.data() + 1}));
+  small.stop();
+  large.stop();
+  EXPECT_EQ(contents(sums), (std::vector<std::uint32_t>{static_cast<std::uint32_t>(3 * n + 1'000),
+                                                        static_cast<std::uint32_t>(n)}));
+}
+
 TEST_P(bounded_memory, loses_nothing_of_trees_of_warps_and_blocks) {
   auto rt = start(least_options(where()));
   auto& leaves = keep<std::uint32_t>(3);

@@ -35,6 +35,9 @@ memory_plan plan(const runtime_options& o = {}, const std::vector<task_type>& ty
   return plan_memory(o, types, device);
 }
 
+/// Of tasks that never spawn.
+memory_plan plain_plan(const runtime_options& o = {}) { return plan_memory(o, one, h100, false); }
+
 std::string refusal(const runtime_options& o, const device_facts& device = h100) {
   try {
     plan(o, one, device);
@@ -167,6 +170,21 @@ TEST(memory_plan, grows_with_the_limit) {
 }
 
 // The least memory that the refusal names is enough, a KiB less is not.
+TEST(memory_plan, of_tasks_that_never_spawn_is_small) {
+  runtime_options o;
+  const memory_plan p = plain_plan(o);
+  EXPECT_LT(p.device_bytes, std::size_t{24} << 20);
+  EXPECT_LT(p.pinned_bytes, std::size_t{10} << 20);
+  EXPECT_EQ(p.overflow_batches, 0u);
+  EXPECT_EQ(p.sizes.inline_depth, 0u);
+  o.memory_limit *= 64;
+  EXPECT_EQ(plain_plan(o).device_bytes, p.device_bytes);
+  o.memory_limit = p.device_bytes;
+  EXPECT_EQ(plain_plan(o).device_bytes, p.device_bytes);
+  --o.memory_limit;
+  EXPECT_THROW(plain_plan(o), error);
+}
+
 TEST(memory_plan, of_the_least_memory_fits_exactly) {
   for (const device_facts& device : {host, h100, large}) {
     runtime_options o;

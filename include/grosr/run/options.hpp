@@ -29,15 +29,17 @@ struct runtime_options {
       512;  ///< buffers of 512 tasks for other packets in flight, pinned; from 2. One in 32 is for
             ///< what comes back: tasks that were swapped out, completions
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
-  /// Device memory for tasks, in bytes, queues included. Never exceeded.
+  /// Device memory for tasks, in bytes, queues included. Never exceeded; all of it is taken where
+  /// tasks spawn or bring results, else what the queues need.
   std::size_t memory_limit = std::size_t{256} << 20;
   /// Pinned host memory for tasks that find that full, in bytes: wide ones, and those too deep to
-  /// run inside their parents.
+  /// run inside their parents. None is taken where no task spawns.
   std::size_t overflow_limit = std::size_t{16} << 20;
   /// Ordinary host memory for tasks that find that full too, in bytes. It is taken when needed.
   std::size_t swap_limit = std::size_t{1} << 30;
   std::uint32_t futures = 1024;  ///< results that the host waits for at a time; see runtime::fork()
-  unsigned inline_depth = 4;     ///< how deep lane tasks run in their parents when memory is full
+  unsigned inline_depth = 4;  ///< how deep lane tasks run in their parents when memory is full, if
+                              ///< their stack is small: docs/limits.md
   /// Idle for so long, the kernel leaves the GPU; the next submit brings it back. 0: never.
   std::chrono::microseconds idle_timeout{20'000};
   /// No worker began or ended a run, or said that a long one goes on (context::progressed), for so
@@ -74,6 +76,8 @@ struct runtime_stats {
   std::uint64_t residencies = 0;  ///< how often the kernel was launched
   std::size_t memory = 0;         ///< device memory held for tasks and queues, bytes
   std::size_t host_memory = 0;    ///< pinned host memory held, bytes
+  std::size_t stack_memory = 0;   ///< device memory that CUDA held for the stacks of all kernels of
+                                  ///< the process when this runtime began, bytes
   unsigned workers = 0;           ///< warps
 };
 

@@ -42,7 +42,10 @@ class basic_runtime {
 
   /// For a graph: the same, whose task types have a collector (run/task.hpp) for `c`.
   basic_runtime(device d, const runtime_options& options, run::collection c)
-      : engine_(run::make_engine(d, options, {types_, fit, launch, c})) {
+      : engine_(run::make_engine(d, options,
+                                 {types_, fit, launch, c,
+                                  (run::brings_result<Tasks> || ...) ||
+                                      run::may_spawn<Policy, run::record_of<Tasks>...>()})) {
     static_assert(types::checked);
   }
 

@@ -140,9 +140,10 @@ kernel_fit fit(const device& d, unsigned threads) {
 }
 
 /// Makes sure that device functions which call each other recursively have `bytes` of stack a
-/// lane. Costs device memory for every lane the GPU can hold. On the host: stacks are fixed. Throws
+/// lane: how many bytes of device memory CUDA holds now for the stacks of the process's kernels,
+/// for every lane the GPU can hold. On the host stacks are fixed, and this is 0. Throws
 /// error(out_of_memory) when the device has not that much.
-void reserve_stack(const device& d, std::size_t bytes);
+std::size_t reserve_stack(const device& d, std::size_t bytes);
 
 /// Ends every kernel of its context, for when one cannot be ended by asking. The device is lost to
 /// the process afterwards. Does nothing on the host.
