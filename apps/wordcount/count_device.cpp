@@ -37,61 +37,50 @@ struct count_words {
     return bytes <= overlap ? 0 : (bytes - overlap + stride - 1) / stride;
   }
 
-  GROSR_DEVICE void begin() const {
-    for (unsigned i = simt::lane_id(); i < most_words; i += simt::warp_size) mine().counts[i] = 0;
-    if (simt::lane_id() == 0) mine().bytes = 0;
-    simt::sync_warp();
-  }
-
   GROSR_DEVICE void take(std::uint32_t, std::uint32_t window, const unsigned char* text,
                          std::uint32_t bytes) const {
-    count(text, bytes, window == 0 ? 0 : overlap, mine());
+    const std::uint32_t own = window == 0 ? 0 : overlap;
+    if (bytes <= own) return;
+    const unsigned lane = simt::lane_id();
+    std::uint64_t* const mine = simt::block_shared<warps>().counts[simt::warp_id()];
+    for (unsigned i = lane; i < most_words; i += simt::warp_size) mine[i] = 0;
+    simt::sync_warp();
+    count(text, bytes, own, mine);
+    simt::sync_warp();
+    for (unsigned i = lane; i < most_words; i += simt::warp_size) add(all->counts[i], mine[i]);
+    if (lane == 0) add(all->bytes, bytes - own);
   }
 
-  GROSR_DEVICE void end(std::uint32_t file, long bad) const {
-    simt::sync_warp();
-    for (unsigned i = simt::lane_id(); i < most_words; i += simt::warp_size)
-      add(all->counts[i], mine().counts[i]);
-    if (simt::lane_id() != 0) return;
-    add(all->bytes, mine().bytes);
-    if (bad != 0)
-      simt::atomic_ref<std::uint32_t>(error[file])
-          .store(static_cast<std::uint32_t>(-bad), simt::relaxed);
+  GROSR_DEVICE void failed(std::uint32_t file, long bad) const {
+    simt::atomic_ref<std::uint32_t>(error[file])
+        .store(static_cast<std::uint32_t>(-bad), simt::relaxed);
   }
 
  private:
   struct warps {
-    totals of[run::warps_per_block];
+    std::uint64_t counts[run::warps_per_block][most_words];
   };
-  GROSR_DEVICE static totals& mine() { return simt::block_shared<warps>().of[simt::warp_id()]; }
 
   GROSR_DEVICE static void add(std::uint64_t& sum, std::uint64_t n) {
     if (n != 0) simt::atomic_ref<std::uint64_t>(sum).fetch_add(n, simt::relaxed);
   }
 
+  /// Each lane counts its part.
   GROSR_DEVICE void count(const unsigned char* window, std::uint32_t bytes, std::uint32_t own,
-                          totals& mine) const {
-    simt::sync_warp();
-    if (bytes > own) {
-      const std::uint32_t each =
-          ((bytes - own + simt::warp_size - 1) / simt::warp_size + 15) & ~15u;
-      const std::uint32_t begin = own + each * simt::lane_id();
-      const std::uint32_t end = begin + each < bytes ? begin + each : bytes;
-      const std::uint32_t from = begin < overlap ? 0 : begin - overlap;
-      if (begin < end)
-        words.scan(automaton_ref::start, window + from, end - from,
-                   [&](std::uint32_t i, std::uint32_t state) {
-                     if (from + i < begin) return;
-                     words.each_word(state, [&](std::uint8_t word) {
-                       simt::atomic_ref<std::uint64_t, simt::scope::block>(mine.counts[word])
-                           .fetch_add(1, simt::relaxed);
-                     });
-                   });
-      if (simt::lane_id() == 0)
-        simt::atomic_ref<std::uint64_t, simt::scope::block>(mine.bytes)
-            .fetch_add(bytes - own, simt::relaxed);
-    }
-    simt::sync_warp();
+                          std::uint64_t* mine) const {
+    const std::uint32_t each = ((bytes - own + simt::warp_size - 1) / simt::warp_size + 15) & ~15u;
+    const std::uint32_t begin = own + each * simt::lane_id();
+    const std::uint32_t end = begin + each < bytes ? begin + each : bytes;
+    const std::uint32_t from = begin < overlap ? 0 : begin - overlap;
+    if (begin >= end) return;
+    words.scan(automaton_ref::start, window + from, end - from,
+               [&](std::uint32_t i, std::uint32_t state) {
+                 if (from + i < begin) return;
+                 words.each_word(state, [&](std::uint8_t word) {
+                   simt::atomic_ref<std::uint64_t, simt::scope::block>(mine[word])
+                       .fetch_add(1, simt::relaxed);
+                 });
+               });
   }
 };
 

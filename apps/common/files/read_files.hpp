@@ -43,9 +43,8 @@ struct reading {
 ///     reading io;
 ///     static std::uint64_t offset_of(std::uint32_t window);        // where it begins in the file
 ///     static std::uint64_t windows_in(std::uint64_t file_bytes);
-///     void begin() const;                                          // whole warp
 ///     void take(file, window, const unsigned char* text, bytes) const;  // whole warp
-///     void end(file, long error) const;                            // whole warp; 0 or -errno
+///     void failed(file, long error) const;                              // one lane; -errno
 template <class Reader>
 struct read_windows {
   static constexpr grosr::width width = grosr::width::warp;
@@ -57,8 +56,8 @@ struct read_windows {
     const bool last_ones =
         context.rank() == 0 && simt::atomic_ref<std::uint32_t>(*r.io.stop).load(simt::relaxed) != 0;
     if (simt::ballot(simt::full_mask, last_ones) != 0) return;
-    r.begin();
-    r.end(file, read(r, context));
+    const long result = read(r, context);
+    if (result != 0 && context.rank() == 0) r.failed(file, result);
   }
 
  private:
