@@ -1,15 +1,14 @@
-// The GPU opens, reads and counts: a task of a warp for each file, a part of each window for each
-// lane.
+// The GPU opens, reads and counts: a task of a warp for each window, a part of it for each lane.
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 
 #include "counting.hpp"
 #include "cpu_time.hpp"
 #include "files/device_list.hpp"
-#include "grosr/run/runtime.hpp"
 #include "grosr/sys/server.hpp"
 
 namespace grosr::wordcount {
@@ -97,8 +96,7 @@ class device_counter final : public counter {
       : question_(q),
         where_(d),
         tasks_(d, tool::reading_runtime(d)),
-        server_(d, tool::reading_options(q.list, d, threads)),
-        work_(d, tasks_.stats().workers),
+        work_(d),
         automaton_(q.words),
         next_(on_device(d, automaton_.next)),
         first_word_(on_device(d, automaton_.first_word)),
@@ -107,12 +105,13 @@ class device_counter final : public counter {
         error_(d, simt::space::device, std::max<std::size_t>(q.list.files.size(), 1)),
         all_(d, simt::space::device, 1),
         reader_(d, simt::space::device, 1) {
+    server_.emplace(d, tool::reading_options(q.list, d, threads));
     order_.resize(q.list.files.size());
     for (std::uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
     work_.load(q.list, order_);
     const automaton_ref words{next_.data(),  column_.data(),       first_word_.data(),
                               words_.data(), automaton_.accepting, automaton_.row_shift};
-    const count_words reader{work_.ref(server_), words, error_.data(), all_.data()};
+    const count_words reader{work_.ref(*server_), words, error_.data(), all_.data()};
     reader_.copy_from({&reader, 1});
   }
 
@@ -131,7 +130,7 @@ class device_counter final : public counter {
     error_.copy_from(error);
     totals t{};
     all_.copy_from({&t, 1});
-    tool::read_all(tasks_, work_, reader_.data(), static_cast<std::uint32_t>(order_.size()));
+    tool::read_all(tasks_, work_, reader_.data());
     all_.copy_to({&t, 1});
     error_.copy_to(error);
     std::copy(std::begin(t.counts), std::end(t.counts), a.counts.begin());
@@ -143,8 +142,8 @@ class device_counter final : public counter {
 
   const question& question_;
   device where_;
-  runtime<tool::read_windows<count_words>> tasks_;  // loaded before the server rests
-  sys::server server_;
+  std::optional<sys::server> server_;       // outlives the tasks that await its calls
+  tool::reading_tasks<count_words> tasks_;  // loaded before the server rests
   tool::device_list work_;
   automaton automaton_;
   simt::buffer<std::uint32_t> next_, first_word_;
