@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "files/device_list.hpp"
-#include "grosr/run/runtime.hpp"
 #include "host_lines.hpp"
 #include "search_files.hpp"
 
@@ -29,8 +29,8 @@ struct searcher::state {
   const tool::file_list& list;
   const line_automaton& lines;
   device where;
-  runtime<tool::read_windows<search_files>> tasks;  // loaded before the server rests
-  sys::server server;
+  std::optional<sys::server> server;        // outlives the tasks that await its calls
+  tool::reading_tasks<search_files> tasks;  // loaded before the server rests
   tool::device_list work;
   simt::buffer<std::uint32_t> next;
   simt::buffer<std::uint8_t> column;
@@ -45,14 +45,15 @@ struct searcher::state {
         lines(a),
         where(d),
         tasks(d, tool::reading_runtime(d)),
-        server(d, tool::reading_options(files, d)),
-        work(d, tasks.stats().workers),
+        work(d),
         next(on_device(d, a.next)),
         column(on_device(d, a.column)),
         records(d, simt::space::device, d.is_cuda() ? 1u << 20 : 1u << 16),
         texts(d, simt::space::device, d.is_cuda() ? 64u << 20 : 4u << 20),
         used(d, simt::space::device, 1),
-        reader(d, simt::space::device, 1) {}
+        reader(d, simt::space::device, 1) {
+    server.emplace(d, tool::reading_options(files, d));
+  }
 
   struct harvest {
     std::vector<file_state> states;
@@ -70,13 +71,13 @@ struct searcher::state {
     search_files::usage u{};
     used.copy_from({&u, 1});
     const line_automaton_ref a{next.data(), column.data(), lines.start, lines.accepting};
-    const search_files how{work.ref(server),      a,
+    const search_files how{work.ref(*server),     a,
                            what == wanted::lines, numbers,
                            states.data(),         records.data(),
                            texts.data(),          records.size(),
                            texts.size(),          used.data()};
     reader.copy_from({&how, 1});
-    tool::read_all(tasks, work, reader.data(), static_cast<std::uint32_t>(files.size()));
+    tool::read_all(tasks, work, reader.data());
     states.copy_to(h.states);
     used.copy_to({&u, 1});
     h.records.resize(std::min<std::uint64_t>(u.records, records.size()));

@@ -26,17 +26,13 @@ struct search_files {
   }
   GROSR_DEVICE static std::uint64_t windows_in(std::uint64_t bytes) { return bytes / stride + 1; }
 
-  GROSR_DEVICE void begin() const {}
-
   GROSR_DEVICE void take(std::uint32_t file, std::uint32_t window, const unsigned char* text,
                          std::uint32_t bytes) const {
     search(file, window, offset_of(window), text, bytes);
   }
 
-  GROSR_DEVICE void end(std::uint32_t file, long bad) const {
-    if (bad != 0 && simt::lane_id() == 0)
-      word(state[file].error).store(static_cast<std::uint32_t>(-bad), simt::relaxed);
-    simt::sync_warp();
+  GROSR_DEVICE void failed(std::uint32_t file, long bad) const {
+    word(state[file].error).store(static_cast<std::uint32_t>(-bad), simt::relaxed);
   }
 
  private:

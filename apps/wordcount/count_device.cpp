@@ -1,15 +1,14 @@
-// The GPU opens, reads and counts: a task of a warp for each file, a part of each window for each
-// lane.
+// The GPU opens, reads and counts: a task of a warp for each window, a part of it for each lane.
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 
 #include "counting.hpp"
 #include "cpu_time.hpp"
 #include "files/device_list.hpp"
-#include "grosr/run/runtime.hpp"
 #include "grosr/sys/server.hpp"
 
 namespace grosr::wordcount {
@@ -37,61 +36,50 @@ struct count_words {
     return bytes <= overlap ? 0 : (bytes - overlap + stride - 1) / stride;
   }
 
-  GROSR_DEVICE void begin() const {
-    for (unsigned i = simt::lane_id(); i < most_words; i += simt::warp_size) mine().counts[i] = 0;
-    if (simt::lane_id() == 0) mine().bytes = 0;
-    simt::sync_warp();
-  }
-
   GROSR_DEVICE void take(std::uint32_t, std::uint32_t window, const unsigned char* text,
                          std::uint32_t bytes) const {
-    count(text, bytes, window == 0 ? 0 : overlap, mine());
+    const std::uint32_t own = window == 0 ? 0 : overlap;
+    if (bytes <= own) return;
+    const unsigned lane = simt::lane_id();
+    std::uint64_t* const mine = simt::block_shared<warps>().counts[simt::warp_id()];
+    for (unsigned i = lane; i < most_words; i += simt::warp_size) mine[i] = 0;
+    simt::sync_warp();
+    count(text, bytes, own, mine);
+    simt::sync_warp();
+    for (unsigned i = lane; i < most_words; i += simt::warp_size) add(all->counts[i], mine[i]);
+    if (lane == 0) add(all->bytes, bytes - own);
   }
 
-  GROSR_DEVICE void end(std::uint32_t file, long bad) const {
-    simt::sync_warp();
-    for (unsigned i = simt::lane_id(); i < most_words; i += simt::warp_size)
-      add(all->counts[i], mine().counts[i]);
-    if (simt::lane_id() != 0) return;
-    add(all->bytes, mine().bytes);
-    if (bad != 0)
-      simt::atomic_ref<std::uint32_t>(error[file])
-          .store(static_cast<std::uint32_t>(-bad), simt::relaxed);
+  GROSR_DEVICE void failed(std::uint32_t file, long bad) const {
+    simt::atomic_ref<std::uint32_t>(error[file])
+        .store(static_cast<std::uint32_t>(-bad), simt::relaxed);
   }
 
  private:
   struct warps {
-    totals of[run::warps_per_block];
+    std::uint64_t counts[run::warps_per_block][most_words];
   };
-  GROSR_DEVICE static totals& mine() { return simt::block_shared<warps>().of[simt::warp_id()]; }
 
   GROSR_DEVICE static void add(std::uint64_t& sum, std::uint64_t n) {
     if (n != 0) simt::atomic_ref<std::uint64_t>(sum).fetch_add(n, simt::relaxed);
   }
 
+  /// Each lane counts its part.
   GROSR_DEVICE void count(const unsigned char* window, std::uint32_t bytes, std::uint32_t own,
-                          totals& mine) const {
-    simt::sync_warp();
-    if (bytes > own) {
-      const std::uint32_t each =
-          ((bytes - own + simt::warp_size - 1) / simt::warp_size + 15) & ~15u;
-      const std::uint32_t begin = own + each * simt::lane_id();
-      const std::uint32_t end = begin + each < bytes ? begin + each : bytes;
-      const std::uint32_t from = begin < overlap ? 0 : begin - overlap;
-      if (begin < end)
-        words.scan(automaton_ref::start, window + from, end - from,
-                   [&](std::uint32_t i, std::uint32_t state) {
-                     if (from + i < begin) return;
-                     words.each_word(state, [&](std::uint8_t word) {
-                       simt::atomic_ref<std::uint64_t, simt::scope::block>(mine.counts[word])
-                           .fetch_add(1, simt::relaxed);
-                     });
-                   });
-      if (simt::lane_id() == 0)
-        simt::atomic_ref<std::uint64_t, simt::scope::block>(mine.bytes)
-            .fetch_add(bytes - own, simt::relaxed);
-    }
-    simt::sync_warp();
+                          std::uint64_t* mine) const {
+    const std::uint32_t each = ((bytes - own + simt::warp_size - 1) / simt::warp_size + 15) & ~15u;
+    const std::uint32_t begin = own + each * simt::lane_id();
+    const std::uint32_t end = begin + each < bytes ? begin + each : bytes;
+    const std::uint32_t from = begin < overlap ? 0 : begin - overlap;
+    if (begin >= end) return;
+    words.scan(automaton_ref::start, window + from, end - from,
+               [&](std::uint32_t i, std::uint32_t state) {
+                 if (from + i < begin) return;
+                 words.each_word(state, [&](std::uint8_t word) {
+                   simt::atomic_ref<std::uint64_t, simt::scope::block>(mine[word])
+                       .fetch_add(1, simt::relaxed);
+                 });
+               });
   }
 };
 
@@ -108,8 +96,7 @@ class device_counter final : public counter {
       : question_(q),
         where_(d),
         tasks_(d, tool::reading_runtime(d)),
-        server_(d, tool::reading_options(q.list, d, threads)),
-        work_(d, tasks_.stats().workers),
+        work_(d),
         automaton_(q.words),
         next_(on_device(d, automaton_.next)),
         first_word_(on_device(d, automaton_.first_word)),
@@ -118,12 +105,13 @@ class device_counter final : public counter {
         error_(d, simt::space::device, std::max<std::size_t>(q.list.files.size(), 1)),
         all_(d, simt::space::device, 1),
         reader_(d, simt::space::device, 1) {
+    server_.emplace(d, tool::reading_options(q.list, d, threads));
     order_.resize(q.list.files.size());
     for (std::uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
     work_.load(q.list, order_);
     const automaton_ref words{next_.data(),  column_.data(),       first_word_.data(),
                               words_.data(), automaton_.accepting, automaton_.row_shift};
-    const count_words reader{work_.ref(server_), words, error_.data(), all_.data()};
+    const count_words reader{work_.ref(*server_), words, error_.data(), all_.data()};
     reader_.copy_from({&reader, 1});
   }
 
@@ -142,7 +130,7 @@ class device_counter final : public counter {
     error_.copy_from(error);
     totals t{};
     all_.copy_from({&t, 1});
-    tool::read_all(tasks_, work_, reader_.data(), static_cast<std::uint32_t>(order_.size()));
+    tool::read_all(tasks_, work_, reader_.data());
     all_.copy_to({&t, 1});
     error_.copy_to(error);
     std::copy(std::begin(t.counts), std::end(t.counts), a.counts.begin());
@@ -154,8 +142,8 @@ class device_counter final : public counter {
 
   const question& question_;
   device where_;
-  runtime<tool::read_windows<count_words>> tasks_;  // loaded before the server rests
-  sys::server server_;
+  std::optional<sys::server> server_;       // outlives the tasks that await its calls
+  tool::reading_tasks<count_words> tasks_;  // loaded before the server rests
   tool::device_list work_;
   automaton automaton_;
   simt::buffer<std::uint32_t> next_, first_word_;

@@ -6,6 +6,9 @@
 namespace grosr::tool {
 namespace {
 
+/// Files that are read at a time: more than a GPU has warps that look at them.
+std::uint32_t seats_of(const device& d) { return d.is_cuda() ? 768 : 32; }
+
 template <class T>
 void grow(simt::buffer<T>& b, const device& d, std::size_t count) {
   if (b.size() < count) b = simt::buffer<T>(d, simt::space::device, count + count / 4);
@@ -17,7 +20,8 @@ sys::options reading_options(const file_list& list, const device& d, unsigned th
   sys::options o;
   for (const source_tree& t : list.trees) o.policy.folders.push_back({t.folder, sys::access::read});
   o.threads = threads;
-  o.descriptors = 4096;  // more than there are warps that read
+  o.descriptors = 4096;               // more than there are seats
+  o.chunks[2] = seats_of(d) * 4 / 3;  // awaited calls may hold three quarters of them
   if (threads == 0 && d.is_cuda())
     o.threads = std::clamp(std::thread::hardware_concurrency() * 5 / 8, 1u, 256u);
   return o;
@@ -40,12 +44,11 @@ runtime_options reading_runtime(const device& d) {
   return o;
 }
 
-device_list::device_list(const device& d, unsigned workers)
+device_list::device_list(const device& d)
     : where_(d),
-      windows_(d, simt::space::device, std::size_t{workers} * worker_bytes),
-      stop_(d, simt::space::device, 1) {
-  stop(false);
-}
+      now_(d, simt::space::device, 1),
+      seats_(d, simt::space::device, seats_of(d) / 32),
+      windows_(d, simt::space::device, std::size_t{seats_of(d)} * window_bytes) {}
 
 void device_list::load(const file_list& list, std::span<const std::uint32_t> files) {
   std::string names;
@@ -60,15 +63,31 @@ void device_list::load(const file_list& list, std::span<const std::uint32_t> fil
   grow(name_, where_, name.size());
   names_.copy_from(names);
   name_.copy_from(name);
+  files_ = static_cast<std::uint32_t>(files.size());
 }
 
 reading device_list::ref(const sys::server& server) const {
-  return {server.ref(), names_.data(), name_.data(), windows_.data(), stop_.data()};
+  return {server.ref(),   names_.data(), name_.data(),
+          files_,         now_.data(),   {seats_.data(), static_cast<std::uint32_t>(seats_.size())},
+          windows_.data()};
 }
 
-void device_list::stop(bool yes) {
-  const std::uint32_t word = yes ? 1 : 0;
-  simt::copy_bytes(where_, stop_.data(), &word, sizeof word);
+std::vector<place> device_list::begin() {
+  std::vector<place> first(std::min(files_, seats_of(where_)));
+  std::vector<std::uint32_t> taken(seats_.size());
+  for (std::uint32_t i = 0; i < first.size(); ++i) {
+    first[i] = {i, i, 0, 0};
+    taken[i / 32] |= 1u << i % 32;
+  }
+  seats_.copy_from(taken);
+  const reading::progress now{static_cast<std::uint32_t>(first.size()), 0};
+  now_.copy_from({&now, 1});
+  return first;
+}
+
+void device_list::stop() {
+  const std::uint32_t yes = 1;
+  simt::copy_bytes(where_, &now_.data()->stop, &yes, sizeof yes);
 }
 
 }  // namespace grosr::tool
