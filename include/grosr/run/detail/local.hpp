@@ -66,10 +66,10 @@ struct warp_local {
   near_state near;
   std::uint32_t near_kind;  ///< no_kind: none is
   std::uint32_t near_batch;
-  std::uint32_t alone_at;      ///< `batches`, when a run last left just one ref
-  std::uint64_t published_at;  ///< cycle_count, when a long run last published its children
-  std::uint32_t publish_at;    ///< so many refs such a run keeps before it publishes them
-  std::uint32_t slow_spawns;   ///< why a spawn that needs a batch takes the long way
+  std::uint32_t alone_at;     ///< `batches`, when a run last left just one ref
+  std::uint64_t filled_at;    ///< cycle_count, when a long run last filled a batch
+  std::uint32_t publish_at;   ///< so many refs such a run keeps before it publishes them
+  std::uint32_t slow_spawns;  ///< why a spawn that needs a batch takes the long way
   /// 1 + the kind of all that a packet's task of a type left last; of a type of blocks, that any
   /// task did, if this warp left all of it.
   std::uint8_t follows[max_task_types];

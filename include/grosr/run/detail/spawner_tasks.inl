@@ -170,8 +170,9 @@ GROSR_DEVICE std::uint32_t spawner<Policy, Tasks...>::set_batch(std::uint32_t ki
 template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::publish_children(std::uint32_t level) {
   const std::uint64_t now = simt::cycle_count();
-  if (w_.published_at < w_.run_began || now - w_.published_at > Policy::long_run_cycles)
+  if (w_.filled_at < w_.run_began || now - w_.filled_at > Policy::long_run_cycles)
     w_.publish_at = 1;
+  w_.filled_at = now;
   const auto taken = [&](std::uint32_t l) { return v_.deque(l, id_).size(simt::relaxed) == 0; };
   if (w_.deques.private_count[level] >= w_.publish_at && taken(level)) {
     GROSR_NO_UNROLL
@@ -179,7 +180,6 @@ GROSR_DEVICE bool spawner<Policy, Tasks...>::publish_children(std::uint32_t leve
       if (const std::uint32_t n = w_.deques.private_count[l]; n != 0 && taken(l))
         w_.spilled += publish(v_, w_.deques, id_, l, n);
     if (w_.publish_at < private_capacity) w_.publish_at *= 2;
-    w_.published_at = now;
   }
   return w_.publish_at == private_capacity;
 }

@@ -22,7 +22,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
     w_.near = near_state::none;
     w_.near_kind = no_kind;
     w_.alone_at = 0;
-    w_.published_at = 0;
+    w_.filled_at = 0;
     for (auto& f : w_.follows) f = 0;
     for (auto& b : w_.bundle_limits) b = 1;
     w_.slow_spawns = v_.trace.events != nullptr ? slow_for_trace : 0;
