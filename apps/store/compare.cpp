@@ -24,7 +24,7 @@ using tool::row;
 struct options {
   std::optional<std::string> device, json;
   std::vector<std::string> bytes{"100", "1024"}, threads{"1", "4"}, pipelines{"1", "16"};
-  std::string clients = "0", repeats = "3", looks = "0", batch = "0";
+  std::string clients = "0", connections = "0", repeats = "3", looks = "16", batch = "0";
   double seconds = 0.3;
 };
 
@@ -126,9 +126,10 @@ int compare(const options& a) {
   const auto threads = numbers("--threads", a.threads, 1, 64);
   const auto pipelines = numbers("--pipeline", a.pipelines, 1, 64);
   const device d = tool::pick_device(a.device);
-  const unsigned connections = d.is_cuda() ? 16 : 4;
-  // A connection that waits for a warp would count for nothing.
-  k.workers = std::max(usual_workers(d), clients * connections + 1);
+  unsigned connections = number("--connections", a.connections, 0, 256);
+  if (connections == 0) connections = d.is_cuda() ? 16 : 4;
+  k.workers = usual_workers(d);
+  k.connections = clients * connections + 1;
   tool::report out("store", d, tool::json_file(a.json));
   tool::session s{d, out, {}, repeats};
   try {
@@ -163,9 +164,11 @@ void add_compare_command(CLI::App& program, action& chosen) {
   command->add_option("--pipeline", a->pipelines, "Requests that a connection has under way (1 16)")
       ->type_name("P");
   command->add_option("--clients", a->clients, "Threads that ask; 0: chosen")->type_name("N");
+  command->add_option("--connections", a->connections, "Of each of these threads; 0: chosen")
+      ->type_name("N");
   command
       ->add_option("--looks", a->looks,
-                   "How often a warp looks for a request before it waits for one (0)")
+                   "How often a task receives what is there before it awaits more (16)")
       ->type_name("N");
   command->add_option("--batch", a->batch, "Calls that a service thread takes at once; 0: chosen")
       ->type_name("N");

@@ -18,8 +18,8 @@ namespace {
 
 struct options {
   std::optional<std::string> device;
-  std::string address = "127.0.0.1", port = "11211", workers = "0", threads = "2", largest = "8192",
-              memory = "0";
+  std::string address = "127.0.0.1", port = "11211", connections = "0", workers = "0",
+              threads = "2", largest = "8192", memory = "0";
   double seconds = INFINITY, idle = device_options().idle;
 };
 
@@ -36,10 +36,14 @@ int serve(const options& a) {
   const device d = tool::pick_device(a.device);
   k.workers = static_cast<unsigned>(parse_number("--workers", a.workers, 0, 2048));
   if (k.workers == 0) k.workers = usual_workers(d);
+  k.connections = static_cast<unsigned>(parse_number("--connections", a.connections, 0, 1 << 18));
+  if (k.connections == 0) k.connections = usual_connections(d, o.longest_value);
   k.idle = a.idle;
   const auto s = serve_on(d, o, k);
-  fmt::print("store: answers on {} (TCP) with {} warps of {} and {} service threads; Ctrl-C ends\n",
-             tool::text_of(s->name()), k.workers, d.name(), o.threads);
+  fmt::print(
+      "store: answers on {} (TCP) up to {} connections with {} warps of {} and {} service threads; "
+      "Ctrl-C ends\n",
+      tool::text_of(s->name()), k.connections, k.workers, d.name(), o.threads);
   std::fflush(stdout);
   bool interrupted = false;
   try {
@@ -71,14 +75,11 @@ void add_serve_command(CLI::App& program, action& chosen) {
                    "this machine's programs, 0.0.0.0: everybody")
       ->type_name("A");
   command->add_option("--port", a->port, "TCP port (11211); 0: a free one")->type_name("P");
-  command
-      ->add_option("--workers", a->workers,
-                   "Warps that answer, each one connection at a time; 0: chosen")
-      ->type_name("N");
+  command->add_option("--connections", a->connections, "At a time; 0: chosen")->type_name("N");
+  command->add_option("--workers", a->workers, "Warps that answer; 0: chosen")->type_name("N");
   command
       ->add_option("--idle", a->idle,
-                   "A connection without a request for so long ends if another one waits for a "
-                   "warp (5)")
+                   "A connection without a request for so long ends if another one waits (5)")
       ->check(tool::seconds_between(0.001, 1e6))
       ->type_name("S");
   command->add_option("--threads", a->threads, "Service threads (2)")->type_name("T");

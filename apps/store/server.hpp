@@ -21,10 +21,11 @@ struct server_options {
 
 /// How tasks answer.
 struct device_options {
-  unsigned workers = 0;  ///< warps, each with one connection at a time; 0: by the device
-  unsigned looks = 0;    ///< how often a warp looks for a request before it waits for one
-  double idle = 5;       ///< seconds without a request, after which a peer makes way for another
-  unsigned batch = 0;    ///< calls that a service thread takes at once; 0: chosen
+  unsigned workers = 0;      ///< warps that answer; usual_workers()
+  unsigned connections = 0;  ///< at a time; usual_connections()
+  unsigned looks = 16;       ///< how often a task receives what is there before it awaits more
+  double idle = 5;     ///< seconds without a request, after which a peer makes way for another
+  unsigned batch = 0;  ///< calls that a service thread takes at once; 0: chosen
 };
 
 class server {
@@ -40,14 +41,15 @@ class server {
   virtual tool::calls_made calls() const { return {}; }
 };
 
-/// Each task of a warp accepts a connection, answers its requests until it ends, and starts the
-/// task that takes the next. A client that comes when all are taken waits in the backlog, until a
-/// connection ends or one that is idle makes way.
+/// Tasks accept connections and answer their requests; no warp waits for a peer. A client that
+/// comes when all connections are taken waits in the backlog, until one ends or one that is idle
+/// makes way.
 std::unique_ptr<server> serve_on(const device& d, const server_options& o, const device_options& k);
 
 /// Threads of the CPU, each with an epoll of its connections, and a table whose shards have locks.
 std::unique_ptr<server> serve_on_cpu(const server_options& o);
 
 unsigned usual_workers(const device& d);
+unsigned usual_connections(const device& d, std::uint32_t longest_value);
 
 }  // namespace grosr::store

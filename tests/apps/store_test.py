@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -52,6 +53,13 @@ def counted(text):
                       r"(\d+) requests refused; (\d+) keys", text)
     keys = ("connections", "gets", "hits", "sets", "deletes", "refused", "keys")
     return dict(zip(keys, map(int, found.groups()))) if found else {"text": text}
+
+
+def timers_of(port):
+    """The kinds of timers that Linux has for the connections of a server; 02 is that of SO_KEEPALIVE."""
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        lines = [line.split() for line in file]
+    return [line[5][:2] for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "01"]
 
 
 def keeps_values(c):
@@ -126,14 +134,68 @@ def survives_peers_that_go(port):
 
 
 def more_connections_than_workers():
-    with server("store", "--workers", "2") as s:
+    """None of them holds a worker, whether it says nothing or half a request."""
+    with server("store", "--workers", "4", "--connections", "100") as s:
+        clients = [Client(s.port) for _ in range(100)]
+        for i, c in enumerate(clients):
+            c.say(b"set k%d 0 0 5\r\nva" % i if i % 2 else b"")
+        for i, c in reversed(list(enumerate(clients))):
+            c.expect(b"lue\r\n" if i % 2 else b"set k%d 0 0 5\r\nvalue\r\n" % i, b"STORED\r\n", f"client {i} of 100")
+        for i, c in enumerate(clients):
+            c.expect(b"get k%d\r\n" % (99 - i), b"VALUE k%d 0 5\r\nvalue\r\nEND\r\n" % (99 - i), f"client {i}, again")
+        end = time.monotonic() + 10
+        while timers_of(s.port) != ["02"] * 100 and time.monotonic() < end:
+            time.sleep(0.05)  # what was sent is still to be acknowledged
+        check(timers_of(s.port) == ["02"] * 100, f"SO_KEEPALIVE, in /proc/net/tcp: {timers_of(s.port)}")
+        code, out, took = s.end()
+        check(code == 130 and took < 5, f"Ctrl-C with 100 connections: exit code {code} after {took:.1f} s")
+        check(counted(out) == {"connections": 100, "gets": 100, "hits": 100, "sets": 100, "deletes": 0, "refused": 0,
+                               "keys": 100}, f"{out!r}")
+
+
+def peers_that_do_not_read():
+    with server("store", "--workers", "4") as s:
+        value, asked = os.urandom(8192), 1000  # more than sockets hold
+        c = Client(s.port)
+        c.expect(b"set a 0 0 8192\r\n%b\r\n" % value, b"STORED\r\n")
+        deaf = [Client(s.port) for _ in range(8)]
+        for d in deaf:
+            d.say(b"get a\r\n" * asked)
+        time.sleep(0.5)
+        answer = b"VALUE a 0 8192\r\n%b\r\nEND\r\n" % value
+        c.expect(b"get a\r\n", answer, "beside peers that do not read")
+        for d in deaf[:2]:
+            check(d.hear(len(answer) * asked) == answer * asked, "who reads late gets other bytes")
+        code, out, took = s.end()
+        check(code == 130 and took < 5, f"Ctrl-C with answers under way: exit code {code} after {took:.1f} s")
+
+
+def runs_out_of_descriptors():
+    with server("store", "--idle", "0.3") as s:
+        clients = [Client(s.port)]
+        clients[0].expect(b"get a\r\n", b"END\r\n")
+        used = max(map(int, os.listdir(f"/proc/{s.process.pid}/fd")))
+        _, most = resource.prlimit(s.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(s.process.pid, resource.RLIMIT_NOFILE, (used + 2, most))
+        clients += [Client(s.port) for _ in range(3)]
+        for c in clients[1:]:
+            c.expect(b"get a\r\nquit\r\n", b"END\r\n", "when descriptors are few")
+            check(c.ends(), "quit does not end the connection")
+        late = [Client(s.port) for _ in range(2)]
+        for c in late:
+            c.expect(b"get a\r\n", b"END\r\n", "while idle ones have all descriptors")
+        s.end()
+
+
+def more_clients_than_connections():
+    with server("store", "--connections", "2") as s:
         first, second, third = Client(s.port), Client(s.port), Client(s.port)
         first.expect(b"set a 0 0 1\r\n1\r\n", b"STORED\r\n")
         second.expect(b"get a\r\n", b"VALUE a 0 1\r\n1\r\nEND\r\n")
         third.say(b"get a\r\n")
         third.socket.settimeout(0.3)
         try:
-            check(False, f"a third connection is answered by one of two workers: {third.hear(1)!r}")
+            check(False, f"a third connection is answered where two are served: {third.hear(1)!r}")
         except TimeoutError:
             pass
         third.socket.settimeout(10)
@@ -145,13 +207,13 @@ def more_connections_than_workers():
 
 
 def slow_ones_make_way():
-    with server("store", "--workers", "2", "--idle", "0.3") as s:
+    with server("store", "--connections", "2", "--idle", "0.3") as s:
         alone = Client(s.port)
         alone.expect(b"set a 0 0 3\r\nabc\r\n", b"STORED\r\n")
         time.sleep(1)  # idle, but nobody waits
         alone.expect(b"get a\r\n", b"VALUE a 0 3\r\nabc\r\nEND\r\n")
         alone.close()
-        slow = [Client(s.port) for _ in range(4)]  # two of them wait for a warp as well
+        slow = [Client(s.port) for _ in range(4)]  # two of them wait as well
         slow[0].say(b"set a 0 0 100\r\nhalf of")
         drips = slow[1]
         quick = Client(s.port)
@@ -169,7 +231,7 @@ def slow_ones_make_way():
             except TimeoutError:
                 pass
         check(got == answer, f"behind slow connections: {got!r}")
-        check(slow[0].ends(), "half a request kept its warp")
+        check(slow[0].ends(), "half a request kept its place")
         for c in slow + [quick]:
             c.close()
 
@@ -198,7 +260,7 @@ def runs_out_of_memory():
 
 def writers_and_readers():
     """Clients that set and delete one key while others get it: each value is whole."""
-    with server("store", "--workers", "6") as s:
+    with server("store", "--connections", "6") as s:
         clients = [Client(s.port) for _ in range(6)]
         values = [bytes([65 + i]) * (200 + 100 * i) for i in range(3)]
         for _ in range(15):
@@ -246,7 +308,7 @@ def ends_by_itself_and_refuses():
         check_bad_input("store", [(["serve", "--device", "host:0", "--port", port], [port, "in use", "--port"])])
     check_bad_input("store", [
         (["serve", "--device", "host:0", "--largest", "2M"], ["--largest"]),
-        (["serve", "--device", "host:0", "--workers", "x"], ["--workers"]),
+        (["serve", "--device", "host:0", "--connections", "x"], ["--connections"]),
         (["drive", "--keys", "0"], ["--keys"]),
         (["drive", "--keys", "1M", "--bytes", "1M"], ["fewer or smaller"]),
     ])
@@ -263,6 +325,9 @@ with server("store") as s:
     check(code == 130 and took < 3, f"Ctrl-C: exit code {code} after {took:.1f} s: {out!r}")
     check(counted(out).get("refused") == 23, f"{out!r}")
 more_connections_than_workers()
+more_clients_than_connections()
+peers_that_do_not_read()
+runs_out_of_descriptors()
 slow_ones_make_way()
 runs_out_of_memory()
 writers_and_readers()
