@@ -380,6 +380,11 @@ class worker {
   GROSR_DEVICE std::uint32_t all_rings() const { return ~0u >> (32 - rings()); }
   /// With fewer blocks than rings, each block's poller goes round several.
   GROSR_DEVICE bool polls_several() const { return v_.sizes.blocks < rings(); }
+  /// For pauses of a host's thread, which sleeps while there is nothing to do, however often its
+  /// workers go from one place to look at to another.
+  GROSR_DEVICE unsigned idle_turns(unsigned turn) const {
+    return !simt::on_gpu() && pace_ == pace::idle ? turn + 1 : turn;
+  }
   GROSR_DEVICE simt::atomic_ref<std::uint64_t> activity_word() const {
     return simt::atomic_ref<std::uint64_t>(*v_.common.activity);
   }

@@ -124,7 +124,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
     if (all != watched::nothing) return all;
     // A packet that comes may be for the whole block.
     const bool soon = eager || (!spins_ && shared_word(b_.polls).load(simt::relaxed) != 0);
-    simt::pause(Policy::backoff(soon, turn), "work");
+    simt::pause(idle_turns(Policy::backoff(soon, turn)), "work");
   }
 }
 

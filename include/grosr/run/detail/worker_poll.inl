@@ -82,7 +82,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       result = led::interrupted;
       break;
     }
-    simt::pause_if_host(turn, "packets from the host");
+    simt::pause_if_host(idle_turns(turn), "packets from the host");
   }
   if (leads()) w_.lock = lock;
   simt::sync_warp();
