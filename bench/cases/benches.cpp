@@ -13,7 +13,8 @@ std::vector<bench> benches() {
        "grosr bench limits --json limits.json",
        bench_limits},
       {"latency",
-       "one task submitted, run and seen complete; a dependent pair; from parked",
+       "one task submitted, run and seen complete; a dependent pair; from parked; a runtime is "
+       "made",
        {},
        "grosr bench latency --repeats 1000",
        bench_latency},

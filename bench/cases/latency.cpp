@@ -1,6 +1,7 @@
-// `grosr bench latency`: how long one task takes, from the host and back.
+// `grosr bench latency`: how long one task takes, from the host and back; and a runtime to make.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cases/benches.hpp"
@@ -25,6 +26,24 @@ double cpu_percent_over(double seconds) {
   const auto began = clock::now();
   interrupt::sleep_for_seconds(seconds);
   return 100 * (cpu_seconds() - before) / (microseconds_since(began) / 1e6);
+}
+
+/// What it costs that there is a runtime. First of all: stacks that CUDA has reserved stay so.
+void footprint_rows(session& s) {
+  const std::size_t before = s.where.properties().memory_free;
+  const auto first = make_store_runtime(s.where, {});
+  const std::size_t after = s.where.properties().memory_free;
+  std::unique_ptr<any_runtime> r;
+  const samples us = s.repeat("making a runtime", {2, s.sized(20u, 5u), 2.0}, [&] {
+    r.reset();
+    return timed([&] { r = make_store_runtime(s.where, {}); });
+  });
+  row made("a runtime of one task type is made");
+  made.time(us)
+      .set("device_bytes", static_cast<double>(before - std::min(before, after)))
+      .set("pinned_bytes", static_cast<double>(first->stats().host_memory));
+  if (s.gpu()) made.at_most("median_us", 5'000).at_most("device_bytes", 64e6);
+  s.out.add(made);
 }
 
 void parked_rows(session& s) {
@@ -71,6 +90,7 @@ void idle_rows(session& s) {
 }  // namespace
 
 void bench_latency(session& s) {
+  footprint_rows(s);
   const double ping_pong = ping_pong_limit(s);
   round_trip_rows(s, ping_pong, {1.5, "1.5x the ping-pong"}, {2, "2x the ping-pong"});
   parked_rows(s);

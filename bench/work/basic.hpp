@@ -40,7 +40,10 @@ static_assert(sizeof(store) == 16 && sizeof(first_stage) == 16 && sizeof(second_
 /// A runtime for those three.
 std::unique_ptr<any_runtime> make_basic_runtime(const device& d, const runtime_options& options);
 
-/// The same runtime, and what a program does that calls runtime.submit(task) in a loop.
+/// A runtime for `store` alone, which spawns nothing.
+std::unique_ptr<any_runtime> make_store_runtime(const device& d, const runtime_options& options);
+
+/// The first runtime, and what a program does that calls runtime.submit(task) in a loop.
 class single_tasks {
  public:
   single_tasks(const device& d, const runtime_options& options);

@@ -21,6 +21,10 @@ std::unique_ptr<any_runtime> make_basic_runtime(const device& d, const runtime_o
   return std::make_unique<basic>(d, options);
 }
 
+std::unique_ptr<any_runtime> make_store_runtime(const device& d, const runtime_options& options) {
+  return std::make_unique<hosted<store>>(d, options);
+}
+
 struct single_tasks::state {
   basic r;
 };
