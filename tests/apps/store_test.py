@@ -10,6 +10,7 @@ import struct
 import tempfile
 import time
 
+from apps import app
 from served import Server, check, check_bad_input, check_help, finish, run, server
 
 
@@ -327,7 +328,11 @@ with server("store") as s:
 more_connections_than_workers()
 more_clients_than_connections()
 peers_that_do_not_read()
-runs_out_of_descriptors()
+# UndefinedBehaviorSanitizer opens a pipe to look at an object, and calls one that it cannot look at a wrong one.
+with open(app("store"), "rb") as program:
+    SANITIZED = b"__ubsan_" in program.read()
+if not SANITIZED:
+    runs_out_of_descriptors()
 slow_ones_make_way()
 runs_out_of_memory()
 writers_and_readers()
