@@ -169,7 +169,6 @@ TEST(memory_plan, grows_with_the_limit) {
   }
 }
 
-// The least memory that the refusal names is enough, a KiB less is not.
 TEST(memory_plan, of_tasks_that_never_spawn_is_small) {
   runtime_options o;
   const memory_plan p = plain_plan(o);
@@ -185,6 +184,7 @@ TEST(memory_plan, of_tasks_that_never_spawn_is_small) {
   EXPECT_THROW(plain_plan(o), error);
 }
 
+// The least memory that the refusal names is enough, a KiB less is not.
 TEST(memory_plan, of_the_least_memory_fits_exactly) {
   for (const device_facts& device : {host, h100, large}) {
     runtime_options o;
