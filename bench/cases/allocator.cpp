@@ -326,7 +326,7 @@ void bench_allocator(session& s) {
   for (std::uint32_t size = 16; size <= 4096; size *= 2)
     m.pairs({many, turns, 1, {size, size}}, 12e9);
   for (std::uint32_t size : {64u, 256u, 1024u, 4096u})
-    m.pairs({s.sized(many, 256u), turns, 16, {size, size}}, 8e9);
+    m.pairs({s.sized(many, 256u), turns, 16, {size, size}}, 10e9);
   m.mixed({s.sized(many, 256u), turns, 16, {16, 128}}, 2e9);
   m.mixed({s.sized(many, 256u), turns, 16, {16, 4096}}, 1e9);
   m.mixed({s.sized(many, 256u), turns, 16, {64, 512}}, 1e9);

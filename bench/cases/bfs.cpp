@@ -82,7 +82,7 @@ std::vector<contender> others(const session& s, const graphs::device_graph& on, 
 
 struct goals {
   double us_per_level = 0, over_waits = 0, over_ahead = 0, over_best = 0, over_launches = 0,
-         over_cooperative = 0;
+         over_cooperative = 0, us = 0;
 };
 
 std::uint32_t levels_of(const distances& d) {
@@ -143,6 +143,7 @@ void from_one(session& s, const std::string& generator, const goals& goal) {
   compare("over_cooperative_x", cooperative, goal.over_cooperative, "the cooperative kernel");
   compare("over_best_x", best, goal.over_best, "the best of all others");
   if (goal.us_per_level != 0 && s.gpu()) r.at_most("level_us", goal.us_per_level);
+  if (goal.us != 0 && s.gpu()) r.at_most("median_us", goal.us);
   s.out.add(r);
 }
 
@@ -266,9 +267,9 @@ void bench_bfs(session& s) {
   from_one(s, "chain:20000", {0.6, 15, 5, 2, 0, 2});
   from_one(s, "grid:1000x1000", {0, 0, 0, 0, 3, 1.3});
   from_one(s, "grid:4000x4000", {0, 0, 0, 1.3, 0, 0});
+  from_one(s, "random:72120,degree=2", {.us = 100});
   paths_from_one(s, "grid:4000x4000", 3);
-  for (unsigned scale = 20; scale <= 24; ++scale)
-    from_many(s, scale, scale == 22 || scale == 24 ? 0.95 : 0);
+  for (unsigned scale = 10; scale <= 24; scale += 2) from_many(s, scale, 1);
 }
 
 }  // namespace grosr::tool

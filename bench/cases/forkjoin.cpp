@@ -50,8 +50,8 @@ void numbers(session& s) {
         .baseline("one CPU thread, as the compiler unrolls the recursion", "calls_per_s",
                   calls * 1e6 / cpu_us)
         .check(got == recursion::fib_number(n) && got == on_cpu, "it is not " + grouped(on_cpu));
-    if (s.gpu() && n == 30) r.at_most("median_us", 1000);
-    if (s.gpu() && n == 40) r.at_least("calls_per_s", 4.5e9).at_most("memory_bytes", 4e9);
+    if (s.gpu() && n == 30) r.at_most("median_us", 800);
+    if (s.gpu() && n == 40) r.at_least("calls_per_s", 6e9).at_most("memory_bytes", 4e9);
     finish(s, r, program, o);
   }
 }

@@ -74,8 +74,8 @@ void bench_spawn(session& s) {
     depth = static_cast<std::uint32_t>(*d);
     wide_depth = depth > 8 ? depth - s.sized(5u, 8u) : 1;
   }
-  grow(s, {tree_kind::small, "16-byte tasks", 16, depth, 20e9}, memory.number);
-  grow(s, {tree_kind::large, "32-byte tasks", 32, depth, 8e9}, memory.number);
+  grow(s, {tree_kind::small, "16-byte tasks", 16, depth, 30e9}, memory.number);
+  grow(s, {tree_kind::large, "32-byte tasks", 32, depth, 20e9}, memory.number);
   grow(s, {tree_kind::block, "block-wide tasks", 16, wide_depth, 0.2e9}, memory.number);
 }
 

@@ -1,10 +1,7 @@
 // `grosr bench submit`: what it costs a program to submit tasks: one at a time, by ticket, and as
 // spans of small tasks, results[i] = 2 * i. A limit is a bare resident kernel that reads a ring of
 // pinned memory.
-#include <optional>
-
 #include "cases/benches.hpp"
-#include "cases/round_trips.hpp"
 #include "cases/store_work.hpp"
 #include "cli/text.hpp"
 #include "limits/limits.hpp"
@@ -90,7 +87,6 @@ void bench_submit(session& s) {
 
   s.out.remark("the clock runs from the first submission to the last completion");
   const double ping_pong = ping_pong_limit(s);
-  const launched_round_trips trips = measure_launched_round_trips(s);
   const others launches = measure_launches(s, std::min(n, s.sized(20'000u, 300u)));
   std::vector<double> read_per_s;
   for (std::uint32_t size : spans) read_per_s.push_back(bare_reader(s, size));
@@ -98,7 +94,6 @@ void bench_submit(session& s) {
   for (unsigned threads : {1u, 2u, 4u, 8u})
     singles(s, n, threads, read_per_s.back() / records_a_line, launches);
   in_flight(s, n, 64, ping_pong, launches);
-  round_trip_rows(s, ping_pong, {1.6, "1.6x the ping-pong"}, {2.2, "2.2x the ping-pong"}, trips);
   for (std::size_t i = 0; i < spans.size(); ++i) span(s, spans[i], read_per_s[i], launches);
 }
 
