@@ -30,8 +30,6 @@ std::string task_error::text() const {
 namespace grosr::run {
 namespace {
 
-constexpr std::size_t inline_stack = 256;  // for each lane task inside another one
-
 const char* words_of(failure f) {
   switch (f) {
     case failure::returned:
@@ -62,11 +60,14 @@ engine::engine(device d, const runtime_options& options, const program& p)
     : device_(d), options_(options), program_(p) {
   if (options_.trace.empty())
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
-  const unsigned blocks_per_sm = load_kernels();
+  const simt::kernel_fit fit = program_.fit(device_);
   const memory_plan plan =
       plan_memory(options_, program_.types,
-                  {device_.is_cuda(), device_.properties().sms, blocks_per_sm}, program_.spawns);
+                  {device_.is_cuda(), device_.properties().sms, fit.blocks_per_sm, fit.local_bytes},
+                  program_.starts_tasks);
   options_ = plan.options;
+  stack_bytes_ = simt::reserve_stack(device_, plan.stack_bytes);
+  if (device_.is_cuda()) simt::load_trap(device_);
   if (!options_.trace.empty()) {
     trace_part_ = trace_part_for(options_.trace, device_);
     submits_ = std::make_unique<submit_log>();
@@ -110,22 +111,6 @@ engine::~engine() {
   interop_->close();
   if (completions_) completions_->close(life_ == life::stopped);
   swap_->stop();
-}
-
-// Makes the device ready for its kernels: how many blocks of the program's fit on an SM.
-unsigned engine::load_kernels() {
-  const simt::kernel_fit fit = program_.fit(device_);
-  // Functions out of line need up to 512 bytes, those of a spawn as much again, the heap's 1 KiB,
-  // and a task inside another one what its code keeps there and 256: large ones run elsewhere. In
-  // whole KiB, so that runtimes of one process mostly need the same.
-  const std::size_t inlined = std::size_t{options_.inline_depth} * inline_stack;
-  if (fit.local_bytes > 2 * inline_stack)
-    options_.inline_depth = static_cast<unsigned>(inlined / fit.local_bytes);
-  const std::size_t stack = fit.local_bytes + 512 + (options_.heap != nullptr ? 1024 : 0) +
-                            (program_.spawns ? 512 + inlined : 0);
-  stack_bytes_ = simt::reserve_stack(device_, (stack + 1023) / 1024 * 1024);
-  if (device_.is_cuda()) simt::load_trap(device_);
-  return fit.blocks_per_sm;
 }
 
 void engine::use_heap(const heap& h) {

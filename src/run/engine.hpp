@@ -72,7 +72,6 @@ class engine final : public host_engine {
 
  private:
   enum class life { running, stopping, stopped, lost };
-  unsigned load_kernels();
   void use_heap(const heap& h);
   void allocate(const memory_plan& p);
   void fill_memory(const memory_plan& p);

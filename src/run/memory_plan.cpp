@@ -21,7 +21,7 @@ constexpr std::uint32_t least_frames = most_kept_least + 9;  // and one that is 
 constexpr std::size_t frame_reserve = 64 * simt::warp_size;
 constexpr std::uint32_t part_batches = 14, part_frames = 14 * simt::warp_size;  // of the others
 constexpr std::chrono::milliseconds least_watchdog{50};  // workers send a heartbeat every 4 ms
-constexpr std::uint32_t most_workers = 1u << 20;
+constexpr std::uint32_t most_workers = 65'532;           // whole blocks; waiting_count has 16 bits
 constexpr std::uint32_t most_overflow_batches = 1u << 24;
 constexpr std::uint32_t most_batches = ref::where_mask;  // of both kinds, as a ref names them
 constexpr std::uint32_t trace_events = 4096;             // a worker
@@ -85,6 +85,19 @@ void resolve(runtime_options& o, const device_facts& device) {
            " blocks each were asked for; a runtime has at most " +
            std::to_string(most_workers / warps_per_block) +
            " blocks; ask for fewer (sms, blocks_per_sm)");
+}
+
+/// Functions out of line need up to 512 bytes, those of a spawn as much again, the heap's 1 KiB,
+/// and a task inside another one what its code keeps there and 256: large ones run elsewhere. In
+/// whole KiB, so that runtimes of one process mostly need the same.
+void plan_stack(memory_plan& p, std::size_t frame_bytes, bool starts_tasks) {
+  constexpr std::size_t inline_stack = 256;  // for each lane task inside another one
+  runtime_options& o = p.options;
+  const std::size_t inlined = std::size_t{o.inline_depth} * inline_stack;
+  if (frame_bytes > 2 * inline_stack) o.inline_depth = static_cast<unsigned>(inlined / frame_bytes);
+  const std::size_t bytes =
+      frame_bytes + 512 + (o.heap != nullptr ? 1024 : 0) + (starts_tasks ? 512 + inlined : 0);
+  p.stack_bytes = (bytes + 1023) / 1024 * 1024;
 }
 
 /// What does not depend on how many batches the pool has.
@@ -207,12 +220,13 @@ void plan_pool(memory_plan& p, std::size_t batches, std::size_t reserve) {
 }  // namespace
 
 memory_plan plan_memory(const runtime_options& asked, std::span<const task_type> types,
-                        const device_facts& device, bool spawns) {
+                        const device_facts& device, bool starts_tasks) {
   memory_plan p{};
   p.options = asked;
   check(p.options);
   resolve(p.options, device);
-  if (!spawns) p.options.overflow_limit = p.options.inline_depth = 0;
+  if (!starts_tasks) p.options.overflow_limit = p.options.inline_depth = 0;
+  plan_stack(p, device.frame_bytes, starts_tasks);
   plan_fixed(p, types);
   // Each batch also has a cell in the free ring and in every spill ring. Rings are powers of two,
   // so the largest pool is found by trying.
@@ -228,7 +242,7 @@ memory_plan plan_memory(const runtime_options& asked, std::span<const task_type>
            "; raise memory_limit, or lower sms, blocks_per_sm, deque_capacity, slots or "
            "overflow_limit");
   std::size_t low = least;
-  std::size_t high = spawns ? std::size_t{most_batches} + 1 - p.overflow_batches : least + 1;
+  std::size_t high = starts_tasks ? std::size_t{most_batches} + 1 - p.overflow_batches : least + 1;
   while (low + 1 < high) {
     const std::size_t middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;

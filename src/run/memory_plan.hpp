@@ -35,8 +35,9 @@ inline constexpr std::uint32_t swap_records = 1024;
 /// What a plan needs to know of the device.
 struct device_facts {
   bool is_cuda = false;
-  unsigned sms = 1;            ///< multiprocessors
-  unsigned blocks_per_sm = 1;  ///< blocks of this runtime's kernel that fit on each
+  unsigned sms = 1;             ///< multiprocessors
+  unsigned blocks_per_sm = 1;   ///< blocks of this runtime's kernel that fit on each
+  std::size_t frame_bytes = 0;  ///< of stack that a thread of this kernel takes by itself
 };
 
 /// Memory that the plan asks for: what it holds, where it lies, how much it is.
@@ -69,14 +70,16 @@ struct memory_plan {
   std::vector<memory_part> parts;
   std::size_t device_bytes, pinned_bytes;  ///< the sums of the parts; the first within memory_limit
   std::size_t trace_bytes;                 ///< of device memory, beside the limit
+  std::size_t stack_bytes;                 ///< of a thread of the kernel, in whole KiB
 
   std::uint32_t frame_groups() const { return static_cast<std::uint32_t>(frames / frame_group); }
 };
 
-/// The plan for these options: a pure function. Tasks that never spawn and bring no result need
-/// no more task memory than workers begin with, and no overflow. Throws error(invalid_option),
-/// whose text says what was asked for, what is possible, and what to do.
+/// The plan for these options: a pure function. Where no task starts others
+/// (program::starts_tasks), there is no more task memory than workers begin with, and no overflow.
+/// Throws error(invalid_option), whose text says what was asked for, what is possible, and what to
+/// do.
 memory_plan plan_memory(const runtime_options& asked, std::span<const task_type> types,
-                        const device_facts& device, bool spawns = true);
+                        const device_facts& device, bool starts_tasks);
 
 }  // namespace grosr::run

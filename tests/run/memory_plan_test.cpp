@@ -24,7 +24,7 @@ using run::slot_kind;
 using run::task_type;
 
 constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
-constexpr device_facts host{false, 2, 16}, h100{true, 132, 6}, large{true, 1000, 32};
+constexpr device_facts host{false, 2, 16}, h100{true, 132, 6}, large{true, 500, 32};
 
 task_type plain(std::uint32_t stride = 16) { return {"plain", 12, stride, width::lane, 0}; }
 task_type joining() { return {"joining", 40, 48, width::lane, 64}; }
@@ -32,7 +32,7 @@ const std::vector<task_type> one{plain()}, three{plain(), plain(64), joining()};
 
 memory_plan plan(const runtime_options& o = {}, const std::vector<task_type>& types = one,
                  const device_facts& device = h100) {
-  return plan_memory(o, types, device);
+  return plan_memory(o, types, device, true);
 }
 
 /// Of tasks that never spawn.
@@ -245,6 +245,24 @@ TEST(memory_plan, tells_slots_of_each_kind_apart) {
   EXPECT_EQ(range(slot_kind::ticket).first + range(slot_kind::ticket).count, p.slots);
 }
 
+TEST(memory_plan, stacks_hold_what_tasks_call) {
+  const auto stack = [](std::size_t frame, const runtime_options& o = {}, bool starts = true) {
+    return plan_memory(o, one, {true, 132, 6, frame}, starts);
+  };
+  EXPECT_EQ(stack(0, {}, false).stack_bytes, 1024u);
+  EXPECT_EQ(stack(600, {}, false).stack_bytes, 2048u);
+  EXPECT_EQ(stack(0).stack_bytes, 2048u);
+  EXPECT_EQ(stack(512).sizes.inline_depth, 4u);
+  // A large frame within another one takes more than 256 bytes: fewer run there.
+  EXPECT_EQ(stack(600).sizes.inline_depth, 1u);
+  EXPECT_EQ(stack(1025).sizes.inline_depth, 0u);
+  EXPECT_EQ(stack(1025).stack_bytes, 4096u);
+  // What may not be asked for is refused, however large the frame is.
+  runtime_options o;
+  o.inline_depth = 65;
+  EXPECT_THROW(stack(600, o), error);
+}
+
 struct refused {
   std::function<void(runtime_options&)> set;
   const char* text;
@@ -308,7 +326,7 @@ TEST(memory_plan, does_not_wrap_where_numbers_are_huge) {
   const device_facts absurd{true, 1u << 31, 1u << 31};
   EXPECT_EQ(refusal({}, absurd),
             "runtime: 2147483648 SMs with 2147483647 blocks each were asked for; a runtime has at "
-            "most 262144 blocks; ask for fewer (sms, blocks_per_sm)");
+            "most 16383 blocks; ask for fewer (sms, blocks_per_sm)");
 }
 
 // docs/guide/tasks.md, docs/limits.md and README.md tell users what is left for their tasks.

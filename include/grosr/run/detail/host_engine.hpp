@@ -40,7 +40,7 @@ struct program {
   simt::kernel_fit (*fit)(const device&);  ///< loads the kernel
   void (*launch)(simt::stream&, simt::shape, const view&);
   run::collection collected;  ///< of a graph
-  bool spawns;                ///< some of the types may, or bring results
+  bool starts_tasks;          ///< some of the types may spawn, or bring results
 };
 
 /// Names a submission: complete when the slot's word has reached the generation.

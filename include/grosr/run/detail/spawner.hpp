@@ -19,8 +19,8 @@
 #include <cerrno>
 
 #include "grosr/run/detail/frame_stack.hpp"
+#include "grosr/run/detail/may_spawn.hpp"
 #include "grosr/run/detail/policy.hpp"
-#include "grosr/run/detail/spawns.hpp"
 #include "grosr/simt/doing.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"

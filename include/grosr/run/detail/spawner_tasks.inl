@@ -72,7 +72,7 @@ template <class Policy, class... Tasks>
 template <class T>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::place(const T& task, std::uint32_t level,
                                                    bool last_resort) {
-  compiles_spawn<Policy, Tasks...>();
+  note_spawn_code<Policy, Tasks...>();
   constexpr std::uint32_t type = types::template index_of<T>();
   open_batch& open = w_.open[kind_of(type, level)];
   GROSR_NO_UNROLL

@@ -20,7 +20,7 @@ inline const bool spawning_is_found = spawning<Policy, Tasks...>::found = true;
 /// Called by code that takes pool batches for what tasks start. That it is compiled counts, not
 /// that it runs.
 template <class Policy, class... Tasks>
-GROSR_DEVICE void compiles_spawn() {
+GROSR_DEVICE void note_spawn_code() {
   if constexpr (!simt::on_gpu()) static_cast<void>(spawning_is_found<Policy, Tasks...>);
 }
 
