@@ -218,6 +218,7 @@ std::vector<channel_stats> graph_plan::stats() const {
     c.from_host = std::atomic_ref(const_cast<std::uint64_t&>(e.from_host)).load();
     c.pushed = s.ready - std::min(s.ready, s.padded);  // read while it changes
     c.refused = s.refused;
+    c.alone = s.alone;
     c.batches = s.head / s.batch;
     c.padded = s.padded;
     c.waiting = s.ready > s.head ? s.ready - s.head : 0;
@@ -247,11 +248,11 @@ std::string graph_plan::to_dot() const {
            quoted(counts[i].name + ": " + std::to_string(counts[i].pushed + counts[i].from_host)) +
            "];\n";
     if (!e.connected) continue;
-    // What found no room in the channel went as a task of its own.
-    if (counts[i].refused != 0)
+    // As tasks of their own.
+    if (const std::uint64_t past = counts[i].refused + counts[i].alone; past != 0)
       dot += "  t" + n + " [shape=plaintext, label=" +
-             quoted("past " + counts[i].name + ", as tasks: " + std::to_string(counts[i].refused)) +
-             "];\n  t" + n + " -> f" + n + " [style=dotted];\n";
+             quoted("past " + counts[i].name + ", as tasks: " + std::to_string(past)) + "];\n  t" +
+             n + " -> f" + n + " [style=dotted];\n";
     dot += "  f" + n + " [shape=box" + (e.on_host ? ", style=dashed" : "") +
            ", label=" + quoted(e.function) + "];\n  c" + n + " -> f" + n + ";\n";
     for (const std::uint32_t to : e.targets)
@@ -265,7 +266,8 @@ error graph_plan::still_runs(const std::vector<channel_stats>& before,
   const auto now = stats();
   std::size_t most = 0;
   auto grown = [&](std::size_t i) {
-    return now[i].pushed + now[i].refused - before[i].pushed - before[i].refused;
+    const auto all = [](const channel_stats& c) { return c.pushed + c.refused + c.alone; };
+    return all(now[i]) - all(before[i]);
   };
   for (std::size_t i = 1; i < now.size(); ++i)
     if (grown(i) > grown(most)) most = i;

@@ -60,18 +60,25 @@ class channel {
   explicit channel(queue::batch_buffer_state* s) : channel_(s) {}
 
   /// Hands an element over, for each lane that calls. When the channel is full it becomes a task of
-  /// its own: it takes task memory as context.spawn() does. If nobody can make room there either,
-  /// it is lost, and element_graph::wait() throws; so it does for a channel of another graph.
+  /// its own: it takes task memory as context.spawn() does. So does, for a function of single
+  /// elements, the first that a lane pushes by itself in a run of one task while workers wait for
+  /// work: none would join it soon. If nobody can make room there, it is lost, and
+  /// element_graph::wait() throws; so it does for a channel of another graph.
   template <class Context>
   GROSR_DEVICE void push(Context& context, const T& value) const {
-    if (owned(context, 1) && !push_owned(context, value))
-      at<Context>::push_alone(context, channel_, value);
+    if (!owned(context, 1)) return;
+    const std::uint32_t mask = here();
+    bool alone = false;
+    if (at<Context>::goes_alone(context, channel_.state(), mask)) [[unlikely]]
+      alone = true;
+    if (alone || !push_owned(context, mask, value))
+      at<Context>::push_alone(context, channel_, value, alone);
   }
 
   /// The same if there is room now; false when the channel is full.
   template <class Context>
   GROSR_DEVICE bool try_push(Context& context, const T& value) const {
-    return owned(context, 1) && push_owned(context, value);
+    return owned(context, 1) && push_owned(context, here(), value);
   }
 
   /// Places for n elements, 1 to 32, that follow each other; none when there is no room, or for
@@ -100,9 +107,9 @@ class channel {
     return at<Context>::owns(context, channel_.address(), n);
   }
 
+  /// Lanes of `mask` together.
   template <class Context>
-  GROSR_DEVICE bool push_owned(Context& context, const T& value) const {
-    const std::uint32_t mask = here();
+  GROSR_DEVICE bool push_owned(Context& context, std::uint32_t mask, const T& value) const {
     const std::uint64_t ticket = channel_.talloc(mask);
     if (ticket == queue::no_ticket) return false;
     channel_.store(channel_.place_of(ticket), value);

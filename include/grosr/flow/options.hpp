@@ -26,6 +26,7 @@ struct channel_stats {
   std::uint64_t from_host = 0;  ///< elements that the host pushed: they are served by themselves
   std::uint64_t pushed = 0;     ///< elements that went into the channel
   std::uint64_t refused = 0;    ///< that push() found no room for: tasks of their own, or lost
+  std::uint64_t alone = 0;      ///< tasks of their own, too: nothing else was on its way (push())
   std::uint64_t batches = 0;    ///< handed to consumers
   std::uint64_t padded = 0;     ///< what these had less than full ones have
   std::uint64_t waiting = 0;    ///< in the channel now, with padding that nobody has taken yet

@@ -66,6 +66,7 @@ struct batch_buffer_state {
   alignas(128) std::uint64_t begun;  ///< when (clock_ns) the batch that is being filled was begun
   std::uint64_t padded;              ///< entries without an element
   std::uint64_t refused;             ///< elements that found no room
+  std::uint64_t alone;               ///< elements that went past it, since none were to join them
   std::uint64_t lost;                ///< of them, those that found none anywhere
   std::uint64_t foreign;             ///< elements for channels that are not this graph's
   std::uint32_t deferred;            ///< full batches for which no consumer could be sent yet

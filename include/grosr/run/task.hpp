@@ -185,6 +185,13 @@ struct collection {
   std::uint32_t count = 0;
 };
 
+/// Whether tasks of T have something of their own in the stage of their warp while they run:
+/// `static constexpr bool uses_stage = true`.
+template <class T>
+inline constexpr bool uses_stage = requires {
+  requires T::uses_stage;
+};
+
 /// The collector of a runtime: what the first task type names that has one, as `template <class
 /// Spawner> using collector = ...`; else void. Workers ask it before they rest, so that what was
 /// collected counts as work:

@@ -50,6 +50,7 @@ struct serve_one {
   using node = Node;
   using shown_as = Node;
   static constexpr grosr::width width = run::width_of<Node>();
+  static constexpr bool uses_stage = batch_of<Node>() != 0;
   const node_state<Node>* self;
   typename Node::element value;
 
@@ -71,6 +72,7 @@ struct serve {
   using element = typename Node::element;
   static constexpr grosr::width width =
       run::width_of<Node>() == grosr::width::block ? grosr::width::block : grosr::width::warp;
+  static constexpr bool uses_stage = run::width_of<Node>() != grosr::width::lane;
   /// What this function's workers ask before they rest.
   template <class Spawner>
   using collector = channel_service<Spawner>;
@@ -212,6 +214,10 @@ template <class T>
 inline constexpr bool is_serve = false;
 template <class N>
 inline constexpr bool is_serve<serve<N>> = true;
+template <class T>
+inline constexpr bool serves_singles = false;
+template <class N>
+inline constexpr bool serves_singles<serve<N>> = batch_of<N>() == 0;
 
 /// What producers and workers do.
 template <class Spawner>
@@ -223,6 +229,15 @@ struct channel_service {
   static constexpr bool serves = [] {
     return []<class... Records>(run::type_list<Records...>) {
       return (is_serve<Records> || ...);
+    }(types{});
+  }();
+
+  /// Bit k: the task type of kind k serves single elements.
+  static constexpr std::uint32_t singles = [] {
+    return []<class... Records>(run::type_list<Records...>) {
+      std::uint32_t bits = 0, i = 0;
+      ((bits |= (serves_singles<Records> ? 1u : 0u) << i++), ...);
+      return bits;
     }(types{});
   }();
 
@@ -249,11 +264,20 @@ struct channel_service {
     simt::atomic_ref<std::uint64_t>(states(v)->foreign).fetch_add(n, simt::relaxed);
   }
 
-  /// One element, for which there was no room in its channel.
+  /// Lanes of `mask`, together: whether the element that one pushes goes past this channel
+  /// (channel::push).
+  template <class Context>
+  GROSR_DEVICE static bool goes_alone(Context& c, const queue::batch_buffer_state& s,
+                                      std::uint32_t mask) {
+    return (mask & (mask - 1)) == 0 && c.spawner().goes_alone() && (singles >> s.kind & 1) != 0;
+  }
+
+  /// One element goes past its channel, as a task: because it is alone, or there was no room.
   template <class Context, class T>
   GROSR_DEVICE static void push_alone(Context& c, queue::batch_buffer_ref<T> channel,
-                                      const T& value) {
-    simt::atomic_ref<std::uint64_t>(channel.state().refused).fetch_add(1, simt::relaxed);
+                                      const T& value, bool alone) {
+    auto& count = alone ? channel.state().alone : channel.state().refused;
+    simt::atomic_ref<std::uint64_t>(count).fetch_add(1, simt::relaxed);
     if (!push_alone_typed(c, channel, value, types{}))
       simt::atomic_ref<std::uint64_t>(channel.state().lost).fetch_add(1, simt::relaxed);
   }

@@ -114,6 +114,9 @@ class spawner {
   /// Any lane: what it pushed may lie in batches that are not full. This worker sees to them before
   /// it rests.
   GROSR_DEVICE void note_pushed();
+  /// Any lane: whether what it pushes need not wait for more. Once for a run of one task while
+  /// workers wait for work.
+  GROSR_DEVICE bool goes_alone();
   GROSR_DEVICE const heap_ref& get_heap() const { return v_.heap; }
   /// Whether it is worth to ask for memory again; may wait 20 us.
   GROSR_DEVICE bool wait_for_memory() const;
@@ -238,21 +241,24 @@ class spawner {
   // ---- records that are near: spawner_near.inl ----
 
   /// Whether records may be, of T in a run of its own; of T, a block task, in a rendezvous. Where
-  /// tasks fork, one of a lane is: more are the tree, not a chain.
-  static constexpr bool keeps_near = std::is_void_v<typename collector_of<spawner, Tasks...>::type>;
+  /// tasks fork or are collected, one of a lane is: more are the tree, not a chain.
+  static constexpr bool keeps_near = !(uses_stage<Tasks> || ...);
   static constexpr bool any_forks = (is_forked<Tasks> || ...);
+  static constexpr bool near_is_single =
+      any_forks || !std::is_void_v<typename collector_of<spawner, Tasks...>::type>;
   template <class T>
-  static constexpr bool may_be_near = keeps_near && (any_forks ? width_of<T>() == width::lane
-                                                               : width_of<T>() != width::block);
+  static constexpr bool may_be_near = keeps_near &&
+                                      (near_is_single ? width_of<T>() == width::lane
+                                                      : width_of<T>() != width::block);
   template <class T>
   static constexpr bool may_be_near_block =
-      keeps_near && !any_forks && width_of<T>() == width::block;
+      keeps_near && !near_is_single && width_of<T>() == width::block;
   static constexpr bool any_near = (may_be_near<Tasks> || ...);
   static constexpr bool any_near_block = (may_be_near_block<Tasks> || ...);
   /// Whether n records of a kind may be near all at once.
   GROSR_DEVICE static constexpr bool fits_near(std::uint32_t kind, std::uint32_t n) {
     const bool of_lanes = width_at(kind / priority_levels) == width::lane;
-    return keeps_near && (any_forks ? n <= 1 && of_lanes : n <= 1 || of_lanes);
+    return keeps_near && (near_is_single ? n <= 1 && of_lanes : n <= 1 || of_lanes);
   }
   /// One lane, nobody spawning, no open batch of the kind: what is spawned of it from now on is
   /// near, if that may be where `count` were spawned before.

@@ -499,6 +499,12 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::note_pushed() {
 }
 
 template <class Policy, class... Tasks>
+GROSR_DEVICE bool spawner<Policy, Tasks...>::goes_alone() {
+  simt::atomic_ref<std::uint32_t, simt::scope::block> alone(w_.goes_alone);
+  return alone.load(simt::relaxed) != 0 && alone.exchange(0, simt::relaxed) != 0;
+}
+
+template <class Policy, class... Tasks>
 GROSR_DEVICE bool spawner<Policy, Tasks...>::wait_for_memory() const {
   std::uint64_t limit_ns = std::uint64_t{v_.memory_wait_us} * 1000;
   return v_.heap.wait_for_free(limit_ns) || v_.checked_heap.wait_for_free(limit_ns);

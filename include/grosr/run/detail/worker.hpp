@@ -173,6 +173,11 @@ class worker {
   /// What workers ask for what tasks collected (task.hpp), or void.
   using collector = typename collector_of<spawner_type, Tasks...>::type;
   static constexpr bool has_collector = !std::is_void_v<collector>;
+  /// One lane, before a run of a type: whether its only task is alone (warp_local), unless the last
+  /// one was long.
+  GROSR_DEVICE void set_alone(std::uint32_t type, bool alone) {
+    if constexpr (has_collector) w_.goes_alone = alone ? w_.quick_types >> type & 1 : 0;
+  }
 
   // ---- as what a worker looks for work (find_as) ----
 

@@ -116,6 +116,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_packet_typed(const packet_header
     T& task = held.task;
     __builtin_memcpy(&task, payload, sizeof(T));
     begin_run(type, true, h.slot | trace_event::in_slot);
+    if (leads()) set_alone(type, true);
     simt::sync_warp();
     const bool mine = width_of<T>() == width::warp || leads();
     const bool failed = execute(task, mine, h.level(), true) != 0;
@@ -162,6 +163,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_bundle_as(packet_header h, unsig
       __builtin_memcpy(static_cast<void*>(&task), content + packet_payload_word, sizeof(T));
     }
     begin_run(type, true, 0);
+    if (leads()) set_alone(type, false);
     simt::sync_warp();
     const std::uint32_t bad = execute(task, lane < count, level, true);
     end_run(type, count, simt::popcount(bad));

@@ -38,7 +38,9 @@ GROSR_DEVICE GROSR_NOINLINE auto worker<Policy, Tasks...>::run_refs(ref r) -> ra
     if (leads()) {
       seen = self.v_.poll_signals();
       published = self.v_.deque(r.level(), self.id_).size(simt::relaxed);
-      result.others_wait = (seen.hints & hint::starving) != 0 || published == 0;
+      const bool starving = (seen.hints & hint::starving) != 0;
+      result.others_wait = starving || published == 0;
+      self.set_alone(r.type(), starving && r.count() == 1);
     }
     ((r.type() == types::template index_of<Tasks>() ? (self.template run_typed<Tasks>(r, result), 0)
                                                     : 0),
@@ -73,7 +75,8 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE auto worker<Policy, Tasks...>::run_near(std::uint64_t cycles) -> ran {
   if constexpr (!spawner_type::any_near) return {};
   // docs/internals/scheduler.md, "The short way", says why by its address.
-  if constexpr (((width_of<Tasks>() == width::warp) || ...))
+  if constexpr (((spawner_type::template may_be_near<Tasks> && width_of<Tasks>() == width::warp) ||
+                 ...))
     return simt::opaque(&run_near_out_of_line)(&b_, cycles);
   else
     return run_near_out_of_line(&b_, cycles);
@@ -124,6 +127,8 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::near_goes_on(std::uint32_t kind, std
     stays = stays && (seen.hints & (hint::cancelling | hint::blocks | ends)) == 0 &&
             (nonempty(w_.deques) & ends) == 0 && !seen.says_leave(v_.epoch) &&
             runs < Policy::near_runs && all_cycles < Policy::burst_cycles;
+    // Where all have work, what is near is collected.
+    if constexpr (has_collector) stays = stays && (seen.hints & hint::starving) != 0;
   }
   return simt::ballot(simt::full_mask, stays) == simt::full_mask;
 }
@@ -153,6 +158,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_near_as(std::uint32_t kind, ran&
         open.count = open.written = first;
         w_.run_began = began;
         w_.deques.any_published = 0;
+        set_alone(kind / priority_levels, n == 1 && result.cycles <= Policy::bundle_cycles);
       }
       simt::sync_warp();
       const std::uint32_t bad = execute(task, mine, level, warp_wide || spawner_type::any_forks);
@@ -236,6 +242,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_lanes(ref r, ran& result) {
       if (leads()) consume(part, n);
       total += n;
     }
+    if (leads() && total != 1) set_alone(type, false);
   }
   begin_run(type, r.slot(), trace_place(r));
   std::uint32_t done = 0, failures = 0;
@@ -494,6 +501,13 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_run(std::uint32_t type, std::uin
                                                     std::uint32_t failed) {
   run_cycles_ = simt::shuffle(simt::full_mask, simt::cycle_count() - w_.run_began, 0);
   if (!leads()) return;
+  if constexpr (has_collector) {
+    if (count == 1) {
+      const std::uint32_t bit = std::uint32_t{1} << type;
+      const bool quick = run_cycles_ <= Policy::bundle_cycles;
+      w_.quick_types = quick ? w_.quick_types | bit : w_.quick_types & ~bit;
+    }
+  }
   w_.tasks += count;
   w_.failed += failed;
   w_.batches += (count + simt::warp_size - 1) / simt::warp_size;
