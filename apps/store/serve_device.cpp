@@ -71,6 +71,8 @@ struct answering {
     if (moved <= 0) return false;
     if (sends) {
       c.sent += static_cast<std::uint32_t>(moved);
+      // One that reads a little at a time has had its turn, too.
+      if (now() - c.complete_ns >= idle_ns && others_wait()) return false;
     } else {
       c.state.received(static_cast<std::uint32_t>(moved));
       c.then = protocol::next::send;
