@@ -1,13 +1,23 @@
 #include "files/device_list.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <thread>
 
 namespace grosr::tool {
 namespace {
 
-/// Files that are read at a time: more than a GPU has warps that look at them.
-std::uint32_t seats_of(const device& d) { return d.is_cuda() ? 768 : 32; }
+/// Files that are read at a time, each with a descriptor: more than a GPU has warps that look at
+/// them, if the process may have as many.
+std::uint32_t seats_of(const device& d) {
+  constexpr std::uint32_t least = 32, others = 64;
+  const std::uint32_t most = d.is_cuda() ? 768 : least;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= most + others) return most;
+  const auto may = static_cast<std::uint32_t>(limit.rlim_cur);
+  return may < least + others ? least : (may - others) / 32 * 32;
+}
 
 template <class T>
 void grow(simt::buffer<T>& b, const device& d, std::size_t count) {
