@@ -72,14 +72,17 @@ void* allocate(device d, space s, std::size_t bytes) {
   const cudaError_t e = s == space::device ? cudaMalloc(&p, bytes) : allocate_pinned(&p, bytes);
   if (e == cudaErrorMemoryAllocation) {
     cudaGetLastError();
+    if (s == space::pinned)
+      throw error(errc::out_of_memory,
+                  fmt::format("{} of pinned host memory asked for on {}: the system has no more; "
+                              "ask for less, or raise the limits of the process (ulimit -v, -l)",
+                              in_units(bytes), d.name()));
     std::size_t available = 0, total = 0;
     cudaMemGetInfo(&available, &total);
     throw error(
         errc::out_of_memory,
-        fmt::format("{} of {} memory asked for on {}, which has {} of device memory ({} free); "
-                    "ask for less",
-                    in_units(bytes), s == space::pinned ? "pinned" : "device", d.name(),
-                    in_units(total), in_units(available)));
+        fmt::format("{} of device memory asked for on {}, which has {} ({} free); ask for less",
+                    in_units(bytes), d.name(), in_units(total), in_units(available)));
   }
   check(e, fmt::format("allocate {} on {}", in_units(bytes), d.name()));
   if (s == space::pinned) return p;

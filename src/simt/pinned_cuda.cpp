@@ -1,6 +1,6 @@
 // Pinned host memory: pages of this process that are registered with CUDA. cudaHostAlloc() takes a
-// millisecond and more for the smallest piece, and more than twice as long for larger ones, because
-// it does not use large pages.
+// millisecond or more for the smallest piece, and for large ones three times as long as
+// registering, because it does not use large pages.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,37 +34,40 @@ mappings& all() {
   return m;
 }
 
-cudaError_t map_and_register(void** p, std::size_t bytes) {
+/// Null: there is none.
+void* map_and_register(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t unit = bytes < large_page ? page : large_page;
   const std::size_t whole = (bytes + unit - 1) / unit * unit;
   const std::size_t mapped = whole + unit - page;
   void* const at =
       ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) return cudaErrorMemoryAllocation;
-  *p = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + unit - 1) / unit * unit);
-  if (unit == large_page) ::madvise(*p, whole, MADV_HUGEPAGE);
+  if (at == MAP_FAILED) return nullptr;
+  auto* const p =
+      reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + unit - 1) / unit * unit);
+  if (unit == large_page) ::madvise(p, whole, MADV_HUGEPAGE);
   // Else the first to write after a fork gets other pages, and that may be the parent.
-  ::madvise(*p, whole, MADV_DONTFORK);
-  const cudaError_t e =
-      cudaHostRegister(*p, whole, cudaHostRegisterMapped | cudaHostRegisterPortable);
-  if (e != cudaSuccess) {
+  ::madvise(p, whole, MADV_DONTFORK);
+  try {
+    std::lock_guard lock(all().mutex);
+    all().by_pointer.insert_or_assign(p, mapping{at, mapped});
+  } catch (...) {
     ::munmap(at, mapped);
-    return e;
+    throw;
   }
+  if (cudaHostRegister(p, whole, cudaHostRegisterMapped | cudaHostRegisterPortable) == cudaSuccess)
+    return p;
+  cudaGetLastError();
   std::lock_guard lock(all().mutex);
-  all().by_pointer.emplace(*p, mapping{at, mapped});
-  return cudaSuccess;
+  all().by_pointer.erase(p);
+  ::munmap(at, mapped);
+  return nullptr;
 }
 
 }  // namespace
 
 cudaError_t allocate_pinned(void** p, std::size_t bytes) {
-  if (bytes <= most_registered) {
-    const cudaError_t e = map_and_register(p, bytes);
-    if (e != cudaErrorNotSupported) return e;
-    cudaGetLastError();
-  }
+  if (bytes <= most_registered && (*p = map_and_register(bytes)) != nullptr) return cudaSuccess;
   const cudaError_t e = cudaHostAlloc(p, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
   if (e == cudaSuccess) std::memset(*p, 0, bytes);
   return e;
@@ -80,8 +83,8 @@ void release_pinned(void* p) {
     cudaFreeHost(p);
     return;
   }
-  cudaHostUnregister(p);
-  ::munmap(m.at, m.bytes);
+  // Else the driver still has them: other pages there could not be registered.
+  if (cudaHostUnregister(p) == cudaSuccess) ::munmap(m.at, m.bytes);
 }
 
 }  // namespace grosr::simt::cuda_backend
