@@ -1,4 +1,5 @@
-// `grosr bench latency`: how long one task takes, from the host and back; and a runtime to make.
+// `grosr bench latency`: how long one task and a dependent pair take from the host and back; what
+// it costs to make a runtime, and to have one that is idle.
 #include <sys/resource.h>
 
 #include <algorithm>

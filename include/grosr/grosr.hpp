@@ -1,4 +1,5 @@
-// All of GROSR that is there so far.
+// What most programs use: runtimes, fork and join, awaited calls, element graphs, heaps, system
+// calls. Teams, mailboxes and graph algorithms have headers of their own.
 #pragma once
 
 #include "grosr/alloc/heap.hpp"

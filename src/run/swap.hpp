@@ -1,7 +1,7 @@
 // Where tasks go for which no room is left in a runtime's memory: the host's ordinary memory. The
 // device sends them through a ring of records; a thread takes them, keeps them, the newest on top,
-// and brings them back as packets of submission when there is room. docs/internals/scheduler.md,
-// "No room".
+// and brings them back as packets of submission when there is room. The same thread hands over
+// completions that found none. docs/internals/scheduler.md, "No room".
 #pragma once
 
 #include <array>

@@ -63,6 +63,9 @@ struct mail_server {
   using answer_type = typename run::answer_of<Handler>::type;
   static constexpr grosr::width width = Handler::width;
   static_assert(width != grosr::width::lane, "grosr: a mailbox's server is a warp or a block");
+  static_assert(std::is_trivially_copyable_v<Handler> && sizeof(Handler) <= 32,
+                "grosr: a mailbox's handler is trivially copyable and has at most 32 bytes: put "
+                "larger data behind a pointer");
   static_assert(std::is_trivially_copyable_v<request_type> &&
                     sizeof(request_type) <= run::max_request_bytes,
                 "grosr: a request is trivially copyable and has at most 12 bytes: put larger data "

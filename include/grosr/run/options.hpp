@@ -21,13 +21,13 @@ using deadline = std::optional<std::chrono::steady_clock::time_point>;
 struct runtime_options {
   unsigned sms = 0;            ///< multiprocessors to use; 0: all
   unsigned blocks_per_sm = 0;  ///< blocks of 128 threads on each; 0: one less than fit; host: 1
-  unsigned rings_per_level =
-      0;  ///< submission rings a level, to 8; 0: all, 4 on few SMs, 1 on a host
+  /// Submission rings a level, at most 8; 0: all, 4 on few multiprocessors, 1 on a host.
+  unsigned rings_per_level = 0;
   std::uint32_t ring_capacity = 1024;  ///< packets of a ring; a power of two, 8 to 8192
   std::uint32_t slots = 16384;  ///< single tasks in flight, and as many tickets of several packets
-  std::uint32_t staging_buffers =
-      512;  ///< buffers of 512 tasks for other packets in flight, pinned; from 2. One in 32 is for
-            ///< what comes back: tasks that were swapped out, completions
+  /// Buffers of 512 tasks for other packets in flight, pinned; from 2. One in 32 is for what comes
+  /// back: tasks that were swapped out, completions.
+  std::uint32_t staging_buffers = 512;
   std::uint32_t deque_capacity = 128;  ///< refs a worker's deque holds; a power of two
   /// Device memory for tasks, in bytes, queues included. Never exceeded; all of it is taken where
   /// tasks spawn or bring results, else what the queues need.

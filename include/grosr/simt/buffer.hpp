@@ -11,7 +11,8 @@
 namespace grosr::simt {
 
 /// Where bytes live. `device`: the device's own memory (on the host backend, plain memory).
-/// `pinned`: host memory that the device reads and writes over the bus, at the same address.
+/// `pinned`: host memory that the device reads and writes over the bus, at the same address. A
+/// forked child may not have that of a GPU.
 enum class space { device, pinned };
 
 /// Allocates zeroed bytes, aligned to 256; null for 0 bytes. Throws error(out_of_memory) with what

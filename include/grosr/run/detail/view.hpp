@@ -36,8 +36,8 @@ struct packet_header {
 
   /// Whether the packet carries its only task as payload.
   GROSR_DEVICE bool carries_task() const { return (kind >> 16 & 1) != 0; }
-  /// Whether its tasks were swapped out: each is counted among the activity word's holders until a
-  /// worker has the packet.
+  /// Whether its tasks were swapped out, or are completions: each is counted among the activity
+  /// word's holders until a worker has the packet.
   GROSR_DEVICE bool comes_back() const { return (kind >> 17 & 1) != 0; }
   GROSR_DEVICE std::uint32_t type() const { return kind & 0xff; }
   GROSR_DEVICE std::uint32_t level() const { return kind >> 8 & 0xff; }

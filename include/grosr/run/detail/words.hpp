@@ -100,8 +100,9 @@ struct alignas(8) signals {
 // ---- the activity word ----
 
 /// The device word `activity`: how often workers became active (wraps), and how many things hold
-/// work: active workers, refs in spill rings, and tasks that are swapped out. The first half tells
-/// a publisher that nobody was active in between (docs/internals/scheduler.md, "Quiescence").
+/// work: active workers, refs in spill rings, tasks that are swapped out, and calls that tasks
+/// await. The first half tells a publisher that nobody was active in between
+/// (docs/internals/scheduler.md, "Quiescence").
 ///
 ///   activations (32) │ holders (32)
 struct activity_count {
