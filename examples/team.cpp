@@ -26,6 +26,7 @@ using loops = grosr::team_bodies<add, scale>;
 
 struct normalise {  // two steps: the second one needs all of the first
   static constexpr grosr::width width = grosr::width::block;
+  static constexpr bool runs_long = true;
   loops* shared;
   float *x, *sum;
   std::uint64_t n;

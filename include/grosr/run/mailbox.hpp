@@ -62,6 +62,7 @@ struct mail_server {
   using request_type = typename Handler::request;
   using answer_type = typename run::answer_of<Handler>::type;
   static constexpr grosr::width width = Handler::width;
+  static constexpr bool runs_long = true;  // it stays for the next request
   static_assert(width != grosr::width::lane, "grosr: a mailbox's server is a warp or a block");
   static_assert(std::is_trivially_copyable_v<Handler> && sizeof(Handler) <= 32,
                 "grosr: a mailbox's handler is trivially copyable and has at most 32 bytes: put "

@@ -185,6 +185,13 @@ struct collection {
   std::uint32_t count = 0;
 };
 
+/// Whether tasks of T mostly run long, so that a chain of them gains nothing from being near:
+/// `static constexpr bool runs_long = true`. Their code is compiled once then.
+template <class T>
+inline constexpr bool runs_long = requires {
+  requires T::runs_long;
+};
+
 /// Whether tasks of T have something of their own in the stage of their warp while they run:
 /// `static constexpr bool uses_stage = true`.
 template <class T>

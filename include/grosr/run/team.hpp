@@ -371,6 +371,7 @@ class team {
 template <class Work>
 struct team_helper {
   static constexpr grosr::width width = grosr::width::block;
+  static constexpr bool runs_long = true;
   Work* work;
   GROSR_DEVICE void operator()(auto& context) const {
     team<Work> t(work);

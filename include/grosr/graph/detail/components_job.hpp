@@ -25,6 +25,7 @@ struct components_job : job_base<components_job> {
 
   struct coordinator {
     static constexpr grosr::width width = grosr::width::block;
+    static constexpr bool runs_long = true;
     components_job* job;
     GROSR_DEVICE int operator()(auto& context) const;
   };

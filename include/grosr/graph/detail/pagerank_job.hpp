@@ -32,6 +32,7 @@ struct pagerank_job : job_base<pagerank_job> {
 
   struct coordinator {
     static constexpr grosr::width width = grosr::width::block;
+    static constexpr bool runs_long = true;
     pagerank_job* job;
     GROSR_DEVICE int operator()(auto& context) const;
   };

@@ -247,18 +247,25 @@ class spawner {
   static constexpr bool near_is_single =
       any_forks || !std::is_void_v<typename collector_of<spawner, Tasks...>::type>;
   template <class T>
-  static constexpr bool may_be_near = keeps_near &&
-                                      (near_is_single ? width_of<T>() == width::lane
-                                                      : width_of<T>() != width::block);
+  static constexpr bool may_be_near =
+      keeps_near && !runs_long<T> &&
+      (near_is_single ? width_of<T>() == width::lane : width_of<T>() != width::block);
   template <class T>
   static constexpr bool may_be_near_block =
-      keeps_near && !near_is_single && width_of<T>() == width::block;
+      keeps_near && !runs_long<T> && !near_is_single && width_of<T>() == width::block;
   static constexpr bool any_near = (may_be_near<Tasks> || ...);
   static constexpr bool any_near_block = (may_be_near_block<Tasks> || ...);
+  /// Bit t: type t is one of these.
+  static constexpr std::uint32_t near_types = [] {
+    std::uint32_t types = 0, i = 0;
+    ((types |= (may_be_near<Tasks> || may_be_near_block<Tasks> ? 1u : 0u) << i++), ...);
+    return types;
+  }();
   /// Whether n records of a kind may be near all at once.
   GROSR_DEVICE static constexpr bool fits_near(std::uint32_t kind, std::uint32_t n) {
-    const bool of_lanes = width_at(kind / priority_levels) == width::lane;
-    return keeps_near && (near_is_single ? n <= 1 && of_lanes : n <= 1 || of_lanes);
+    const std::uint32_t type = kind / priority_levels;
+    return (near_types >> type & 1) != 0 &&
+           (n <= 1 || (!near_is_single && width_at(type) == width::lane));
   }
   /// One lane, nobody spawning, no open batch of the kind: what is spawned of it from now on is
   /// near, if that may be where `count` were spawned before.
