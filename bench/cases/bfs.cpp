@@ -269,7 +269,7 @@ void bench_bfs(session& s) {
   from_one(s, "grid:4000x4000", {0, 0, 0, 1.3, 0, 0});
   from_one(s, "random:72120,degree=2", {.us = 100});
   paths_from_one(s, "grid:4000x4000", 3);
-  for (unsigned scale = 10; scale <= 24; scale += 2) from_many(s, scale, 1);
+  for (unsigned scale = 10; scale <= 22; scale += 2) from_many(s, scale, 1);
 }
 
 }  // namespace grosr::tool
