@@ -11,7 +11,7 @@ SHORT = {
     "latency": (["--repeats", "10"], 6),
     "pairs": (["100", "--repeats", "3"], 3),
     "throughput": (["200", "3"], 3),
-    "submit": (["500", "--repeats", "2"], 10),
+    "submit": (["500", "--repeats", "2"], 7),
     "baselines": (["200", "3"], 5),
     "bfs": (["--repeats", "2"], 3),
     "allocator": (["--repeats", "1"], 35),
