@@ -4,7 +4,7 @@
 usage: tools/plot.py [--results FOLDER] [--out FOLDER] [NAME...]
 
 Reads FOLDER/*.json as `grosr bench NAME --json FILE` and the programs below apps/ wrote them (default: where RESULTS
-below says that each run is) and writes OUT/NAME.svg (default: docs/figures) for each figure whose runs are there: granularity,
+below says that each run is) and writes OUT/NAME.svg (default: docs/figures) for each figure whose runs are there: chain, granularity,
 ordering, coalescing, footprint, echo, scaling, channels, regimes. Rows that are not valid are left out. Needs nothing but Python.
 """
 import html
@@ -13,8 +13,9 @@ import math
 import pathlib
 import sys
 
-LATEST = pathlib.Path("bench/results/h200-2026-11-23")
-RESULTS = {"forkjoin-sweep": LATEST, "channels": LATEST, "traces/bfs": LATEST}  # others: BEFORE
+LATEST = pathlib.Path("bench/results/h100-2026-11-27")
+EARLIER = pathlib.Path("bench/results/h200-2026-11-23")
+RESULTS = {"chain": LATEST, "channels": LATEST, "forkjoin-sweep": EARLIER, "traces/bfs": EARLIER}  # others: BEFORE
 BEFORE = pathlib.Path("bench/results/h200-2026-11-22")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, GAP = 340, 230, 78, 22, 34, 46, 10
 # Colour in light, colour in dark, dashes, marker. Dashes and markers tell lines apart without colour.
@@ -184,6 +185,29 @@ class Bars:
         return out
 
 
+class Ranks:
+    """One bar for each of some things. `bars`: [(label, value, what), ...], from the best to the worst. Two panels wide."""
+
+    def __init__(self, title, bars, value_text=time_text):
+        self.title, self.bars, self.value_text = title, bars, value_text
+        self.lines = {what: [] for _, _, what in bars}
+
+    def draw(self, left, top, order):
+        labels, numbers = 7.0 * max(len(label) for label, _, _ in self.bars), 60
+        left += labels - LEFT + 16
+        width = 2 * WIDTH + LEFT + RIGHT + GAP - labels + LEFT - 16 - numbers
+        most, step = max(value for _, value, _ in self.bars), HEIGHT / len(self.bars)
+        out = [text(left, top - 10, self.title, "start", "h")] if self.title else []
+        for i, (label, value, what) in enumerate(self.bars):
+            y, long = top + i * step, max(value / most * width, 1)
+            out.append(text(left - 8, y + step / 2 + 4, label, "end"))
+            out.append(f'<rect class="f{order.index(what) % len(LINES)}" x="{left:.1f}" y="{y + 3:.1f}" '
+                       f'width="{long:.1f}" height="{step - 6:.1f}"/>')
+            out.append(text(left + long + 6, y + step / 2 + 4, self.value_text(value), "start"))
+        out.append(f'<path class="a" d="M{left:.1f} {top}V{top + HEIGHT}"/>')
+        return out
+
+
 def figure(title, panels, columns):
     """All panels, a legend above. The document, as text."""
     if not panels:
@@ -255,6 +279,16 @@ def named(rows, begin, end=""):
 
 def on(document):
     return f"{document['device_description']}, {document['date'][:10]}"
+
+
+def chain(runs):
+    document, rows = runs["chain"]
+    one = {row["name"].split(" ", 4)[-1]: row for row in named(rows, "one chain of ")}
+    ours = [(f"GROSR: {what}", row["hop_us"], "GROSR") for what, row in one.items() if "fork" not in what]
+    lane = next(row for what, row in one.items() if what.startswith("lane"))
+    others = [(beside["what"], beside["hop_us"], "other ways") for beside in lane["baselines"]]
+    return figure(f"From one task to the next that depends on it, in a chain ({on(document)})",
+                  [Ranks("", sorted(ours + others, key=lambda bar: bar[1]), value_text=lambda us: f"{us:.3g} us")], 2)
 
 
 def granularity(runs):
@@ -400,7 +434,7 @@ def regimes(runs):
                   [Bars("who works, and at what", tracks)], 2)
 
 
-FIGURES = {"granularity": (granularity, "syscalls-sweep"), "ordering": (ordering, "syscalls-sweep"),
+FIGURES = {"chain": (chain, "chain"), "granularity": (granularity, "syscalls-sweep"), "ordering": (ordering, "syscalls-sweep"),
            "coalescing": (coalescing, "syscalls-sweep"), "footprint": (footprint, "refine"), "echo": (echo, "echo"),
            "scaling": (scaling, "forkjoin-sweep"), "channels": (channels, "channels"), "regimes": (regimes, "traces/bfs")}
 

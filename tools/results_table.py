@@ -18,17 +18,16 @@ RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
          "exp-d-stress": "allocator-stress"}
-NEWER = ("latency", "bfs", "spawn", "priority")  # in docs/results.md, what was recorded last
-OLDER = ("soak", "tour")  # and what was not recorded again since
+OLDER = ("soak", "tour")  # what was not recorded again
 # Page: folder and benches of each table, and whether rows without a target are in it.
-PAGES = {"docs/results.md": [("h200-2026-11-24", lambda bench: bench in NEWER, False),
-                             ("h200-2026-11-23", lambda bench: True, False),
+PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
                              ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
-         "docs/internals/memory.md": [("h100-2026-11-21", lambda bench: bench.startswith("allocator"), False)],
+         "docs/internals/memory.md": [("h100-2026-11-27", lambda bench: bench == "allocator", False),
+                                      ("h100-2026-11-21", lambda bench: bench == "allocator-stress", False)],
          "docs/internals/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
-         "docs/internals/fork-join.md": [("h200-2026-11-23", lambda bench: bench == "forkjoin", False)],
-         "docs/internals/channels.md": [("h200-2026-11-23", lambda bench: bench == "channels", True)],
-         "docs/internals/graphs.md": [("h200-2026-11-24", lambda bench: bench == "bfs", True)]}
+         "docs/internals/fork-join.md": [("h100-2026-11-27", lambda bench: bench == "forkjoin", False)],
+         "docs/internals/channels.md": [("h100-2026-11-27", lambda bench: bench == "channels", True)],
+         "docs/internals/graphs.md": [("h100-2026-11-27", lambda bench: bench == "bfs", True)]}
 
 
 # What a key names, where its unit does not say it.
@@ -36,10 +35,11 @@ QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cp
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
             "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
             "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
-            "level_us": "a level", "over_waits_x": "over launches that are waited for:",
+            "level_us": "a level", "hop_us": "a hop", "all_ms": "all ended after", "device_bytes": "device memory",
+            "over_bound_x": "over the bound:", "over_waits_x": "over launches that are waited for:",
             "over_ahead_x": "over launches ahead:", "over_launches_x": "over the best of launches:",
             "over_cooperative_x": "over the cooperative kernel:", "over_best_x": "over the best other:",
-            "of_best_x": "of the best other:", "over_bound_x": "over the bound:",
+            "of_best_x": "of the best other:",
             "of_64_B_share": "with 64 B", "of_1_KB_share": "with 1 KB",
             "of_64_KB_share": "with 64 KB", "of_half_share": "half of it at once",
             "wrong_stamps": "wrong stamps", "live_blocks": "blocks left",
