@@ -1,6 +1,6 @@
 // Elements that nothing else joins go on as tasks of their own, past the channel, and near: what is
 // pushed is served once, also when there are many, and when nobody else would be served meanwhile.
-#include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "grosr/flow/element_graph.hpp"
@@ -93,6 +93,39 @@ TEST_P(alone, many_chains_at_once) {
   EXPECT_EQ(contents(served)[0], std::uint64_t{chains} * (1 + hops + hops / 3));
   const channel_stats s = r.sum();
   EXPECT_EQ(s.from_host + s.pushed + s.refused + s.alone, contents(served)[0]);
+}
+
+/// Goes on until what it pushed beside, long after it began, has been served.
+struct waits_for_another {
+  using element = std::uint32_t;
+  channel<std::uint32_t> next, other;
+  std::uint32_t* done;
+  GROSR_DEVICE void operator()(const std::uint32_t& step, auto& context) const {
+    simt::atomic_ref<std::uint32_t> word(*done);
+    if (step == 0) word.store(1, simt::relaxed);
+    if (word.load(simt::relaxed) != 0) return;
+    next.push(context, step + 1);
+    if (step == 500) other.push(context, 0);
+  }
+};
+
+// A chain that goes on holds nobody up whom it pushed into a channel, though nobody else looks
+// there.
+TEST_P(alone, what_is_pushed_beside_is_served) {
+  auto& done = keep<std::uint32_t>(1);
+  element_graph_options o = small();
+  o.limit = std::chrono::seconds(60);
+  element_graph<waits_for_another> g(where(), o);
+  const auto next = g.channel<std::uint32_t>({.patience_us = 0}),
+             other = g.channel<std::uint32_t>({.patience_us = 0});
+  g.connect(next, waits_for_another{next, other, done.data()});
+  g.connect(other, waits_for_another{next, other, done.data()});
+  for (int round = 0; round < 3; ++round) {
+    done.copy_from(std::vector<std::uint32_t>(1));
+    g.push(next, 1u);
+    g.wait();
+    EXPECT_EQ(contents(done)[0], 1u);
+  }
 }
 
 TEST(alone_seeded, in_1000_schedules) {

@@ -62,17 +62,16 @@ class channel {
   /// Hands an element over, for each lane that calls. When the channel is full it becomes a task of
   /// its own: it takes task memory as context.spawn() does. So does, for a function of single
   /// elements, the first that a lane pushes by itself in a run of one task while workers wait for
-  /// work: none would join it soon. If nobody can make room there, it is lost, and
+  /// work, if there is room: none would join it soon. If nobody can make room for what found the
+  /// channel full, it is lost, and
   /// element_graph::wait() throws; so it does for a channel of another graph.
   template <class Context>
   GROSR_DEVICE void push(Context& context, const T& value) const {
     if (!owned(context, 1)) return;
     const std::uint32_t mask = here();
-    bool alone = false;
     if (at<Context>::goes_alone(context, channel_.state(), mask)) [[unlikely]]
-      alone = true;
-    if (alone || !push_owned(context, mask, value))
-      at<Context>::push_alone(context, channel_, value, alone);
+      if (at<Context>::push_alone(context, channel_, value)) return;
+    if (!push_owned(context, mask, value)) at<Context>::push_refused(context, channel_, value);
   }
 
   /// The same if there is room now; false when the channel is full.

@@ -269,17 +269,31 @@ struct channel_service {
   template <class Context>
   GROSR_DEVICE static bool goes_alone(Context& c, const queue::batch_buffer_state& s,
                                       std::uint32_t mask) {
-    return (mask & (mask - 1)) == 0 && c.spawner().goes_alone() && (singles >> s.kind & 1) != 0;
+    return (mask & (mask - 1)) == 0 && c.spawner().may_go_alone() && (singles >> s.kind & 1) != 0 &&
+           c.spawner().take_alone();
   }
 
-  /// One element goes past its channel, as a task: because it is alone, or there was no room.
+  /// One element that is alone: goes past its channel, as a task. False: there is no room for that.
   template <class Context, class T>
-  GROSR_DEVICE static void push_alone(Context& c, queue::batch_buffer_ref<T> channel,
-                                      const T& value, bool alone) {
-    auto& count = alone ? channel.state().alone : channel.state().refused;
-    simt::atomic_ref<std::uint64_t>(count).fetch_add(1, simt::relaxed);
-    if (!push_alone_typed(c, channel, value, types{}))
-      simt::atomic_ref<std::uint64_t>(channel.state().lost).fetch_add(1, simt::relaxed);
+  GROSR_DEVICE static bool push_alone(Context& c, queue::batch_buffer_ref<T> channel,
+                                      const T& value) {
+    const auto level = static_cast<std::uint32_t>(c.level());
+    const bool went = as_task(channel, value, types{}, [&](const auto& task) {
+      return Spawner::spawn_if_room(&c.spawner().memory(), task, level);
+    });
+    if (went) simt::atomic_ref<std::uint64_t>(channel.state().alone).fetch_add(1, simt::relaxed);
+    return went;
+  }
+
+  /// One element, for which there was no room in its channel.
+  template <class Context, class T>
+  GROSR_DEVICE static void push_refused(Context& c, queue::batch_buffer_ref<T> channel,
+                                        const T& value) {
+    simt::atomic_ref<std::uint64_t>(channel.state().refused).fetch_add(1, simt::relaxed);
+    const bool went = as_task(channel, value, types{}, [&](const auto& task) {
+      return c.spawner().spawn(task, static_cast<std::uint32_t>(c.level()), c.depth());
+    });
+    if (!went) simt::atomic_ref<std::uint64_t>(channel.state().lost).fetch_add(1, simt::relaxed);
   }
 
   /// Lanes that are together: a task for each of so many batches of a channel. There is no room:
@@ -337,22 +351,21 @@ struct channel_service {
     return static_cast<queue::batch_buffer_state*>(view.collected);
   }
 
-  template <class Context, class T, class... Records>
-  GROSR_DEVICE static bool push_alone_typed(Context& c, queue::batch_buffer_ref<T> channel,
-                                            const T& value, run::type_list<Records...>) {
-    return (push_alone_to<Records>(c, channel, value) || ...);
+  /// What `spawn` says of the task that serves an element of a channel by itself.
+  template <class T, class Spawn, class... Records>
+  GROSR_DEVICE static bool as_task(queue::batch_buffer_ref<T> channel, const T& value,
+                                   run::type_list<Records...>, const Spawn& spawn) {
+    return (as_task_of<Records>(channel, value, spawn) || ...);
   }
-  template <class Record, class Context, class T>
-  GROSR_DEVICE static bool push_alone_to(Context& c, queue::batch_buffer_ref<T> channel,
-                                         const T& value) {
+  template <class Record, class T, class Spawn>
+  GROSR_DEVICE static bool as_task_of(queue::batch_buffer_ref<T> channel, const T& value,
+                                      const Spawn& spawn) {
     if constexpr (is_serve<Record>)
       if constexpr (std::is_same_v<typename Record::node::element, T>)
         if (channel.state().kind == types::template index_of<Record>())
-          return c.spawner().spawn(
-              serve_one<typename Record::node>{
-                  static_cast<const node_state<typename Record::node>*>(channel.state().server),
-                  value},
-              static_cast<std::uint32_t>(c.level()), c.depth());
+          return spawn(serve_one<typename Record::node>{
+              static_cast<const node_state<typename Record::node>*>(channel.state().server),
+              value});
     return false;
   }
 

@@ -102,6 +102,7 @@ struct warp_local {
       quick_types;  ///< bit t: the last run of one task of type t was short. For collectors
   std::uint32_t goes_alone;    ///< the run is of one task, of such a type, others wait for work,
                                ///< and nothing that it pushed went alone. For collectors
+  std::uint32_t uncollected;   ///< something was pushed here since all channels were looked at
   std::uint32_t failed_lanes;  ///< lanes whose task, in this run, has failed whatever it returned
   std::uint32_t waiting;       ///< lanes that wait for room
   std::uint32_t waiting_for_task;  ///< of these, for a task

@@ -114,9 +114,10 @@ class spawner {
   /// Any lane: what it pushed may lie in batches that are not full. This worker sees to them before
   /// it rests.
   GROSR_DEVICE void note_pushed();
-  /// Any lane: whether what it pushes need not wait for more. Once for a run of one task while
-  /// workers wait for work.
-  GROSR_DEVICE bool goes_alone();
+  /// Any lane: whether what it pushes need not wait for more, and take_alone() may say so.
+  GROSR_DEVICE bool may_go_alone() const { return w_.goes_alone != 0; }
+  /// The same for one lane, once for a run of one task while workers wait for work.
+  GROSR_DEVICE bool take_alone();
   GROSR_DEVICE const heap_ref& get_heap() const { return v_.heap; }
   /// Whether it is worth to ask for memory again; may wait 20 us.
   GROSR_DEVICE bool wait_for_memory() const;

@@ -495,13 +495,15 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::try_grant_yield(shar
 
 template <class Policy, class... Tasks>
 GROSR_DEVICE void spawner<Policy, Tasks...>::note_pushed() {
-  simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.pushed).store(1, simt::relaxed);
+  using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+  word(w_.pushed).store(1, simt::relaxed);
+  word(w_.uncollected).store(1, simt::relaxed);
 }
 
 template <class Policy, class... Tasks>
-GROSR_DEVICE bool spawner<Policy, Tasks...>::goes_alone() {
+GROSR_DEVICE bool spawner<Policy, Tasks...>::take_alone() {
   simt::atomic_ref<std::uint32_t, simt::scope::block> alone(w_.goes_alone);
-  return alone.load(simt::relaxed) != 0 && alone.exchange(0, simt::relaxed) != 0;
+  return alone.exchange(0, simt::relaxed) != 0;
 }
 
 template <class Policy, class... Tasks>

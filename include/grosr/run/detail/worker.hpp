@@ -174,9 +174,18 @@ class worker {
   using collector = typename collector_of<spawner_type, Tasks...>::type;
   static constexpr bool has_collector = !std::is_void_v<collector>;
   /// One lane, before a run of a type: whether its only task is alone (warp_local), unless the last
-  /// one was long.
+  /// one was long, or what it left in channels waits until this worker rests.
   GROSR_DEVICE void set_alone(std::uint32_t type, bool alone) {
-    if constexpr (has_collector) w_.goes_alone = alone ? w_.quick_types >> type & 1 : 0;
+    if constexpr (has_collector)
+      w_.goes_alone = alone && w_.uncollected == 0 ? w_.quick_types >> type & 1 : 0;
+  }
+  /// One lane, after runs of one task of a type, the last of which took so many cycles.
+  GROSR_DEVICE void set_quick(std::uint32_t type, std::uint64_t cycles) {
+    if constexpr (has_collector) {
+      const std::uint32_t bit = std::uint32_t{1} << type;
+      const bool quick = cycles <= Policy::bundle_cycles;
+      w_.quick_types = quick ? w_.quick_types | bit : w_.quick_types & ~bit;
+    }
   }
 
   // ---- as what a worker looks for work (find_as) ----

@@ -192,6 +192,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_block_typed(ref r, [[maybe_unuse
     }
     if constexpr (spawner_type::template may_be_near_block<T>)
       if (leads()) follow_block(type, runs);
+    if (leads()) set_alone(type, false);
     simt::sync_warp();
     execute(task, true, r.level(), true);
     if (simt::warp_id() == looks && leads()) b_.seen = v_.poll_signals();

@@ -116,7 +116,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_packet_typed(const packet_header
     T& task = held.task;
     __builtin_memcpy(&task, payload, sizeof(T));
     begin_run(type, true, h.slot | trace_event::in_slot);
-    if (leads()) set_alone(type, true);
+    if constexpr (has_collector)
+      if (leads()) set_alone(type, spawner_.others_wait());
     simt::sync_warp();
     const bool mine = width_of<T>() == width::warp || leads();
     const bool failed = execute(task, mine, h.level(), true) != 0;

@@ -151,7 +151,10 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::collects(bool all) {
     if (simt::shuffle(simt::full_mask, look, 0) == 0) return false;
     activate();
     const bool some = collector::collect(&b_, all);
-    if (some && leads()) w_.pushed = 1;  // there may be more than it could
+    if (leads()) {
+      if (some) w_.pushed = 1;  // there may be more than it could
+      if (all) w_.uncollected = 0;
+    }
     spawner_.flush(true);
     if (some) simt::pause(0, "those who take what was collected");
     return some;

@@ -35,7 +35,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::enter() {
     w_.scans = 0;
     w_.scanned = simt::cycle_count();
     w_.heartbeat_type = w_.heartbeat_serial = w_.must_yield = 0;
-    w_.pushed = v_.reports.saves[id_].active;  // it may have
+    w_.pushed = w_.uncollected = v_.reports.saves[id_].active;  // it may have
+    w_.quick_types = w_.goes_alone = 0;
     w_.ring = simt::block_id() % rings();
     w_.spare_count = w_.ready_count = 0;
     for (auto& o : w_.open) {

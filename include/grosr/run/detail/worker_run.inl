@@ -169,6 +169,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::run_near_as(std::uint32_t kind, ran&
       result.cycles = now - began;
     }
     if (leads()) {
+      if (runs != 0) set_quick(kind / priority_levels, result.cycles);
       w_.tasks += done;
       w_.spawned += done;
       w_.failed += failures;
@@ -501,13 +502,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_run(std::uint32_t type, std::uin
                                                     std::uint32_t failed) {
   run_cycles_ = simt::shuffle(simt::full_mask, simt::cycle_count() - w_.run_began, 0);
   if (!leads()) return;
-  if constexpr (has_collector) {
-    if (count == 1) {
-      const std::uint32_t bit = std::uint32_t{1} << type;
-      const bool quick = run_cycles_ <= Policy::bundle_cycles;
-      w_.quick_types = quick ? w_.quick_types | bit : w_.quick_types & ~bit;
-    }
-  }
+  if (count == 1) set_quick(type, run_cycles_);
   w_.tasks += count;
   w_.failed += failed;
   w_.batches += (count + simt::warp_size - 1) / simt::warp_size;
