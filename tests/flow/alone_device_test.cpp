@@ -145,7 +145,9 @@ TEST(alone_seeded, in_1000_schedules) {
     }
     went_alone += r.sum().alone;
   });
-  EXPECT_GT(went_alone, 0u);
+  if (scale() > 0.1) {  // as above
+    EXPECT_GT(went_alone, 0u);
+  }
 }
 
 }  // namespace
