@@ -63,8 +63,8 @@ class channel {
   /// its own: it takes task memory as context.spawn() does. So does, for a function of single
   /// elements, the first that a lane pushes by itself in a run of one task while workers wait for
   /// work, if there is room: none would join it soon. If nobody can make room for what found the
-  /// channel full, it is lost, and
-  /// element_graph::wait() throws; so it does for a channel of another graph.
+  /// channel full, it is lost, and element_graph::wait() throws; so it does for a channel of
+  /// another graph.
   template <class Context>
   GROSR_DEVICE void push(Context& context, const T& value) const {
     if (!owned(context, 1)) return;
