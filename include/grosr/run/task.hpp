@@ -199,11 +199,19 @@ inline constexpr bool uses_stage = requires {
   requires T::uses_stage;
 };
 
+/// What a collector did with what had been collected.
+enum class collected : std::uint8_t {
+  nothing,  ///< there was none
+  taken,    ///< all of it is somebody's work now
+  left,     ///< not all of it: who takes it must have caught up first
+};
+
 /// The collector of a runtime: what the first task type names that has one, as `template <class
 /// Spawner> using collector = ...`; else void. Workers ask it before they rest, so that what was
 /// collected counts as work:
-///   static bool collect(shared*, bool all)   whole warp: has some of it taken; true if it did
-///   static bool overdue(shared*)             one lane: whether something waits for too long
+///   static collected collect(shared*, bool all)   whole warp: has it taken; without `all`, what
+///                                                 waits for too long
+///   static bool overdue(shared*)                  one lane: whether something does
 template <class Spawner, class... Tasks>
 struct collector_of {
   using type = void;

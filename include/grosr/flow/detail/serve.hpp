@@ -304,12 +304,12 @@ struct channel_service {
   }
 
   /// Whole warp, active: sees to it that what lies in batches that are not full is served; with
-  /// `all`, at once, else if it waits for too long. Whether there was some.
-  GROSR_DEVICE GROSR_NOINLINE static bool collect(shared* block, bool all) {
+  /// `all`, at once, else if it waits for too long.
+  GROSR_DEVICE GROSR_NOINLINE static run::collected collect(shared* block, bool all) {
     Spawner self(simt::in_block_shared(block));
     const auto& v = self.get_view();
     constexpr auto level = static_cast<std::uint32_t>(priority::normal);
-    bool found = false;
+    bool found = false, left = false;
     GROSR_NO_UNROLL
     for (std::uint32_t i = 0; i < v.collected_count; i += simt::warp_size) {
       const std::uint32_t k = i + simt::lane_id();
@@ -325,15 +325,19 @@ struct channel_service {
       GROSR_NO_UNROLL
       for (; some != 0; some &= some - 1) {
         const queue::batch_buffer_base channel(states(v) + i + simt::lowest_bit(some));
-        if (channel.pad(simt::full_mask) && simt::lane_id() == 0)
-          send(block, &channel.state(), 1, level);
+        const bool padded = channel.pad(simt::full_mask);
+        if (simt::lane_id() == 0) {
+          if (padded) send(block, &channel.state(), 1, level);
+          left = left || (!padded && channel.collected() != 0);
+        }
         simt::sync_warp();
       }
     }
-    return found;
+    if (simt::any(simt::full_mask, left)) return run::collected::left;
+    return found ? run::collected::taken : run::collected::nothing;
   }
 
-  /// One lane: whether collect(false) would find some.
+  /// One lane: whether collect(false) would have some taken.
   GROSR_DEVICE GROSR_NOINLINE static bool overdue(shared* block) {
     const auto& v = simt::in_block_shared(block).get_view();
     bool some = false;

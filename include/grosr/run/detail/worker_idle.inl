@@ -150,10 +150,11 @@ GROSR_DEVICE bool worker<Policy, Tasks...>::collects(bool all) {
     if (leads()) look = all ? std::exchange(w_.pushed, 0) : finds_overdue() ? 1 : 0;
     if (simt::shuffle(simt::full_mask, look, 0) == 0) return false;
     activate();
-    const bool some = collector::collect(&b_, all);
+    const collected what = collector::collect(&b_, all);
+    const bool some = what != collected::nothing;
     if (leads()) {
       if (some) w_.pushed = 1;  // there may be more than it could
-      if (all) w_.uncollected = 0;
+      if (all && what != collected::left) w_.uncollected = 0;
     }
     spawner_.flush(true);
     if (some) simt::pause(0, "those who take what was collected");
