@@ -19,11 +19,7 @@ struct bfs::state {
       : g(graph), memory(g, o.capacity), bases(g.vertices()), tasks(g.where(), o) {
     bfs_job j{};
     j.view = memory.view(g, &tasks.job()->wave, &tasks.job()->levels);
-    j.view.tuning = o.tuning;
-    j.levels.blocks = tasks.blocks();
-    j.levels.stops_when_small = 1;
-    j.levels.first_levels = g.entries() / std::max(g.vertices(), 1u) >= o.tuning.dense ? 4 : 0;
-    j.levels.undirected = g.directed() ? 0 : 1;
+    j.prepare(g, tasks.blocks(), o.tuning);
     tasks.set(j);
   }
 };

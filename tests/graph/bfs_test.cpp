@@ -24,9 +24,8 @@ using testing::scaled;
 wave_tuning tiny() {
   wave_tuning t;
   t.share_above = 4;
-  t.call_above = 8;
   t.heavy = 40;
-  t.much = 64;
+  t.much = t.much_if_all_fit = 64;
   t.few_vertices = 2;
   t.few_edges = 16;
   return t;
@@ -116,7 +115,7 @@ TEST_P(bfs_on, grids_shared_among_members) {
   EXPECT_EQ(wrong(where(), grid(24), o, {0, 300}), "");
   o.tuning = tiny();
   EXPECT_EQ(wrong(where(), grid(24), o, {0, 300, 575}), "");
-  o.tuning.much = 500;
+  o.tuning.much = o.tuning.much_if_all_fit = 500;
   EXPECT_EQ(wrong(where(), grid(40), o, {0, 777}), "");
 }
 
@@ -155,8 +154,7 @@ TEST_P(bfs_on, waves_that_end_anywhere) {
                             : hubs(n, 1 + random() % 9, random() % 2 != 0);
     search_options o;
     o.tuning.share_above = 2 + random() % 30;
-    o.tuning.call_above = 2 + random() % 30;
-    o.tuning.much = 10 + random() % 400;
+    o.tuning.much = o.tuning.much_if_all_fit = 10 + random() % 400;
     o.tuning.heavy = random() % 200;
     o.tuning.few_vertices = random() % 100;
     o.tuning.few_edges = random() % 500;

@@ -55,7 +55,6 @@ TEST_P(sssp_on, grids) {
     sssp_options o;
     EXPECT_EQ(wrong(where(), weighted_grid(16, 1, zeros), o, {0, 100}), "");
     o.search.tuning.share_above = 4;
-    o.search.tuning.call_above = 8;
     for (const float delta : {1e-3f, 0.1f, 1e6f}) {
       o.delta = delta;
       EXPECT_EQ(wrong(where(), weighted_grid(10, 2, zeros), o, {0}), "") << delta;
@@ -72,7 +71,6 @@ TEST_P(sssp_on, any_delta_any_graph) {
     sssp_options o;
     o.delta = std::array{0.0f, 1e-6f, 0.3f, 1e5f, 1e30f}[random() % 5];
     o.search.tuning.share_above = 2 + random() % 30;
-    o.search.tuning.call_above = 2 + random() % 30;
     ASSERT_EQ(wrong(where(), g, o, {0, n / 2}), "") << "graph " << i;
   }
 }

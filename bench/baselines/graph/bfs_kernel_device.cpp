@@ -93,15 +93,10 @@ struct kernel_bfs::state {
         job(on.where(), simt::space::device, 1),
         over(on.where(), simt::space::device, 1),
         stream(on.where()) {
-    const wave_tuning tuning{};
     bfs_job j{};
     j.view = memory.view(g, &job.data()->wave, &job.data()->levels);
-    j.view.tuning = tuning;
+    j.prepare(g, blocks, {});
     j.team.most_helpers = blocks - 1;
-    j.levels.blocks = blocks;
-    j.levels.stops_when_small = 1;
-    j.levels.first_levels = g.entries() / std::max(g.vertices(), 1u) >= tuning.dense ? 4 : 0;
-    j.levels.undirected = g.directed() ? 0 : 1;
     job.copy_from({&j, 1});
   }
 };

@@ -7,10 +7,11 @@ namespace grosr::graphs {
 
 /// Where one way of going on is left for another.
 struct wave_tuning {
-  std::uint32_t share_above = 48;  ///< entries a block holds when it gives to those who wait
-  std::uint32_t call_above = 24;   ///< and when it calls for another helper
-  std::uint32_t much = 160;        ///< entries a block holds, below 512, which end a wave
-  std::uint32_t heavy = 2048;      ///< edges of entries with more than 32, in a round, which do too
+  /// Entries a block holds when it gives to those who wait, or calls for another helper.
+  std::uint32_t share_above = 48;
+  std::uint32_t much = 160;             ///< entries a block holds, below 512, which end a wave
+  std::uint32_t much_if_all_fit = 480;  ///< the same, where rings hold all vertices twice
+  std::uint32_t heavy = 2048;  ///< edges of entries with more than 32, in a round, which do too
   /// Vertices a level that a wave left over whose blocks were ahead of each other, from which on
   /// they are corrected by steps, not by another wave.
   std::uint32_t many = 1024;

@@ -7,11 +7,13 @@
 // top-down or bottom-up; what gets small again is a wave again.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 
 #include "grosr/graph/detail/bfs_levels.hpp"
 #include "grosr/graph/detail/job.hpp"
 #include "grosr/graph/detail/pending.hpp"
+#include "grosr/graph/device_graph.hpp"
 #include "grosr/run/mailbox.hpp"
 
 namespace grosr::graphs {
@@ -47,6 +49,18 @@ struct bfs_job : job_base<bfs_job> {
   // Given by the host.
   bfs_view view;
   job_log log;
+
+  /// On the host, with a view of the graph: how searches by so many blocks go on.
+  void prepare(const device_graph& g, std::uint32_t blocks, const wave_tuning& tuning) {
+    view.tuning = tuning;
+    // Blocks that are ahead of each other relax vertices again: all that, too, finds room.
+    if (std::uint64_t{blocks} * wave_ring >= std::uint64_t{g.vertices()} * 2)
+      view.tuning.much = tuning.much_if_all_fit;
+    levels.blocks = blocks;
+    levels.stops_when_small = 1;
+    levels.first_levels = g.entries() / std::max(g.vertices(), 1u) >= tuning.dense ? 4 : 0;
+    levels.undirected = g.directed() ? 0 : 1;
+  }
 
   /// A chunk of a step, by a whole block.
   GROSR_DEVICE GROSR_NOINLINE void work(const bfs_view& s, std::uint32_t kind,

@@ -395,7 +395,7 @@ class expander {
     const unsigned t = simt::thread_id(), size = simt::block_size();
     const std::uint32_t held = tail_ - head_;
     if (idle == 0) {
-      if (held > v_.tuning.call_above && t == 0) team_.call_one(context_);
+      if (t == 0) team_.call_one(context_);
       return;
     }
     std::uint32_t given = held / 2;
