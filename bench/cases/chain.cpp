@@ -93,7 +93,8 @@ void one_chain(session& s, const species& k, std::uint32_t hops, const others& o
   if (o.relaunched) one.baseline("a CUDA graph that launches itself", "hop_us", *o.relaunched);
   if (s.gpu()) {
     one.at_most("hop_us", k.goal_us);
-    if (o.graph_node) one.at_most("hop_us", 0.6 * *o.graph_node, "0.6 of a node of a CUDA graph");
+    if (o.graph_node && !k.forks)
+      one.at_most("hop_us", 0.6 * *o.graph_node, "0.6 of a node of a CUDA graph");
   }
   s.out.add(one);
 }
