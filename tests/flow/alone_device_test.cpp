@@ -126,6 +126,9 @@ TEST_P(alone, what_is_pushed_beside_is_served) {
     g.wait();
     EXPECT_EQ(contents(done)[0], 1u);
   }
+  if (where().is_cuda() && scale() > 0.1) {  // as above
+    EXPECT_GT(g.stats()[0].alone, 0u);
+  }
 }
 
 TEST(alone_seeded, in_1000_schedules) {

@@ -231,6 +231,10 @@ class batch_buffer_base {
     simt::atomic_ref<std::uint32_t> deferred(s_->deferred);
     return deferred.load(simt::acquire) == 0 ? 0 : deferred.exchange(0, simt::acq_rel);
   }
+  /// Whether there are any.
+  GROSR_DEVICE bool has_deferred() const {
+    return simt::atomic_ref<std::uint32_t>(s_->deferred).load(simt::relaxed) != 0;
+  }
 
   /// Lanes of `mask` together: fill up the batch that is being collected. True when they did: the
   /// caller sees to a consumer for it. False: there was nothing to do, somebody else did it, or

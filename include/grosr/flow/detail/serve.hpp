@@ -273,13 +273,14 @@ struct channel_service {
            c.spawner().take_alone();
   }
 
-  /// One element that is alone: goes past its channel, as a task. False: there is no room for that.
+  /// One element that is alone: goes past its channel, as a task. False: the pool has no room for
+  /// that, and the channel may.
   template <class Context, class T>
   GROSR_DEVICE static bool push_alone(Context& c, queue::batch_buffer_ref<T> channel,
                                       const T& value) {
     const auto level = static_cast<std::uint32_t>(c.level());
     const bool went = as_task(channel, value, types{}, [&](const auto& task) {
-      return Spawner::spawn_if_room(&c.spawner().memory(), task, level);
+      return Spawner::spawn_if_room(&c.spawner().memory(), task, level, false);
     });
     if (went) simt::atomic_ref<std::uint64_t>(channel.state().alone).fetch_add(1, simt::relaxed);
     return went;
@@ -328,7 +329,7 @@ struct channel_service {
         const bool padded = channel.pad(simt::full_mask);
         if (simt::lane_id() == 0) {
           if (padded) send(block, &channel.state(), 1, level);
-          left = left || (!padded && channel.collected() != 0);
+          left = left || channel.has_deferred() || (!padded && channel.collected() != 0);
         }
         simt::sync_warp();
       }
@@ -386,7 +387,7 @@ struct channel_service {
       if (s->kind == types::template index_of<Record>()) {
         const Record task{static_cast<const node_state<typename Record::node>*>(s->server)};
         for (; batches != 0; --batches)
-          if (!Spawner::spawn_if_room(block, task, level)) break;
+          if (!Spawner::spawn_if_room(block, task, level, true)) break;
         // The worker that made them full, or fills one up, looks again before it rests.
         if (batches != 0) queue::batch_buffer_base(s).defer(batches);
       }

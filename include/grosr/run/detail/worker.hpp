@@ -179,7 +179,7 @@ class worker {
     if constexpr (has_collector)
       w_.goes_alone = alone && w_.uncollected == 0 ? w_.quick_types >> type & 1 : 0;
   }
-  /// One lane, after runs of one task of a type, the last of which took so many cycles.
+  /// One lane, after runs of a type, mostly of one task, the last of which took so many cycles.
   GROSR_DEVICE void set_quick(std::uint32_t type, std::uint64_t cycles) {
     if constexpr (has_collector) {
       const std::uint32_t bit = std::uint32_t{1} << type;
