@@ -1,6 +1,7 @@
 // Breadth-first search on the resident runtime finds what the CPU finds, in every phase.
 #include "grosr/graph/bfs.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -164,6 +165,53 @@ TEST_P(bfs_on, waves_that_end_anywhere) {
     o.tuning.many = random() % 3 == 0 ? 1 + random() % 40 : 1024;
     if (random() % 4 == 0) o.capacity = 30 + random() % 100;
     ASSERT_EQ(wrong(where(), g, o, {0, n / 2}), "") << "graph " << i;
+  }
+}
+
+bool has_step(const bfs& search, const std::string& name) {
+  const std::vector<search_step> all = search.steps();
+  return std::any_of(all.begin(), all.end(), [&](const auto& s) { return s.name == name; });
+}
+
+// Where the rings hold all vertices twice, a wave goes on beyond what else would end it.
+TEST_P(bfs_on, waves_go_on_where_all_vertices_fit) {
+  std::mt19937 random(5);
+  search_options o;
+  o.members = 1;  // rings of two blocks, 1,024 entries
+  o.tuning.much = 16;
+  for (const vertex n : {300u, 3000u}) {
+    const csr_graph g = random_graph(random, n, n * 3, false, weights::none);
+    const device_graph on(where(), g);
+    bfs search(on, o);
+    for (const vertex source : {0u, n / 2}) {
+      search.run(source);
+      EXPECT_EQ(wrong_bfs(g, source, search.distances(), search.parents()), "");
+      EXPECT_EQ(has_step(search, "inspect"), n == 3000) << n << " from " << source;
+    }
+  }
+}
+
+// 32 vertices of a round have 31 others each: all of the ring, and 480 more entries.
+TEST_P(bfs_on, a_round_that_overfills_the_ring) {
+  std::vector<test_edge> edges;
+  vertex n = 1;
+  for (vertex child = 0; child < 32; ++child) edges.push_back({0, n++});
+  for (vertex v = 1; v <= 32; ++v)
+    for (vertex child = 0; child < 31; ++child) edges.push_back({v, n++});
+  for (vertex v = 33; v <= 1024; ++v) {
+    edges.push_back({v, n});
+    edges.push_back({n, n + 1});
+    n += 2;
+  }
+  const csr_graph g = make_graph(n, edges, false);
+  for (const std::uint32_t much : {160u, 448u}) {
+    search_options o;
+    o.tuning.much = o.tuning.much_if_all_fit = much;
+    const device_graph on(where(), g);
+    bfs search(on, o);
+    search.run(0);
+    EXPECT_EQ(wrong_bfs(g, 0, search.distances(), search.parents()), "") << much;
+    EXPECT_TRUE(has_step(search, "inspect")) << much;
   }
 }
 

@@ -9,8 +9,9 @@ namespace grosr::graphs {
 struct wave_tuning {
   /// Entries a block holds when it gives to those who wait, or calls for another helper.
   std::uint32_t share_above = 48;
-  std::uint32_t much = 160;             ///< entries a block holds, below 512, which end a wave
-  std::uint32_t much_if_all_fit = 480;  ///< the same, where rings hold all vertices twice
+  /// Entries a block holds, which end a wave; at most 448, so that what fills the ring does, too.
+  std::uint32_t much = 160;
+  std::uint32_t much_if_all_fit = 448;  ///< the same, where all rings hold all vertices twice
   std::uint32_t heavy = 2048;  ///< edges of entries with more than 32, in a round, which do too
   /// Vertices a level that a wave left over whose blocks were ahead of each other, from which on
   /// they are corrected by steps, not by another wave.

@@ -53,7 +53,7 @@ struct bfs_job : job_base<bfs_job> {
   /// On the host, with a view of the graph: how searches by so many blocks go on.
   void prepare(const device_graph& g, std::uint32_t blocks, const wave_tuning& tuning) {
     view.tuning = tuning;
-    // Blocks that are ahead of each other relax vertices again: all that, too, finds room.
+    // Blocks that are ahead of each other relax vertices again, for which there is mostly room.
     if (std::uint64_t{blocks} * wave_ring >= std::uint64_t{g.vertices()} * 2)
       view.tuning.much = tuning.much_if_all_fit;
     levels.blocks = blocks;
