@@ -279,9 +279,8 @@ struct channel_service {
   GROSR_DEVICE static bool push_alone(Context& c, queue::batch_buffer_ref<T> channel,
                                       const T& value) {
     const auto level = static_cast<std::uint32_t>(c.level());
-    const bool went = as_task(channel, value, types{}, [&](const auto& task) {
-      return Spawner::spawn_if_room(&c.spawner().memory(), task, level, false);
-    });
+    const bool went = as_task(channel, value, types{},
+                              [&](const auto& task) { return c.spawner().try_spawn(task, level); });
     if (went) simt::atomic_ref<std::uint64_t>(channel.state().alone).fetch_add(1, simt::relaxed);
     return went;
   }
@@ -387,7 +386,7 @@ struct channel_service {
       if (s->kind == types::template index_of<Record>()) {
         const Record task{static_cast<const node_state<typename Record::node>*>(s->server)};
         for (; batches != 0; --batches)
-          if (!Spawner::spawn_if_room(block, task, level, true)) break;
+          if (!Spawner::spawn_if_room(block, task, level)) break;
         // The worker that made them full, or fills one up, looks again before it rests.
         if (batches != 0) queue::batch_buffer_base(s).defer(batches);
       }

@@ -75,11 +75,10 @@ class spawner {
   /// Lanes that are together, outside tasks: as spawn(), for types that are not lane-wide.
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static bool spawn_alone(shared* block, T task, std::uint32_t level);
-  /// Lanes that are together: the same where there is room now, with `last_resort` also in the
-  /// overflow; false else, and nothing was counted as rejected.
+  /// Lanes that are together: the same where there is room now, also in the overflow; false else,
+  /// and nothing was counted as rejected.
   template <class T>
-  GROSR_DEVICE GROSR_NOINLINE static bool spawn_if_room(shared* block, T task, std::uint32_t level,
-                                                        bool last_resort);
+  GROSR_DEVICE GROSR_NOINLINE static bool spawn_if_room(shared* block, T task, std::uint32_t level);
 
   /// Calls a task; what it returned, or 0.
   template <class T, class Context>

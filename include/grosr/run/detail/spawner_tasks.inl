@@ -43,10 +43,9 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::spawn_alone(shared* 
 template <class Policy, class... Tasks>
 template <class T>
 GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::spawn_if_room(shared* block, T task,
-                                                                          std::uint32_t level,
-                                                                          bool last_resort) {
+                                                                          std::uint32_t level) {
   spawner self(simt::in_block_shared(block));
-  return self.place(task, level, false) || (last_resort && self.place(task, level, true));
+  return self.place(task, level, false) || self.place(task, level, true);
 }
 
 template <class Policy, class... Tasks>
