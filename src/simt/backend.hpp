@@ -12,6 +12,7 @@
 #include "grosr/simt/doorbell.hpp"
 #include "grosr/simt/launch.hpp"
 #include "grosr/simt/stream_order.hpp"
+#include "grosr/simt/timeline.hpp"
 
 namespace grosr::simt {
 
@@ -34,6 +35,23 @@ class stream_order_backend {
   virtual ~stream_order_backend() = default;
   virtual bool store_at(const moment& when, std::uint32_t* word, std::uint32_t value) = 0;
   virtual void wait_for(const any_stream& s, const std::uint32_t* word, std::uint32_t value) = 0;
+};
+
+/// What is behind a timeline: marks in its stream, each with the number of a place. Thread-safe.
+class timeline_backend {
+ public:
+  virtual ~timeline_backend() = default;
+  /// Behind what the stream holds now. Numbers rise.
+  virtual void mark(std::uint64_t number) = 0;
+  /// The greatest number of a mark that has been come to.
+  virtual std::uint64_t reached() = 0;
+  /// Whether what was put before that place is known to have failed. Where errors are thrown as
+  /// they are found, never.
+  virtual bool failed(std::uint64_t) { return false; }
+  /// Until a mark of that number or a greater one, which there is, has been come to.
+  virtual void wait(std::uint64_t number) = 0;
+  /// The same for what is put into another stream from now on.
+  virtual void hold(stream& other, std::uint64_t number) = 0;
 };
 
 /// What is behind a doorbell on a GPU.
@@ -64,6 +82,8 @@ std::unique_ptr<stream_backend> make_stream(device d);
 std::unique_ptr<doorbell_backend> make_doorbell(device d, std::uint32_t* armed, std::uint32_t* word,
                                                 std::function<void()> on_ring);
 std::unique_ptr<stream_order_backend> make_stream_order(device d);
+std::unique_ptr<timeline_backend> make_timeline(stream& s);
+void queue_copy(stream& s, void* to, const void* from, std::size_t bytes);
 void check_order(device d, CUstream_st* s, const std::string& asked);
 void check_event(device d, CUevent_st* e, const std::string& asked);
 void wait_for_kernels(device d) noexcept;

@@ -1,0 +1,88 @@
+// Streams whose work is numbered, so that other streams and the host can wait for a part of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "grosr/simt/launch.hpp"
+
+namespace grosr::simt {
+
+class timeline_state;
+
+/// A place in a timeline: all that was put into its stream before. A value, which keeps the stream.
+/// Of no timeline: nothing is waited for. Thread-safe.
+class stream_point {
+ public:
+  stream_point() = default;
+
+  bool is_in(const timeline_state* t) const { return timeline_.get() == t; }
+  /// Whether this one's being over says that the other is: it is in the same timeline, and not
+  /// before it.
+  bool covers(const stream_point& other) const {
+    return other.timeline_ == nullptr || (timeline_ == other.timeline_ && number_ >= other.number_);
+  }
+
+  /// Whether all before it has ended. Throws as stream::done().
+  bool has_happened() const;
+  /// Waits until it has. Throws as stream::wait().
+  void wait() const;
+
+ private:
+  friend class timeline;
+  stream_point(std::shared_ptr<timeline_state> t, std::uint64_t number)
+      : timeline_(std::move(t)), number_(number) {}
+
+  std::shared_ptr<timeline_state> timeline_;
+  std::uint64_t number_ = 0;
+};
+
+/// Places, of each timeline the newest alone: who waits for these waits for all that were added.
+class stream_points {
+ public:
+  void add(const stream_point& p) {
+    for (const stream_point& other : all_)
+      if (other.covers(p)) return;
+    std::erase_if(all_, [&](const stream_point& other) { return p.covers(other); });
+    all_.push_back(p);
+  }
+  void clear() { all_.clear(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::vector<stream_point> all_;
+};
+
+/// A stream that knows places in it (Vulkan: a timeline semaphore). Nothing is recorded before
+/// somebody asks, so a chain of work in one stream costs nothing. Who waits for a place that was
+/// not marked may wait for what was put behind it, too. For one thread at a time.
+class timeline {
+ public:
+  /// Throws as stream().
+  explicit timeline(device d);
+
+  const device& where() const;
+  stream& queue();
+
+  /// Behind all that the stream holds now.
+  stream_point here();
+  /// The same, marked: who waits for it waits for nothing more. A microsecond on a GPU.
+  stream_point mark();
+
+  /// What is put into this stream from now on begins after `p`. Where that is in a stream of the
+  /// other kind of device, this thread waits. Throws as stream::wait() where it is known that what
+  /// was before `p` failed.
+  void wait_for(const stream_point& p);
+
+ private:
+  std::shared_ptr<timeline_state> state_;
+  stream_points waited_for_;  // in the stream
+};
+
+/// Queues a copy: pinned memory, or memory of devices of the stream's kind. Throws
+/// error(device_lost).
+void copy_bytes(stream& s, void* to, const void* from, std::size_t bytes);
+
+}  // namespace grosr::simt

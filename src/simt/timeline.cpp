@@ -1,0 +1,192 @@
+#include "grosr/simt/timeline.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "simt/backend.hpp"
+
+namespace grosr::simt {
+namespace {
+
+/// How far a stream of the host has come. Calls in streams share it, and may outlive the timeline.
+struct progress {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t reached = 0;
+  std::uint64_t failed_at = ~std::uint64_t{0};  // from here on the stream has run nothing
+
+  void come_to(std::uint64_t number, bool ran) {
+    {
+      std::lock_guard lock(mutex);
+      // A mark stands for all places since the one before it.
+      if (!ran && reached < failed_at) failed_at = reached + 1;
+      if (number > reached) reached = number;
+    }
+    changed.notify_all();
+  }
+  /// False: it has failed before.
+  bool wait(std::uint64_t number) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return reached >= number; });
+    return number < failed_at;
+  }
+};
+
+/// Comes to its number when it is destroyed, so behind a failure, too, where a stream drops calls.
+struct arrival {
+  std::shared_ptr<progress> of;
+  std::uint64_t number;
+  bool ran = false;
+
+  arrival(std::shared_ptr<progress> p, std::uint64_t n) : of(std::move(p)), number(n) {}
+  arrival(const arrival&) = delete;
+  ~arrival() { of->come_to(number, ran); }
+};
+
+class host_timeline final : public timeline_backend {
+ public:
+  explicit host_timeline(stream& s) : stream_(s) {}
+
+  void mark(std::uint64_t number) override {
+    stream_.call_host([at = std::make_shared<arrival>(progress_, number)] { at->ran = true; });
+  }
+  std::uint64_t reached() override {
+    std::lock_guard lock(progress_->mutex);
+    // What failed is thrown to whoever asks about that, and not about what was before it.
+    return progress_->reached < progress_->failed_at ? progress_->reached
+                                                     : progress_->failed_at - 1;
+  }
+  bool failed(std::uint64_t number) override {
+    std::lock_guard lock(progress_->mutex);
+    return number >= progress_->failed_at;
+  }
+  void wait(std::uint64_t number) override { progress_->wait(number); }
+  /// Behind what failed, the other stream fails, too: as on a GPU, which is lost then.
+  void hold(stream& other, std::uint64_t number) override {
+    other.call_host([p = progress_, number] {
+      if (!p->wait(number))
+        throw error(errc::device_lost,
+                    "what was put into a stream was to wait for another stream, which has failed; "
+                    "see what that threw");
+    });
+  }
+
+ private:
+  stream& stream_;
+  std::shared_ptr<progress> progress_ = std::make_shared<progress>();
+};
+
+}  // namespace
+
+class timeline_state {
+ public:
+  explicit timeline_state(device d)
+      : where(d),
+        queue(d),
+        backend_(d.is_cuda() ? cuda_backend::make_timeline(queue)
+                             : std::make_unique<host_timeline>(queue)) {}
+  /// Waits for all that was put into it.
+  ~timeline_state() {
+    try {
+      queue.wait();
+    } catch (...) {  // whoever waited has seen what failed
+    }
+  }
+
+  std::uint64_t next() { return put_.fetch_add(1) + 1; }
+
+  /// Has a mark at a place or behind it.
+  void see_to_mark(std::uint64_t number) {
+    std::lock_guard lock(mutex_);
+    if (marked_ >= number) return;
+    // What is numbered so far was put before the mark, which may stand for all of it.
+    const std::uint64_t all = put_.load();
+    backend_->mark(all);
+    marked_ = all;
+  }
+
+  /// Whether a place is known to have been come to.
+  bool was_reached(std::uint64_t number) const { return reached_.load() >= number; }
+
+  bool has_reached(std::uint64_t number) {
+    if (was_reached(number)) return true;
+    see_to_mark(number);
+    if (backend_->failed(number)) throw_failure();
+    const std::uint64_t reached = backend_->reached();
+    note_reached(reached);
+    return reached >= number;
+  }
+
+  void wait(std::uint64_t number) {
+    if (was_reached(number)) return;
+    see_to_mark(number);
+    backend_->wait(number);
+    if (backend_->failed(number)) throw_failure();
+    note_reached(number);
+  }
+
+  void hold(stream& other, std::uint64_t number) {
+    see_to_mark(number);
+    backend_->hold(other, number);
+  }
+
+  const device where;
+  stream queue;
+
+ private:
+  [[noreturn]] void throw_failure() {
+    queue.wait();  // throws it
+    throw error(errc::device_lost, "a stream has failed");
+  }
+  void note_reached(std::uint64_t number) {
+    std::uint64_t seen = reached_.load();
+    while (seen < number && !reached_.compare_exchange_weak(seen, number)) {
+    }
+  }
+
+  std::unique_ptr<timeline_backend> backend_;
+  std::atomic<std::uint64_t> put_{0};
+  std::atomic<std::uint64_t> reached_{0};  // at least
+  std::mutex mutex_;                       // one mark at a time
+  std::uint64_t marked_ = 0;               // places up to here have a mark
+};
+
+bool stream_point::has_happened() const {
+  return timeline_ == nullptr || timeline_->has_reached(number_);
+}
+void stream_point::wait() const {
+  if (timeline_ != nullptr) timeline_->wait(number_);
+}
+
+timeline::timeline(device d) : state_(std::make_shared<timeline_state>(d)) {}
+
+const device& timeline::where() const { return state_->where; }
+stream& timeline::queue() { return state_->queue; }
+stream_point timeline::here() { return {state_, state_->next()}; }
+
+stream_point timeline::mark() {
+  const stream_point p = here();
+  state_->see_to_mark(p.number_);
+  return p;
+}
+
+void timeline::wait_for(const stream_point& p) {
+  if (p.timeline_ == nullptr || p.timeline_ == state_ || p.timeline_->was_reached(p.number_))
+    return;
+  if (p.timeline_->where.kind() != state_->where.kind()) return p.wait();
+  for (const stream_point& before : waited_for_)
+    if (before.covers(p)) return;
+  p.timeline_->hold(state_->queue, p.number_);
+  waited_for_.add(p);
+}
+
+void copy_bytes(stream& s, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (s.where().is_cuda())
+    cuda_backend::queue_copy(s, to, from, bytes);
+  else
+    s.call_host([d = s.where(), to, from, bytes] { copy_bytes(d, to, from, bytes); });
+}
+
+}  // namespace grosr::simt

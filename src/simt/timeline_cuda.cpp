@@ -1,0 +1,118 @@
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "simt/context_cuda.hpp"
+
+namespace grosr::simt::cuda_backend {
+namespace {
+
+struct event {
+  cudaEvent_t it{};
+  explicit event(const std::string& asked) {
+    check(cudaEventCreateWithFlags(&it, cudaEventDisableTiming), asked);
+  }
+  event(const event&) = delete;
+  ~event() {
+    cudaEventDestroy(it);
+    cudaGetLastError();
+  }
+};
+
+cudaStream_t native(const stream& s) { return static_cast<cudaStream_t>(s.native()); }
+
+class cuda_timeline final : public timeline_backend {
+ public:
+  explicit cuda_timeline(stream& s)
+      : device_(s.where()),
+        stream_(native(s)),
+        asked_("run what was put into a stream of " + device_.name()) {}
+
+  void mark(std::uint64_t number) override {
+    const on_device here(device_.index());
+    std::lock_guard lock(mutex_);
+    retire();
+    std::shared_ptr<event> e;
+    // One that somebody still waits for is not recorded anew.
+    if (!free_.empty() && free_.front().use_count() == 1) {
+      e = std::move(free_.front());
+      free_.pop_front();
+    } else {
+      e = std::make_shared<event>(asked_);
+    }
+    check(cudaEventRecord(e->it, stream_), asked_);
+    marks_.push_back({number, std::move(e)});
+  }
+
+  std::uint64_t reached() override {
+    std::lock_guard lock(mutex_);
+    retire();
+    return reached_;
+  }
+
+  void wait(std::uint64_t number) override {
+    if (const auto e = first(number)) check(cudaEventSynchronize(e->it), asked_);
+  }
+
+  void hold(stream& other, std::uint64_t number) override {
+    const auto e = first(number);
+    if (!e) return;
+    const on_device here(other.where().index());
+    check(cudaStreamWaitEvent(native(other), e->it, 0), asked_);
+  }
+
+ private:
+  struct marked {
+    std::uint64_t number;
+    std::shared_ptr<cuda_backend::event> event;
+  };
+
+  /// With the lock: takes out the marks that have been come to.
+  void retire() {
+    while (!marks_.empty()) {
+      const cudaError_t e = cudaEventQuery(marks_.front().event->it);
+      if (e == cudaErrorNotReady) {
+        cudaGetLastError();
+        return;
+      }
+      check(e, asked_);
+      reached_ = marks_.front().number;
+      free_.push_back(std::move(marks_.front().event));
+      marks_.pop_front();
+    }
+  }
+
+  /// The first mark of that number or a greater one; null: it was come to.
+  std::shared_ptr<event> first(std::uint64_t number) {
+    std::lock_guard lock(mutex_);
+    if (reached_ >= number) return nullptr;
+    const auto found =
+        std::lower_bound(marks_.begin(), marks_.end(), number,
+                         [](const marked& m, std::uint64_t n) { return m.number < n; });
+    return found == marks_.end() ? nullptr : found->event;
+  }
+
+  const device device_;
+  const cudaStream_t stream_;
+  const std::string asked_;
+  std::mutex mutex_;
+  std::deque<marked> marks_;  // not come to, as far as is known, in order
+  std::deque<std::shared_ptr<event>> free_;
+  std::uint64_t reached_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<timeline_backend> make_timeline(stream& s) {
+  return std::make_unique<cuda_timeline>(s);
+}
+
+void queue_copy(stream& s, void* to, const void* from, std::size_t bytes) {
+  const on_device here(s.where().index());
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(s)),
+        fmt::format("copy {} on {}", in_units(bytes), s.where().name()));
+}
+
+}  // namespace grosr::simt::cuda_backend
