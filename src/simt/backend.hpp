@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/doorbell.hpp"
 #include "grosr/simt/launch.hpp"
+#include "grosr/simt/stream_graph.hpp"
 #include "grosr/simt/stream_order.hpp"
 #include "grosr/simt/timeline.hpp"
 
@@ -54,6 +56,16 @@ class timeline_backend {
   virtual void hold(stream& other, std::uint64_t number) = 0;
 };
 
+/// What is behind a stream_graph.
+class stream_graph_backend {
+ public:
+  virtual ~stream_graph_backend() = default;
+  virtual bool add(std::span<const unsigned> after, const stream_graph::part& p) = 0;
+  virtual bool finish() = 0;
+  virtual bool replace(unsigned number, const stream_graph::part& p) = 0;
+  virtual void launch(stream& s) = 0;
+};
+
 /// What is behind a doorbell on a GPU.
 class doorbell_backend {
  public:
@@ -83,6 +95,7 @@ std::unique_ptr<doorbell_backend> make_doorbell(device d, std::uint32_t* armed, 
                                                 std::function<void()> on_ring);
 std::unique_ptr<stream_order_backend> make_stream_order(device d);
 std::unique_ptr<timeline_backend> make_timeline(stream& s);
+std::unique_ptr<stream_graph_backend> make_stream_graph(const device& d);
 void queue_copy(stream& s, void* to, const void* from, std::size_t bytes);
 void check_order(device d, CUstream_st* s, const std::string& asked);
 void check_event(device d, CUevent_st* e, const std::string& asked);
