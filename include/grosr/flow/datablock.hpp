@@ -1,0 +1,242 @@
+// Datablocks: bytes that have views in several memories, which are kept the same for whoever looks.
+//
+//   flow::block_memory memory({device("cuda:0")});
+//   flow::datablock block = memory.make(flow::block_template::of<float>(1024));
+//   for (float& x : block.write<float>()) x = 1;                 // in pinned host memory
+//   {
+//     flow::device_access on = block.update(stream, memory.space_of(device("cuda:0")));
+//     simt::launch(stream.queue(), {8, 128}, scale{static_cast<float*>(on.data()), 1024});
+//   }                                                            // copied there, once
+//   float sum = 0;
+//   for (float x : block.read<float>()) sum += x;                // copied back, when asked for
+//
+// docs/internals/dataflow.md has the rules.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "grosr/flow/block_template.hpp"
+#include "grosr/simt/timeline.hpp"
+
+namespace grosr::flow {
+
+class block_memory;
+class block_users;
+class datablock;
+struct block_state;
+struct memory_state;
+
+/// Memories that hold views, of one block_memory: the host's, which is pinned where there are GPUs,
+/// and that of each of its devices, from 1 on.
+using space_number = unsigned;
+inline constexpr space_number host_space = 0;
+
+/// What is done with a block where it is looked at.
+enum class access : std::uint8_t {
+  read,
+  write,   ///< all of it, whatever it held
+  update,  ///< both
+};
+
+/// What looking at blocks has cost.
+struct copy_counts {
+  std::uint64_t copies = 0;  ///< that were made
+  std::uint64_t bytes = 0;
+  std::uint64_t avoided = 0;  ///< views that were there, or were to be written over
+  std::uint64_t avoided_bytes = 0;
+
+  copy_counts& operator+=(const copy_counts& o) {
+    copies += o.copies;
+    bytes += o.bytes;
+    avoided += o.avoided;
+    avoided_bytes += o.avoided_bytes;
+    return *this;
+  }
+};
+
+/// What a stream is to wait for before it comes to what uses several blocks.
+struct stream_waits {
+  simt::stream_points to_come;  ///< what is in the blocks
+  simt::stream_points to_end;   ///< what uses memory that is written over, whether it failed or not
+
+  /// Throws as simt::timeline::wait_for().
+  void put_into(simt::timeline& t) const;
+};
+
+/// A block that is being used by what is put into a stream meanwhile. Movable; its end says that
+/// all of that has been put.
+class device_access {
+ public:
+  device_access(device_access&&) noexcept = default;
+  device_access& operator=(device_access&&) = delete;
+  ~device_access();
+
+  void* data() const { return data_; }
+
+ private:
+  friend class datablock;
+  device_access(std::shared_ptr<block_state> b, void* data, simt::timeline& t, space_number s,
+                access a)
+      : block_(std::move(b)), data_(data), stream_(&t), space_(s), how_(a) {}
+
+  std::shared_ptr<block_state> block_;
+  void* data_;
+  simt::timeline* stream_;
+  space_number space_;
+  access how_;
+};
+
+/// A block that the host uses. Movable.
+template <class T>
+class host_access {
+ public:
+  host_access(host_access&&) noexcept = default;
+  host_access& operator=(host_access&&) = delete;
+  ~host_access();
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  T& operator[](std::size_t i) const { return data_[i]; }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + size_; }
+  operator std::span<T>() const { return {data_, size_}; }
+
+ private:
+  friend class datablock;
+  host_access(std::shared_ptr<block_state> b, void* data, std::size_t n, access a)
+      : block_(std::move(b)), data_(static_cast<T*>(data)), size_(n), how_(a) {}
+
+  std::shared_ptr<block_state> block_;
+  T* data_;
+  std::size_t size_;
+  access how_;
+};
+
+/// A handle: copies name the same block, which lives as long as one of them. Thread-safe, but for
+/// assignments to one handle.
+class datablock {
+ public:
+  datablock() = default;
+
+  explicit operator bool() const { return block_ != nullptr; }
+  friend bool operator==(const datablock&, const datablock&) = default;
+
+  const block_template& shape() const;
+  /// Elements that are there: all of them, or what set_count() said. What a block without elements
+  /// is asked throws error(misuse), as all below.
+  std::size_t count() const;
+  /// Throws error(invalid_option) for more than the template has, and for fewer where it is fixed;
+  /// error(misuse) while it is in use.
+  void set_count(std::size_t n);
+  /// Handles there are, of all threads.
+  long use_count() const { return block_.use_count(); }
+
+  /// For the host, which waits until the view is there. A block that is written is used by nobody
+  /// else meanwhile: error(misuse) is thrown, as for a type that the template does not have, and
+  /// for reading what nobody has written. Throws error(out_of_memory, device_lost).
+  template <class T>
+  host_access<const T> read() const {
+    return {block_, on_host(access::read, element_type::of<T>()), count(), access::read};
+  }
+  template <class T>
+  host_access<T> write() const {
+    return {block_, on_host(access::write, element_type::of<T>()), count(), access::write};
+  }
+  template <class T>
+  host_access<T> update() const {
+    return {block_, on_host(access::update, element_type::of<T>()), count(), access::update};
+  }
+
+  /// For what is put into a stream of the device that has the memory `s`, or of any device that
+  /// reaches it. Waits for nothing: the stream does, or what it is to wait for is added to `later`.
+  /// Adds to `counts` what it took. Throws as above.
+  device_access read(simt::timeline& t, space_number s, copy_counts* counts = nullptr,
+                     stream_waits* later = nullptr) const {
+    return on_device(access::read, t, s, counts, later);
+  }
+  device_access write(simt::timeline& t, space_number s, copy_counts* counts = nullptr,
+                      stream_waits* later = nullptr) const {
+    return on_device(access::write, t, s, counts, later);
+  }
+  device_access update(simt::timeline& t, space_number s, copy_counts* counts = nullptr,
+                       stream_waits* later = nullptr) const {
+    return on_device(access::update, t, s, counts, later);
+  }
+
+  /// Whether the memory has a view that holds what the block does.
+  bool is_valid_in(space_number s) const;
+
+ private:
+  friend class block_memory;
+  friend class block_users;
+  explicit datablock(std::shared_ptr<block_state> b) : block_(std::move(b)) {}
+
+  block_state& state() const;
+  void* on_host(access a, const element_type& as) const;
+  device_access on_device(access a, simt::timeline& t, space_number s, copy_counts* counts,
+                          stream_waits* later) const;
+
+  std::shared_ptr<block_state> block_;
+};
+
+/// Memory for blocks, of the host and of devices: pools of buffers that blocks come from and go
+/// back to, and the streams that copy. Thread-safe. Blocks keep what they need of it alive.
+class block_memory {
+ public:
+  /// Throws error(invalid_option) for no devices, or the same one twice.
+  explicit block_memory(const std::vector<device>& devices);
+
+  /// A block that holds nothing yet, and takes no memory.
+  datablock make(const block_template& shape);
+
+  const std::vector<device>& devices() const;
+  /// Throws error(invalid_option) for a device that it was not made for.
+  space_number space_of(const device& d) const;
+
+  /// Sees to it that so many more buffers of a size are there, so that nothing is allocated later.
+  /// Throws error(out_of_memory), and then nothing more is there; error(invalid_option) for a
+  /// memory that there is not, as the functions below.
+  void reserve(space_number s, std::size_t bytes, std::size_t buffers);
+  /// Takes a reservation back: what nobody needs is freed.
+  void unreserve(space_number s, std::size_t bytes, std::size_t buffers) noexcept;
+  /// Whether a block is of this one.
+  bool made(const datablock& b) const;
+
+  /// Bytes that a memory holds for blocks, in use or not.
+  std::size_t bytes(space_number s) const;
+  /// Buffers of it that no block has.
+  std::size_t idle_buffers(space_number s) const;
+  /// Of all blocks: what looking at them has cost.
+  copy_counts counts() const;
+
+ private:
+  std::shared_ptr<memory_state> state_;
+};
+
+/// For those who run functions on blocks.
+class block_users {
+ public:
+  /// As datablock::read() and its kin for the host, but waits for nothing: what is to have happened
+  /// before the view is used is added to `waits`. end_on_host() is to follow.
+  static void* begin_on_host(const datablock& b, access a, std::vector<simt::stream_point>& waits,
+                             copy_counts* counts);
+  /// Begins to copy what a block holds to host memory, where it is not there yet; for the thread
+  /// that puts work into `by`, into whose stream small copies go. Adds what it took. Throws as
+  /// datablock::read().
+  static void bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts);
+  /// `failed`: what was to be written was not, and the block holds nothing.
+  static void end_on_host(const datablock& b, access a, bool failed) noexcept;
+};
+
+/// For host_access.
+void end_on_host(block_state& b, access a) noexcept;
+
+template <class T>
+host_access<T>::~host_access() {
+  if (block_) end_on_host(*block_, how_);
+}
+
+}  // namespace grosr::flow

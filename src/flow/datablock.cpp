@@ -1,0 +1,573 @@
+#include "grosr/flow/datablock.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "grosr/simt/buffer.hpp"
+
+namespace grosr::flow {
+namespace {
+
+using simt::stream_point;
+
+/// Memory of one view. Whoever writes there next begins after `written` and all of `read`.
+struct block_buffer {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  stream_point written;      ///< when what it holds is there
+  simt::stream_points read;  ///< when those who read it are done
+
+  /// f(place), for all that must be over before it is written.
+  template <class F>
+  void each_user(const F& f) const {
+    f(written);
+    for (const stream_point& p : read) f(p);
+  }
+};
+
+/// Bytes.
+constexpr std::size_t small_copy = 64 * 1024;
+
+constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Buffers of one memory. Thread-safe.
+class block_pool {
+ public:
+  block_pool(device d, simt::space s) : device_(d), space_(s) {}
+  ~block_pool() {
+    for (auto& [bytes, s] : sizes_)
+      for (block_buffer& b : s.idle) release(b);
+  }
+  block_pool(const block_pool&) = delete;
+
+  const device& where() const { return device_; }
+
+  /// The one that was given back first: it is most likely done with.
+  block_buffer take(std::size_t bytes) {
+    const std::size_t size = rounded(bytes);
+    {
+      std::lock_guard lock(mutex_);
+      if (auto& idle = sizes_[size].idle; !idle.empty()) {
+        block_buffer b = std::move(idle.front());
+        idle.pop_front();
+        return b;
+      }
+    }
+    block_buffer b = allocate(size);
+    std::lock_guard lock(mutex_);
+    count(size);
+    return b;
+  }
+
+  void give(block_buffer b) noexcept {
+    if (b.data == nullptr) return;
+    std::lock_guard lock(mutex_);
+    sizes_[b.bytes].idle.push_back(std::move(b));
+  }
+
+  /// So many buffers more are there for whoever takes them.
+  void reserve(std::size_t bytes, std::size_t buffers) {
+    const std::size_t size = rounded(bytes);
+    std::size_t lack = 0;
+    {
+      std::lock_guard lock(mutex_);
+      of_size& s = sizes_[size];
+      s.promised += buffers;
+      lack = s.promised > s.all ? s.promised - s.all : 0;
+    }
+    try {
+      for (; lack != 0; --lack) {
+        block_buffer b = allocate(size);
+        std::lock_guard lock(mutex_);
+        count(size);
+        sizes_[size].idle.push_back(std::move(b));
+      }
+    } catch (...) {
+      unreserve(bytes, buffers);
+      throw;
+    }
+  }
+
+  /// They are not needed any more: what nobody was promised is freed.
+  void unreserve(std::size_t bytes, std::size_t buffers) noexcept {
+    const std::size_t size = rounded(bytes);
+    std::vector<block_buffer> freed;
+    {
+      std::lock_guard lock(mutex_);
+      of_size& s = sizes_[size];
+      s.promised -= buffers;
+      for (; s.all > s.promised && !s.idle.empty(); --s.all) {
+        freed.push_back(std::move(s.idle.front()));
+        s.idle.pop_front();
+        held_ -= size;
+      }
+    }
+    for (block_buffer& b : freed) release(b);
+  }
+
+  std::size_t bytes() const {
+    std::lock_guard lock(mutex_);
+    return held_;
+  }
+  std::size_t idle() const {
+    std::lock_guard lock(mutex_);
+    std::size_t n = 0;
+    for (const auto& [bytes, s] : sizes_) n += s.idle.size();
+    return n;
+  }
+
+ private:
+  struct of_size {
+    std::deque<block_buffer> idle;
+    std::size_t all = 0, promised = 0;
+  };
+
+  block_buffer allocate(std::size_t size) const {
+    block_buffer b;
+    b.data = simt::allocate_bytes(device_, space_, size);
+    b.bytes = size;
+    return b;
+  }
+  void count(std::size_t size) {
+    ++sizes_[size].all;
+    held_ += size;
+  }
+  void release(block_buffer& b) noexcept {
+    b.each_user([](const stream_point& p) {
+      try {
+        p.wait();
+      } catch (...) {  // its stream has failed, and uses nothing any more
+      }
+    });
+    simt::free_bytes(device_, space_, b.data);
+  }
+
+  const device device_;
+  const simt::space space_;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, of_size> sizes_;
+  std::size_t held_ = 0;
+};
+
+/// A stream that copies in one direction.
+struct copier {
+  explicit copier(device d) : stream(d) {}
+  std::mutex mutex;
+  simt::timeline stream;
+};
+
+const char* verb(access a) {
+  return a == access::read ? "read" : a == access::write ? "write" : "update";
+}
+
+}  // namespace
+
+struct memory_state {
+  std::vector<device> devices;
+  std::deque<block_pool> pools;  // of the host, and of each device
+  std::deque<copier> to, from;   // each device
+  // Of all blocks, as copy_counts has them.
+  std::atomic<std::uint64_t> copies{0}, bytes{0}, avoided{0}, avoided_bytes{0};
+
+  void count(const copy_counts& c) {
+    if (c.copies != 0) {
+      copies.fetch_add(c.copies, std::memory_order_relaxed);
+      bytes.fetch_add(c.bytes, std::memory_order_relaxed);
+    } else {
+      avoided.fetch_add(c.avoided, std::memory_order_relaxed);
+      avoided_bytes.fetch_add(c.avoided_bytes, std::memory_order_relaxed);
+    }
+  }
+  std::string name(space_number s) const {
+    return s == host_space ? "host memory" : devices[s - 1].name();
+  }
+};
+
+/// What is put into `t` later begins after `p`; what has failed there uses nothing any more.
+void wait_for_end(simt::timeline& t, const stream_point& p) {
+  try {
+    t.wait_for(p);
+  } catch (const error&) {
+  }
+}
+
+void stream_waits::put_into(simt::timeline& t) const {
+  for (const stream_point& p : to_come) t.wait_for(p);
+  for (const stream_point& p : to_end) wait_for_end(t, p);
+}
+
+/// Invariant: no view is valid, or one is, or several are and hold the same.
+struct block_state {
+  struct view {
+    block_buffer buffer;
+    bool valid = false;
+    std::size_t holds = 0;  ///< elements, while it is valid
+  };
+
+  block_state(std::shared_ptr<memory_state> m, const block_template& t)
+      : memory(std::move(m)), shape(t), count(t.count()) {
+    const std::size_t n = memory->pools.size();
+    if (n > few.size()) many = std::make_unique<view[]>(n);
+    views = {many ? many.get() : few.data(), n};
+  }
+  ~block_state() {
+    for (space_number s = 0; s < views.size(); ++s) give_back(s);
+  }
+
+  const std::shared_ptr<memory_state> memory;
+  const block_template shape;
+  std::mutex mutex;
+  std::size_t count;
+  std::array<view, 3> few;  // mostly there are no more, and nothing is allocated for them
+  std::unique_ptr<view[]> many;
+  std::span<view> views;  // by memory
+  std::atomic<std::uint64_t> valid_in{
+      0};                // a bit for each valid view, to be asked without the lock
+  unsigned readers = 0;  // that have begun, and not ended
+  bool written = false;  // somebody is writing
+
+  [[noreturn]] void refuse(access a, const std::string& why) const {
+    throw error(errc::misuse, fmt::format("{} a block of {}: {}", verb(a), shape.text(), why));
+  }
+
+  /// With the lock: a view in a memory that is ready to be used so after f(place) for each place
+  /// that it is given, and of one that is written over after g(place).
+  /// `by` puts small copies into its own stream; null: none does.
+  template <class F, class G>
+  void* begin(access a, space_number s, copy_counts* told, simt::timeline* by, const F& after,
+              const G& after_users) {
+    if (s >= views.size())
+      refuse(a, fmt::format("memory {} was asked for, and there are {}", s, views.size()));
+    if (written) refuse(a, "it is being written elsewhere; wait until that has ended");
+    if (a != access::read && readers != 0)
+      refuse(a, fmt::format("{} others read it; wait until they have ended", readers));
+    copy_counts now;
+    if (a == access::write)
+      take(s);
+    else
+      see_to(a, s, now, by);
+    if (now.copies == 0) {
+      now.avoided = 1;
+      now.avoided_bytes = used_bytes();
+    }
+    view& v = views[s];
+    if (a == access::write)
+      after_users(v.buffer.written);
+    else
+      after(v.buffer.written);
+    if (a == access::read) {
+      ++readers;
+    } else {
+      for (const stream_point& p : v.buffer.read) after_users(p);
+      written = true;
+      // Buffers of views that hold nothing any more go back, with those who still use them.
+      for (space_number other = 0; other < views.size(); ++other) {
+        views[other].valid = false;
+        if (other != s) give_back(other);
+      }
+      set_valid(s);
+    }
+    if (told != nullptr) *told += now;
+    memory->count(now);
+    return v.buffer.data;
+  }
+
+  /// `until`: when what was put into a stream meanwhile is done; none: it is. What failed holds
+  /// nothing afterwards.
+  void end(access a, space_number s, const stream_point* until, bool failed = false) {
+    std::lock_guard lock(mutex);
+    block_buffer& b = views[s].buffer;
+    if (a == access::read) {
+      --readers;
+      if (until != nullptr) b.read.add(*until);
+      return;
+    }
+    written = false;
+    b.read.clear();
+    b.written = until != nullptr ? *until : stream_point();
+    if (failed) {
+      views[s].valid = false;
+      valid_in.store(0, std::memory_order_relaxed);
+    }
+  }
+
+  /// With the lock: has a view in host memory, unless somebody writes the block or nobody has.
+  void bring_to_host(simt::timeline& by, copy_counts& counts) {
+    if (written || holds_all(views[host_space])) return;
+    copy_counts now;
+    see_to(access::read, host_space, now, &by);
+    counts += now;
+    memory->count(now);
+  }
+
+  bool holds_all(const view& v) const { return v.valid && v.holds >= count; }
+
+ private:
+  std::size_t used_bytes() const { return count * shape.element().bytes; }
+
+  void give_back(space_number s) noexcept {
+    memory->pools[s].give(std::exchange(views[s].buffer, {}));
+  }
+
+  void set_valid(space_number s) {
+    views[s].valid = true;
+    views[s].holds = count;
+    std::uint64_t bits = 0;
+    for (space_number i = 0; i < views.size(); ++i)
+      if (views[i].valid) bits |= std::uint64_t{1} << i;
+    valid_in.store(bits, std::memory_order_relaxed);
+  }
+
+  void take(space_number s) {
+    block_buffer& b = views[s].buffer;
+    if (b.data == nullptr) b = memory->pools[s].take(shape.size_bytes());
+  }
+
+  /// Has a valid view in a memory.
+  void see_to(access a, space_number s, copy_counts& counts, simt::timeline* by) {
+    if (holds_all(views[s])) return;
+    // The host's is the source if it can be: that of a device may be busy.
+    space_number from = 0;
+    while (from < views.size() && !holds_all(views[from])) ++from;
+    if (from == views.size()) refuse(a, "nobody has written it; write it first");
+    const auto& devices = memory->devices;
+    // Between a GPU and a device of the host it goes by pinned memory.
+    if (from != host_space && s != host_space &&
+        devices[from - 1].kind() != devices[s - 1].kind()) {
+      copy(host_space, from, counts, nullptr);
+      from = host_space;
+      by = nullptr;
+    }
+    copy(s, from, counts, by);
+  }
+
+  void copy(space_number to, space_number from, copy_counts& counts, simt::timeline* by) {
+    take(to);
+    ++counts.copies;
+    counts.bytes += used_bytes();
+    // What takes less time than the calls by which streams wait for each other.
+    if (by != nullptr && used_bytes() <= small_copy) return copy(to, from, *by, false);
+    copier& c = to == host_space ? memory->from[from - 1] : memory->to[to - 1];
+    std::lock_guard lock(c.mutex);
+    // The host waits for one block; a stream, for all that its next function needs.
+    copy(to, from, c.stream, to == host_space);
+  }
+
+  void copy(space_number to, space_number from, simt::timeline& by, bool marked) {
+    block_buffer &target = views[to].buffer, &source = views[from].buffer;
+    by.wait_for(source.written);
+    target.each_user([&](const stream_point& p) { wait_for_end(by, p); });
+    const stream_point done = [&] {
+      try {
+        simt::copy_bytes(by.queue(), target.data, source.data, used_bytes());
+        return marked ? by.mark() : by.here();
+      } catch (...) {
+        // It may be under way: neither buffer is for others before that is over.
+        const stream_point unmarked = by.here();
+        source.read.add(unmarked);
+        target.read.add(unmarked);
+        throw;
+      }
+    }();
+    source.read.add(done);
+    target.written = done;
+    target.read.clear();
+    set_valid(to);
+  }
+};
+
+// ---- accesses ----
+
+device_access::~device_access() {
+  if (!block_) return;
+  const stream_point until = stream_->here();
+  block_->end(how_, space_, &until);
+}
+
+void end_on_host(block_state& b, access a) noexcept { b.end(a, host_space, nullptr); }
+
+block_state& datablock::state() const {
+  if (!block_)
+    throw error(errc::misuse, "a block was asked for what it holds, and there is none; make one");
+  return *block_;
+}
+
+void* datablock::on_host(access a, const element_type& as) const {
+  block_state& b = state();
+  const bool bytes = b.shape.layout() == block_template::records::bytes;
+  if (bytes ? as.bytes != 1 : !(as == b.shape.element()))
+    b.refuse(a, fmt::format("as {}, which its elements are not", as.name));
+  std::vector<stream_point> waits;
+  void* const data = block_users::begin_on_host(*this, a, waits, nullptr);
+  try {
+    for (const stream_point& p : waits) p.wait();
+  } catch (...) {
+    block_users::end_on_host(*this, a, true);
+    throw;
+  }
+  return data;
+}
+
+void* block_users::begin_on_host(const datablock& b, access a, std::vector<stream_point>& waits,
+                                 copy_counts* counts) {
+  block_state& state = b.state();
+  std::lock_guard lock(state.mutex);
+  const auto wait = [&](const stream_point& p) { waits.push_back(p); };
+  return state.begin(a, host_space, counts, nullptr, wait, wait);
+}
+void block_users::bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts) {
+  block_state& state = b.state();
+  std::lock_guard lock(state.mutex);
+  state.bring_to_host(by, counts);
+}
+void block_users::end_on_host(const datablock& b, access a, bool failed) noexcept {
+  b.block_->end(a, host_space, nullptr, failed);
+}
+
+device_access datablock::on_device(access a, simt::timeline& t, space_number s, copy_counts* counts,
+                                   stream_waits* later) const {
+  block_state& b = state();
+  if (s != host_space && s < b.views.size()) {
+    const device& d = b.memory->devices[s - 1];
+    if (d != t.where() && (d.is_cuda() || t.where().is_cuda()))
+      b.refuse(a, fmt::format("in memory of {}, by a stream of {}, which does not reach it",
+                              d.name(), t.where().name()));
+  }
+  std::lock_guard lock(b.mutex);
+  void* const data = b.begin(
+      a, s, counts, &t,
+      [&](const stream_point& p) { later != nullptr ? later->to_come.add(p) : t.wait_for(p); },
+      [&](const stream_point& p) { later != nullptr ? later->to_end.add(p) : wait_for_end(t, p); });
+  return {block_, data, t, s, a};
+}
+
+const block_template& datablock::shape() const { return state().shape; }
+
+std::size_t datablock::count() const {
+  block_state& b = state();
+  std::lock_guard lock(b.mutex);
+  return b.count;
+}
+
+void datablock::set_count(std::size_t n) {
+  block_state& b = state();
+  std::lock_guard lock(b.mutex);
+  if (n == b.count) return;
+  if (n > b.shape.count())
+    throw error(errc::invalid_option,
+                fmt::format("{} elements were set for a block of {}; set at most {}", n,
+                            b.shape.text(), b.shape.count()));
+  if (b.shape.layout() == block_template::records::fixed)
+    throw error(errc::invalid_option,
+                fmt::format("{} elements were set for a block of {}, which has all of them; make "
+                            "the template variable where there may be fewer",
+                            n, b.shape.text()));
+  if (b.written || b.readers != 0)
+    throw error(errc::misuse,
+                fmt::format("{} elements were set for a block of {} that is in use; wait "
+                            "until that has ended",
+                            n, b.shape.text()));
+  b.count = n;
+}
+
+bool datablock::is_valid_in(space_number s) const {
+  return (state().valid_in.load(std::memory_order_relaxed) >> s & 1) != 0;
+}
+
+// ---- memory ----
+
+block_memory::block_memory(const std::vector<device>& devices)
+    : state_(std::make_shared<memory_state>()) {
+  if (devices.empty() || devices.size() > 62)
+    throw error(
+        errc::invalid_option,
+        fmt::format("memory for blocks was asked for on {} devices; name 1 to 62", devices.size()));
+  for (const device& d : devices)
+    if (std::count(devices.begin(), devices.end(), d) != 1)
+      throw error(errc::invalid_option,
+                  fmt::format("memory for blocks: {} is named twice; name it once", d.name()));
+  state_->devices = devices;
+  const auto gpu =
+      std::find_if(devices.begin(), devices.end(), [](const device& d) { return d.is_cuda(); });
+  state_->pools.emplace_back(gpu == devices.end() ? device() : *gpu, simt::space::pinned);
+  for (const device& d : devices) {
+    state_->pools.emplace_back(d, simt::space::device);
+    state_->to.emplace_back(d);
+    state_->from.emplace_back(d);
+  }
+}
+
+datablock block_memory::make(const block_template& shape) {
+  return datablock(std::make_shared<block_state>(state_, shape));
+}
+
+const std::vector<device>& block_memory::devices() const { return state_->devices; }
+
+space_number block_memory::space_of(const device& d) const {
+  const auto& all = state_->devices;
+  const auto found = std::find(all.begin(), all.end(), d);
+  if (found == all.end())
+    throw error(
+        errc::invalid_option,
+        fmt::format("memory for blocks has nothing on {}; name it where that is made", d.name()));
+  return static_cast<space_number>(found - all.begin()) + 1;
+}
+
+namespace {
+
+block_pool& pool_of(memory_state& m, space_number s) {
+  if (s >= m.pools.size())
+    throw error(errc::invalid_option,
+                fmt::format("memory {} was asked for, and there are {}", s, m.pools.size()));
+  return m.pools[s];
+}
+
+}  // namespace
+
+void block_memory::reserve(space_number s, std::size_t bytes, std::size_t buffers) {
+  pool_of(*state_, s).reserve(bytes, buffers);
+}
+void block_memory::unreserve(space_number s, std::size_t bytes, std::size_t buffers) noexcept {
+  if (s < state_->pools.size()) state_->pools[s].unreserve(bytes, buffers);
+}
+std::size_t block_memory::bytes(space_number s) const { return pool_of(*state_, s).bytes(); }
+std::size_t block_memory::idle_buffers(space_number s) const { return pool_of(*state_, s).idle(); }
+bool block_memory::made(const datablock& b) const { return b.state().memory == state_; }
+
+copy_counts block_memory::counts() const {
+  const auto of = [](const auto& n) { return n.load(std::memory_order_relaxed); };
+  return {of(state_->copies), of(state_->bytes), of(state_->avoided), of(state_->avoided_bytes)};
+}
+
+// ---- templates ----
+
+block_template::block_template(records layout, element_type element,
+                               std::array<std::size_t, 3> extents)
+    : layout_(layout), element_(element), extents_(extents) {
+  const auto [x, y, z] = extents;
+  std::size_t all = element.bytes;
+  for (const std::size_t n : extents)
+    if (n == 0 || n > 0xffffffffu || __builtin_mul_overflow(all, n, &all) || all > PTRDIFF_MAX)
+      throw error(errc::invalid_option,
+                  fmt::format("a block of {} x {} x {} {} was asked for; each extent is 1 to "
+                              "4,294,967,295, and all bytes fit into memory",
+                              x, y, z, element.name));
+}
+
+std::string block_template::text() const {
+  const auto [x, y, z] = extents_;
+  if (layout_ == records::bytes) return fmt::format("up to {} bytes", x);
+  if (layout_ == records::variable) return fmt::format("records of {}, up to {}", element_.name, x);
+  if (z != 1) return fmt::format("{}[{} x {} x {}]", element_.name, x, y, z);
+  if (y != 1) return fmt::format("{}[{} x {}]", element_.name, x, y);
+  return fmt::format("{}[{}]", element_.name, x);
+}
+
+}  // namespace grosr::flow
