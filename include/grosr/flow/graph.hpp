@@ -1,0 +1,330 @@
+// Dataflow graphs: functions, and what flows between them. Data is moved only when it must be.
+//
+//   flow::executor where;
+//   flow::graph g(where);
+//   const auto matrix = flow::block_template::of<float>(n, n);
+//   flow::node product = g.kernel("product", multiply{n}, {{"a", matrix}, {"b", matrix}, {"c", matrix}});
+//   flow::node sum = g.host("sum", add_up, {{"c", matrix}, {"total", one}});
+//   g.connect(product["c"], sum["c"]);
+//   auto a = g.source<float>(product["a"]), b = g.source<float>(product["b"]);
+//   auto total = g.sink<double>(sum["total"]);
+//   g.compile();
+//   a.push(left);
+//   b.push(right);
+//   double t = total.pull_elements()[0];
+//
+// docs/guide/dataflow.md teaches it; docs/internals/dataflow.md has the protocols.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "grosr/flow/executor.hpp"
+#include "grosr/flow/node.hpp"
+
+namespace grosr::flow {
+
+class graph_core;
+
+/// A port of a node of a graph. A value.
+struct port_ref {
+  graph_core* of = nullptr;
+  unsigned node = 0, port = 0;
+};
+
+/// A node of a graph. A value.
+class node {
+ public:
+  /// Throws error(invalid_option), naming the ports there are.
+  port_ref operator[](const std::string& port) const;
+
+ private:
+  friend class graph;
+  node(graph_core* g, unsigned n) : of_(g), number_(n) {}
+  graph_core* of_;
+  unsigned number_;
+};
+
+struct channel_options {
+  unsigned capacity = 1;  ///< blocks that wait in it, at least 1
+  when_full full = when_full::block;
+  /// Blocks that come from a device, and go to a node of the host or to the program, are copied to
+  /// host memory as soon as they are made. False: when they are looked at there.
+  bool prefetch = true;
+};
+
+/// What happens when a node's function throws.
+enum class on_error : std::uint8_t {
+  end_graph,  ///< nothing runs any more; push, pull and wait throw
+  /// What it would have written is missing, and is counted. For functions that run on the host: a
+  /// kernel that faults takes the device with it. Not for graphs with cycles. Where ways part and
+  /// join again, the blocks of one way are one ahead from then on.
+  go_on,
+};
+
+struct graph_options {
+  std::string name = "graph";
+  int priority = 0;  ///< of all its nodes, for policies that ask
+  on_error errors = on_error::end_graph;
+  /// Nodes that run on devices alone, always in the same way, run as one where they feed each other
+  /// by channels of capacity 1: on a GPU, as a CUDA graph. Not with on_error::go_on.
+  bool stretches = true;
+};
+
+/// What a function puts into a stream.
+enum class stream_work : std::uint8_t {
+  each_time,  ///< what it likes: it is called in each run
+  /// The same, with other addresses: it need not be called in runs in which these are as before.
+  /// What it puts there runs beside that of other nodes, though these may have got the same stream:
+  /// scratch memory is a node's own.
+  same_always,
+};
+
+struct block_channel_stats {
+  std::string from, to;       ///< "node.port"; the name of a source or sink outside
+  std::uint64_t blocks = 0;   ///< that came
+  std::uint64_t dropped = 0;  ///< of these, because it was full
+  copy_counts copies;         ///< to bring them where they were used
+};
+
+struct node_stats {
+  std::string name;
+  std::string stretch;  ///< that runs it, which has the times; empty: it runs by itself
+  std::uint64_t runs = 0, failures = 0;
+  std::int64_t waited_ns = 0;  ///< in all, between having all inputs and being started
+  std::int64_t ran_ns = 0;     ///< in all, from being started to the end
+};
+
+/// What compile() found. Immutable.
+class plan {
+ public:
+  const std::string& text() const { return text_; }
+  const std::string& dot() const { return dot_; }  ///< for Graphviz
+  const std::string& json() const { return json_; }
+  /// Bytes of a memory that a run needs, at most: pinned memory for host_space.
+  std::size_t bytes(space_number s) const { return bytes_.at(s); }
+
+ private:
+  friend class graph;
+  friend class graph_core;
+  std::string text_, dot_, json_;
+  std::vector<std::size_t> bytes_;
+  std::vector<std::map<std::size_t, std::size_t>>
+      buffers_;  // by memory: of so many bytes, how many
+};
+
+/// The end of a channel that the program pushes into. Thread-safe. After the graph it throws.
+class any_source {
+ public:
+  /// Waits while the channel is full, if that is what when_full says. A block that the program
+  /// keeps must not be written any more. Throws error(invalid_option) for a block of another
+  /// template or another executor, error(misuse) from a node's function, error(stopped) after the
+  /// graph has ended, and what a node threw.
+  void push(datablock b) const;
+  /// False when it is full.
+  bool try_push(datablock b) const;
+  /// False when it is still full after `limit`.
+  bool push_for(datablock b, std::chrono::nanoseconds limit) const;
+  /// A block for it, empty.
+  datablock make() const;
+
+ protected:
+  friend class graph;
+  any_source(std::shared_ptr<graph_core> g, unsigned channel)
+      : of_(std::move(g)), channel_(channel) {}
+  std::shared_ptr<graph_core> of_;  // also after the graph has ended
+  unsigned channel_;
+};
+
+template <class T>
+class source : public any_source {
+ public:
+  using any_source::push;
+  /// Copies into a block. Throws error(invalid_option) unless it is as many elements as the
+  /// template has, or fewer where that is variable.
+  void push(std::span<const T> elements) const;
+
+ private:
+  friend class graph;
+  using any_source::any_source;
+};
+
+/// The end of a channel that the program pulls from. Thread-safe. After the graph it throws.
+class any_sink {
+ public:
+  /// Waits for a block. Throws error(stopped) after the graph has ended, and what a node threw.
+  datablock pull() const;
+  /// None when there is none.
+  datablock try_pull() const;
+  /// None when there is none after `limit`.
+  datablock pull_for(std::chrono::nanoseconds limit) const;
+
+ protected:
+  friend class graph;
+  any_sink(std::shared_ptr<graph_core> g, unsigned channel)
+      : of_(std::move(g)), channel_(channel) {}
+  std::shared_ptr<graph_core> of_;  // also after the graph has ended
+  unsigned channel_;
+};
+
+template <class T>
+class sink : public any_sink {
+ public:
+  /// The elements of the next block.
+  std::vector<T> pull_elements() const {
+    const datablock b = pull();
+    const auto elements = b.template read<T>();
+    return std::vector<T>(elements.begin(), elements.end());
+  }
+
+ private:
+  friend class graph;
+  using any_sink::any_sink;
+};
+
+/// Built first, by one thread: nodes, connect(), source(), sink(). After compile() it runs, and
+/// everything else is thread-safe.
+class graph {
+ public:
+  explicit graph(executor& e, const graph_options& options = {});
+  /// stop().
+  ~graph();
+  graph(const graph&) = delete;
+
+  /// A node that runs on a thread of the host: `f` takes in<T>, out<T> and inout<T>, a port each,
+  /// in order. Throws error(invalid_option) for as many ports as it has no parameters, names that
+  /// are not unique, and templates of another element; error(misuse) after compile().
+  template <class F>
+  node host(const std::string& name, F f, const std::vector<port>& ports) {
+    return add<at_ports_of<F>>(name, ports, on_host(std::move(f)), {});
+  }
+  /// A node that runs on a device: `f`, trivially copyable, is called with a point and the views,
+  /// GROSR_DEVICE, for each point of the template of its first output (or of its first port, where
+  /// it has none). Throws as host().
+  template <class F>
+  node kernel(const std::string& name, const F& f, const std::vector<port>& ports) {
+    return add<at_ports_of<F>>(name, ports, {}, over_points(f), true);
+  }
+  /// A node that puts work into a stream: `f` takes a simt::stream&, then views of device memory.
+  /// It is called on a thread of the host, and must not wait. Throws as host().
+  template <class F>
+  node on_stream(const std::string& name, F f, const std::vector<port>& ports,
+                 stream_work work = stream_work::each_time) {
+    return add<at_ports_of<F>>(name, ports, {}, into_stream(std::move(f)),
+                               work == stream_work::same_always);
+  }
+
+  /// Another way to run a node, with the same parameters: on the host beside a device, or on a
+  /// device beside the host. The executor's policy chooses, run by run. Throws error
+  /// (invalid_option) where the node has a way of that kind, or other parameters.
+  template <class F>
+  void also_host(const node& n, F f) {
+    add_way(n, at_ports_of<F>::elements(), on_host(std::move(f)), {});
+  }
+  template <class F>
+  void also_kernel(const node& n, const F& f) {
+    add_way(n, at_ports_of<F>::elements(), {}, over_points(f));
+  }
+  template <class F>
+  void also_on_stream(const node& n, F f) {
+    add_way(n, at_ports_of<F>::elements(), {}, into_stream(std::move(f)));
+  }
+
+  /// Blocks that come out of one port go into another. An output may feed many channels. Throws
+  /// error(invalid_option) for different templates, an input that has a channel already, a port of
+  /// another graph, or capacity 0; error(misuse) after compile().
+  void connect(port_ref from, port_ref to, const channel_options& options = {});
+  /// The same, with a block that lies in the channel at first: what cycles begin with.
+  void connect(port_ref from, port_ref to, const datablock& first,
+               const channel_options& options = {});
+
+  template <class T>
+  flow::source<T> source(port_ref to, const channel_options& options = {}) {
+    return flow::source<T>(core_, add_source(to, element_type::of<T>(), options));
+  }
+  template <class T>
+  flow::sink<T> sink(port_ref from, const channel_options& options = {}) {
+    return flow::sink<T>(core_, add_sink(from, element_type::of<T>(), options));
+  }
+
+  /// Checks the graph, takes the memory that it needs, and lets it run. Throws error
+  /// (invalid_option) with one line for each port without a channel, and each cycle without a first
+  /// block; error(out_of_memory).
+  const plan& compile();
+
+  /// Waits until no node can run: all that was pushed has gone as far as it can. Throws what a
+  /// node threw, where that ends the graph.
+  void wait();
+  /// Ends it: nodes that run come to their end, and what is in channels stays there.
+  void stop() noexcept;
+
+  std::vector<block_channel_stats> channels() const;
+  /// Nodes as they were made, then stretches, which have the times of those that they run.
+  std::vector<node_stats> nodes() const;
+  /// One line each: nodes that failed, inputs whose deadline has passed.
+  std::vector<std::string> events() const;
+
+ private:
+  template <class F>
+  using at_ports_of = typename detail::parameters<F>::at_ports;
+
+  template <class Views>
+  node add(const std::string& name, const std::vector<port>& ports, detail::function on_host,
+           detail::function on_device, bool same_always = false) {
+    check_ports(name, ports, Views::count);
+    return add_node(
+        {name, Views::describe(ports), std::move(on_host), std::move(on_device), same_always});
+  }
+
+  template <class F>
+  static detail::function on_host(F f) {
+    static_assert(std::tuple_size_v<typename detail::parameters<F>::before> == 0,
+                  "grosr: a host function takes in<T>, out<T> and inout<T> alone");
+    return [f = std::move(f)](detail::invocation& v) mutable { at_ports_of<F>::call(f, v); };
+  }
+  template <class F>
+  static detail::function into_stream(F f) {
+    static_assert(
+        std::is_same_v<typename detail::parameters<F>::before, std::tuple<simt::stream>>,
+        "grosr: a stream function takes a simt::stream&, then in<T>, out<T> and inout<T>");
+    return [f = std::move(f)](detail::invocation& v) mutable {
+      at_ports_of<F>::call(f, v, *v.stream);
+    };
+  }
+  template <class F>
+  static detail::function over_points(const F& f) {
+    static_assert(std::is_trivially_copyable_v<F>,
+                  "grosr: a kernel function is copied to the device as bytes");
+    static_assert(std::is_same_v<typename detail::parameters<F>::before, std::tuple<point>>,
+                  "grosr: a kernel function takes a point, then in<T>, out<T> and inout<T>");
+    return [f](detail::invocation& v) { at_ports_of<F>::launch(f, v); };
+  }
+
+  static void check_ports(const std::string& node, const std::vector<port>& ports,
+                          std::size_t parameters);
+  node add_node(detail::node_description d);
+  void add_way(const node& n, const std::vector<std::pair<direction, element_type>>& parameters,
+               detail::function on_host, detail::function on_device);
+  unsigned add_source(port_ref to, const element_type& as, const channel_options& options);
+  unsigned add_sink(port_ref from, const element_type& as, const channel_options& options);
+
+  std::shared_ptr<graph_core> core_;
+};
+
+template <class T>
+void source<T>::push(std::span<const T> elements) const {
+  datablock b = make();
+  b.set_count(elements.size());
+  {
+    const auto to = b.template write<T>();
+    for (std::size_t i = 0; i < elements.size(); ++i) to[i] = elements[i];
+  }
+  push(std::move(b));
+}
+
+}  // namespace grosr::flow

@@ -1,0 +1,222 @@
+// Nodes of a dataflow graph: what runs when a block is at each of its inputs.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "grosr/flow/block_template.hpp"
+#include "grosr/flow/port_view.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/timeline.hpp"
+
+namespace grosr::flow {
+
+/// What happens when a block comes to a channel that is full.
+enum class when_full : std::uint8_t {
+  block,        ///< whoever brings it waits
+  drop_oldest,  ///< the one that has waited longest is let go, and counted
+  latest,       ///< all that wait are let go, and counted: only the newest block matters
+};
+
+/// A port as it is named when its node is made. Its direction and element type are those of the
+/// function's parameter.
+struct port {
+  std::string name;
+  block_template shape;
+  /// An input that keeps its block until another one comes.
+  bool sticky = false;
+  /// How long an input may be without a block while others of its node have theirs; then that is
+  /// reported (graph::events). None: as long as it takes.
+  std::optional<std::chrono::nanoseconds> deadline = {};
+};
+
+enum class direction : std::uint8_t { in, out, inout };
+
+namespace detail {
+
+struct port_description {
+  std::string name;
+  direction way;
+  block_template shape;
+  element_type element;  ///< that the function takes
+  bool sticky;
+  std::optional<std::chrono::nanoseconds> deadline;
+};
+
+/// What a node's function is called with.
+struct invocation {
+  struct at_port {
+    void* data = nullptr;
+    std::size_t count = 0;
+    const block_template* shape = nullptr;
+  };
+  std::vector<at_port> ports;
+  simt::stream* stream = nullptr;  ///< null: on the host
+};
+
+/// A way to run a node: on a thread of the host, or by putting work into a stream of a device.
+using function = std::function<void(invocation&)>;
+
+struct node_description {
+  std::string name;
+  std::vector<port_description> ports;
+  function on_host, on_device;  ///< one of them may be empty
+  bool same_always = false;     ///< on_device puts the same into a stream each time
+};
+
+// ---- from the parameters of functions ----
+
+template <class T>
+inline constexpr bool is_view = false;
+template <class T>
+inline constexpr bool is_view<in<T>> = true;
+template <class T>
+inline constexpr bool is_view<out<T>> = true;
+template <class T>
+inline constexpr bool is_view<inout<T>> = true;
+
+template <class View>
+constexpr direction way_of() {
+  using T = typename View::element;
+  return std::is_same_v<View, in<T>>    ? direction::in
+         : std::is_same_v<View, out<T>> ? direction::out
+                                        : direction::inout;
+}
+
+template <class View>
+View view_of(invocation::at_port& p, bool in_kernel) {
+  View v;
+  v.data = static_cast<decltype(v.data)>(p.data);
+  v.count = p.count;
+  for (int i = 0; i < 3; ++i) v.extent[i] = static_cast<std::uint32_t>(p.shape->extents()[i]);
+  if constexpr (way_of<View>() == direction::out)
+    if (!in_kernel) v.written = &p.count;
+  return v;
+}
+
+/// The kernel of a node that runs over points.
+template <class F, class... Views>
+struct over_points {
+  F f;
+  std::array<std::uint32_t, 3> extent;
+  std::tuple<Views...> views;
+
+  GROSR_DEVICE point point_of(std::size_t i, std::size_t all) const {
+    if (extent[1] == 1 && extent[2] == 1) return {static_cast<std::uint32_t>(i), 0, 0, i};
+    // Divisions of 64 bits take several times as long.
+    if (all <= 0xffffffffu) return at(static_cast<std::uint32_t>(i), i);
+    return at<std::size_t>(i, i);
+  }
+  template <class Number>
+  GROSR_DEVICE point at(Number i, std::size_t index) const {
+    const Number row = i / extent[0];
+    return {static_cast<std::uint32_t>(i % extent[0]), static_cast<std::uint32_t>(row % extent[1]),
+            static_cast<std::uint32_t>(row / extent[1]), index};
+  }
+
+  GROSR_DEVICE void operator()() const {
+    const std::size_t all = std::size_t{extent[0]} * extent[1] * extent[2];
+    const std::size_t threads = std::size_t{simt::grid_size()} * simt::block_size();
+    for (std::size_t i = std::size_t{simt::block_id()} * simt::block_size() + simt::thread_id();
+         i < all; i += threads) {
+      const point p = point_of(i, all);
+      std::apply([&](const Views&... v) { f(p, v...); }, views);
+    }
+  }
+};
+
+template <class... Views>
+struct views {
+  static constexpr std::size_t count = sizeof...(Views);
+
+  static std::vector<port_description> describe(const std::vector<port>& ports) {
+    std::vector<port_description> all;
+    std::size_t i = 0;
+    (all.push_back({ports[i].name, way_of<Views>(), ports[i].shape,
+                    element_type::of<typename Views::element>(), ports[i].sticky,
+                    ports[i].deadline}),
+     ...);
+    for (i = 0; i < all.size(); ++i) {
+      all[i].name = ports[i].name;
+      all[i].shape = ports[i].shape;
+      all[i].sticky = ports[i].sticky;
+      all[i].deadline = ports[i].deadline;
+    }
+    return all;
+  }
+
+  static std::vector<std::pair<direction, element_type>> elements() {
+    return {{way_of<Views>(), element_type::of<typename Views::element>()}...};
+  }
+
+  /// The port whose template says over how many points a kernel runs: the first that is written.
+  static constexpr std::size_t main() {
+    constexpr direction ways[] = {way_of<Views>()...};
+    for (std::size_t i = 0; i < count; ++i)
+      if (ways[i] != direction::in) return i;
+    return 0;
+  }
+
+  template <class F>
+  static void launch(const F& f, invocation& v) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      auto e = v.ports[main()].shape->extents();
+      // Of records that vary, as many as the first block has.
+      if (v.ports[main()].shape->layout() != block_template::records::fixed)
+        e[0] = v.ports[0].count;
+      const over_points<F, Views...> k{
+          f,
+          {static_cast<std::uint32_t>(e[0]), static_cast<std::uint32_t>(e[1]),
+           static_cast<std::uint32_t>(e[2])},
+          {view_of<Views>(v.ports[I], true)...}};
+      const std::size_t points = e[0] * e[1] * e[2], blocks = (points + 255) / 256;
+      if (points == 0) return;
+      simt::launch<256>(*v.stream, {static_cast<unsigned>(blocks < 65'535 ? blocks : 65'535), 256},
+                        k);
+    }
+    (std::index_sequence_for<Views...>());
+  }
+
+  template <class F, class... First>
+  static void call(F& f, invocation& v, First&&... first) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      f(std::forward<First>(first)..., view_of<Views>(v.ports[I], false)...);
+    }
+    (std::index_sequence_for<Views...>());
+  }
+};
+
+/// The views that a function takes, and what it takes before them.
+template <class F>
+struct parameters : parameters<decltype(&F::operator())> {};
+template <class R, class... P>
+struct parameters<R (*)(P...)> {
+  template <class Before, class AtPorts>
+  struct parts {
+    using before = Before;
+    using at_ports = AtPorts;
+  };
+  template <class First, class... Rest>
+  static auto split(std::tuple<First, Rest...>*) {
+    if constexpr (is_view<First>)
+      return parts<std::tuple<>, views<First, Rest...>>();
+    else
+      return parts<std::tuple<First>, views<Rest...>>();
+  }
+  using both = decltype(split(static_cast<std::tuple<std::remove_cvref_t<P>...>*>(nullptr)));
+  using before = typename both::before;
+  using at_ports = typename both::at_ports;
+};
+template <class R, class F, class... P>
+struct parameters<R (F::*)(P...)> : parameters<R (*)(P...)> {};
+template <class R, class F, class... P>
+struct parameters<R (F::*)(P...) const> : parameters<R (*)(P...)> {};
+
+}  // namespace detail
+}  // namespace grosr::flow

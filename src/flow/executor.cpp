@@ -1,0 +1,317 @@
+#include "grosr/flow/executor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "flow/graph_core.hpp"
+
+namespace grosr::flow {
+namespace {
+
+struct named_policy {
+  const char* name;
+  std::unique_ptr<scheduling_policy> (*make)();
+};
+constexpr named_policy all_policies[] = {{"first_available", make_first_available},
+                                         {"fifo", make_fifo},
+                                         {"priority", make_priority},
+                                         {"data_aware", make_data_aware}};
+
+std::unique_ptr<scheduling_policy> make_policy(const std::string& name) {
+  std::string names;
+  for (const named_policy& p : all_policies) {
+    if (name == p.name) return p.make();
+    names += (names.empty() ? "" : ", ") + std::string(p.name);
+  }
+  throw error(errc::invalid_option,
+              fmt::format("executor: policy '{}' was asked for; there are {}", name, names));
+}
+
+/// A thread that sleeps takes longer to wake.
+constexpr std::int64_t soon_ns = 3000;
+constexpr std::int64_t locks_ns = 1000, long_ns = 1'000'000;
+constexpr std::int64_t linger_ns = 50'000'000;
+/// How often a thread asks what has come while another one starts functions.
+constexpr std::int64_t look_again_ns = 10'000;
+
+/// The executor whose thread this is; null: none's.
+thread_local const executor_core* serves = nullptr;
+
+}  // namespace
+
+// ---- threads ----
+
+executor_core::executor_core(const executor_options& o)
+    : memory(o.devices), options(o), policy_(make_policy(o.policy)) {
+  if (o.depth == 0)
+    throw error(errc::invalid_option,
+                "executor: depth 0 was asked for; at least 1 invocation must be "
+                "under way on a device");
+  units_.emplace_back().depth = std::max(o.threads, 1u);
+  for (const device& d : o.devices) {
+    unit& u = units_.emplace_back();
+    u.depth = o.depth;
+    for (unsigned i = 0; i < streams_each; ++i) u.streams.emplace_back(d);
+  }
+}
+
+executor_core::~executor_core() = default;
+
+void executor_core::start() {
+  try {
+    for (unsigned i = 0; i < options.threads; ++i) threads_.emplace_back([this] { serve(); });
+  } catch (const std::system_error& e) {
+    end();
+    throw error(
+        errc::out_of_memory,
+        fmt::format("executor: {} threads were asked for, and {} could be started ({}); ask "
+                    "for fewer, or raise the limit (ulimit -u)",
+                    options.threads, threads_.size(), e.code().message()));
+  }
+}
+
+void executor_core::end() {
+  {
+    std::lock_guard lock(mutex);
+    ends_ = true;
+  }
+  work.notify_all();
+  for (std::thread& t : threads_)
+    if (t.joinable()) t.join();
+}
+
+std::int64_t executor_core::now() const {
+  if (options.clock) return options.clock();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void executor_core::check_outside(const char* asked) const {
+  if (serves == this)
+    throw error(errc::misuse,
+                fmt::format("{} was called by a node's function, whose executor would wait "
+                            "for itself; let an output or input of the node do it",
+                            asked));
+}
+
+/// A thread that does short things one after the other does them sooner than two that take turns,
+/// and wait for each other's locks: one more begins where something has waited for longer.
+void executor_core::serve() {
+  serves = this;
+  lock_type lock(mutex);
+  ++quick_;
+  for (unsigned idle = 0; !ends_;) {
+    look_at_deadlines();
+    running r;
+    if (!queue_.empty() && (quick_ == 1 || is_worth_a_thread(now()))) r = next();
+    const bool is_new = r != nullptr;
+    bool looked = false;
+    if (!is_new && !looking_ && (!coming_.empty() || !under_way_.empty()) &&
+        (quick_ == 1 || now() - looked_ > look_again_ns)) {
+      looked = true;
+      lock.unlock();
+      r = look_after();
+      lock.lock();
+      looked_ = now();
+    }
+    if (r) {
+      idle = 0;
+      execute(std::move(r), is_new, lock);
+    } else if (looked && ++idle < 200) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    } else {
+      rest(lock, looked);
+    }
+  }
+  --quick_;
+}
+
+/// Whether what has waited longest is for another thread, too: functions that take no longer than
+/// the locks around them are not.
+bool executor_core::is_worth_a_thread(std::int64_t now) const {
+  const std::int64_t waited = now - facts_.front().since;
+  const node_core& n = queue_.front().of->nodes[queue_.front().node];
+  const bool is_short = n.mean_function != 0 && n.mean_function < locks_ns;
+  return waited > (is_short ? long_ns : soon_ns);
+}
+
+void executor_core::execute(running r, bool is_new, lock_type& lock) {
+  const double takes = r->of->nodes[r->node].mean_function;
+  const bool may_be_long = r->unit == 0 && (takes == 0 || takes > soon_ns);
+  if (may_be_long) --quick_;
+  ran_at_ = r->began;
+  if (sleeping_ != 0 && sleeping_with_limit_ == 0)
+    work.notify_one();
+  else
+    wake_for_the_rest(r->began);
+  lock.unlock();
+  if (is_new)
+    run(std::move(r));
+  else
+    run_on_host(std::move(r));
+  lock.lock();
+  if (may_be_long) ++quick_;
+}
+
+/// Until there may be something to do. While functions run, and for a while after, one of those who
+/// sleep looks again by itself: a function that was short may take long this time, and even wait
+/// for what is queued.
+void executor_core::rest(lock_type& lock, bool soon) {
+  ++sleeping_;
+  --quick_;
+  const bool runs = quick_ != 0 || (options.threads != 1 && now() - ran_at_ < linger_ns);
+  const bool limited = soon || !watched.empty() || (runs && sleeping_with_limit_ == 0);
+  if (limited) {
+    ++sleeping_with_limit_;
+    work.wait_for(lock, std::chrono::microseconds(soon ? 20 : quick_ != 0 ? 200 : 1000));
+    --sleeping_with_limit_;
+  } else {
+    work.wait(lock);
+  }
+  ++quick_;
+  --sleeping_;
+}
+
+/// Every millisecond, by whichever thread comes by.
+void executor_core::look_at_deadlines() {
+  if (watched.empty()) return;
+  const std::int64_t t = now();
+  if (t - looked_at_deadlines_ < 1'000'000) return;
+  looked_at_deadlines_ = t;
+  for (graph_core* g : watched) g->look_at_deadlines();
+}
+
+/// A thread that goes to run a function leaves to another one what else there is, where that waits
+/// or would wait.
+void executor_core::wake_for_the_rest(std::int64_t now) {
+  if (sleeping_ == 0) return;
+  const bool queued = !queue_.empty() && (facts_.front().units & ~launching_) != 0 &&
+                      (quick_ == 0 || is_worth_a_thread(now));
+  if (queued || (quick_ == 0 && !looking_ && (!coming_.empty() || !under_way_.empty())))
+    work.notify_one();
+}
+
+bool executor_core::step() {
+  const executor_core* const before = std::exchange(serves, this);
+  struct again {
+    const executor_core* was;
+    ~again() { serves = was; }
+  } restore{before};
+  running r;
+  std::size_t under_way = 0;
+  {
+    std::lock_guard lock(mutex);
+    look_at_deadlines();
+    r = next();
+    if (!r && coming_.empty() && under_way_.empty()) return false;
+    under_way = under_way_.size();
+  }
+  if (r) {
+    run(std::move(r));
+    return true;
+  }
+  if (running ready = look_after()) {
+    run_on_host(std::move(ready));
+    return true;
+  }
+  std::lock_guard lock(mutex);
+  return under_way_.size() != under_way;
+}
+
+// ---- what runs next ----
+
+void executor_core::enqueue(graph_core* g, unsigned node) {
+  const node_core& n = g->nodes[node];
+  const std::uint64_t devices = ((std::uint64_t{1} << units_.size()) - 1) & ~std::uint64_t{1};
+  queue_.push_back({g, node});
+  facts_.push_back({n.queued_at,
+                    n.mean_wait,
+                    n.mean_run,
+                    g->options.priority,
+                    (n.on_host ? 1u : 0u) | (n.on_device ? devices : 0),
+                    {}});
+  // A thread of the executor looks at the queue next.
+  if (serves != this) wake_for_the_rest(n.queued_at);
+}
+
+void executor_core::forget(graph_core* g) {
+  for (std::size_t i = queue_.size(); i-- != 0;) {
+    if (queue_[i].of != g) continue;
+    g->nodes[queue_[i].node].state = run_state::waiting;
+    take_out(i);
+    g->leave();
+  }
+}
+
+void executor_core::take_out(std::size_t i) {
+  queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+  facts_.erase(facts_.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+executor_core::running executor_core::next() {
+  if (queue_.empty()) return nullptr;
+  std::size_t chosen = 0, unit = 0;
+  const node_core& first = queue_[0].of->nodes[queue_[0].node];
+  // Most often there is nothing to choose.
+  if (queue_.size() != 1 || first.on_device || units_[0].running >= units_[0].depth) {
+    if (policy_->looks_at_bytes()) {
+      bytes_.clear();
+      for (const queued& q : queue_)
+        for (space_number s = 0; s < units_.size(); ++s) {
+          std::size_t sum = 0;
+          for (const port_core& p : q.of->nodes[q.node].ports)
+            if (p.held && p.held.is_valid_in(s)) sum += p.held.shape().size_bytes();
+          bytes_.push_back(sum);
+        }
+      for (std::size_t i = 0; i < facts_.size(); ++i)
+        facts_[i].bytes = {bytes_.data() + i * units_.size(), units_.size()};
+    }
+    loads_.clear();
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const bool full = (launching_ >> i & 1) != 0;  // until a thread has come back from there
+      loads_.push_back({full ? units_[i].depth : units_[i].running, units_[i].depth});
+    }
+    const auto c = policy_->choose(facts_, loads_, now());
+    if (!c) return nullptr;
+    chosen = c->node;
+    unit = c->unit;
+  }
+  const queued q = queue_[chosen];
+  take_out(chosen);
+  running r;
+  begin(q, unit, r);
+  return r;
+}
+
+// ---- executor ----
+
+executor::executor(const executor_options& options)
+    : core_(std::make_shared<executor_core>(options)) {
+  core_->start();
+}
+
+executor::~executor() { core_->end(); }
+
+block_memory& executor::memory() { return core_->memory; }
+
+bool executor::step() {
+  if (core_->options.threads != 0)
+    throw error(errc::misuse,
+                "executor: step() was called, and it has threads, which do all there is; "
+                "make one with 0 threads");
+  return core_->step();
+}
+
+std::vector<std::string> executor::policies() {
+  std::vector<std::string> names;
+  for (const named_policy& p : all_policies) names.push_back(p.name);
+  return names;
+}
+
+}  // namespace grosr::flow

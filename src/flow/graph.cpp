@@ -1,0 +1,503 @@
+#include "grosr/flow/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "flow/graph_core.hpp"
+#include "flow/stretch.hpp"
+
+namespace grosr::flow {
+namespace {
+
+[[noreturn]] void refuse(const std::string& text) { throw error(errc::invalid_option, text); }
+
+bool fits(const block_template& a, const block_template& b) { return a == b; }
+
+/// Whether elements of a type are what a template has.
+bool takes(const block_template& t, const element_type& as) {
+  return t.layout() == block_template::records::bytes ? as.bytes == 1 : as == t.element();
+}
+
+void check_capacity(const channel_options& o, const std::string& asked) {
+  if (o.capacity == 0)
+    refuse(fmt::format("{}: capacity 0 was asked for; a channel has room for at least 1 block",
+                       asked));
+}
+
+}  // namespace
+
+// ---- building ----
+
+port_core& graph_core::at(const port_ref& p, const char* asked) const {
+  if (p.of != this)
+    refuse(fmt::format("{}: a port of another graph was given; use ports of graph '{}'", asked,
+                       options.name));
+  return const_cast<port_core&>(nodes[p.node].ports[p.port]);
+}
+
+void graph_core::check_building(const std::string& asked) const {
+  if (compiled)
+    throw error(errc::misuse, fmt::format("{}: graph '{}' is compiled and does not change any "
+                                          "more; build all of it before compile()",
+                                          asked, options.name));
+}
+
+port_ref node::operator[](const std::string& port) const {
+  const auto& ports = of_->nodes[number_].ports;
+  std::string all;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    if (ports[i].is.name == port) return {of_, number_, i};
+    all += (i == 0 ? "" : ", ") + ports[i].is.name;
+  }
+  refuse(fmt::format("node '{}' has no port '{}'; it has {}", of_->nodes[number_].name, port, all));
+}
+
+graph::graph(executor& e, const graph_options& options)
+    : core_(std::make_shared<graph_core>(e.core_, options)) {}
+
+graph::~graph() {
+  stop();
+  for (const node_core& n : core_->nodes)
+    if (n.runs_all_of) n.runs_all_of->prepare({});
+  core_->give_back_memory();
+}
+
+void graph::check_ports(const std::string& node, const std::vector<port>& ports,
+                        std::size_t parameters) {
+  if (ports.size() != parameters || ports.empty())
+    refuse(
+        fmt::format("node '{}': {} ports were named, and its function takes {} views; name one "
+                    "port for each, at least one",
+                    node, ports.size(), parameters));
+}
+
+node graph::add_node(detail::node_description d) {
+  core_->check_building("add node '" + d.name + "'");
+  node_core n;
+  for (const node_core& other : core_->nodes)
+    if (other.name == d.name)
+      refuse(fmt::format("graph '{}' has a node '{}' already; give this one another name",
+                         core_->options.name, d.name));
+  for (detail::port_description& p : d.ports) {
+    const std::string name = d.name + "." + p.name;
+    for (const port_core& other : n.ports)
+      if (other.is.name == p.name)
+        refuse(fmt::format("node '{}' has two ports '{}'; give one another name", d.name, p.name));
+    if (!takes(p.shape, p.element))
+      refuse(
+          fmt::format("port '{}': its template is {}, and the function takes elements of {}; "
+                      "make them the same",
+                      name, p.shape.text(), p.element.name));
+    if (p.sticky && p.way != direction::in)
+      refuse(
+          fmt::format("port '{}' is sticky, and its function writes it; only inputs that are "
+                      "read can be sticky",
+                      name));
+    n.ports.emplace_back(std::move(p));
+  }
+  n.name = n.stats.name = d.name;
+  n.on_host = std::move(d.on_host);
+  n.on_device = std::move(d.on_device);
+  n.same_always = d.same_always;
+  core_->nodes.push_back(std::move(n));
+  return node(core_.get(), static_cast<unsigned>(core_->nodes.size() - 1));
+}
+
+void graph::add_way(const node& n,
+                    const std::vector<std::pair<direction, element_type>>& parameters,
+                    detail::function on_host, detail::function on_device) {
+  if (n.of_ != core_.get()) refuse("another way to run a node: it is of another graph");
+  node_core& core = core_->nodes[n.number_];
+  core_->check_building("add a way to run node '" + core.name + "'");
+  bool same = parameters.size() == core.ports.size();
+  for (std::size_t i = 0; same && i < parameters.size(); ++i)
+    same = parameters[i].first == core.ports[i].is.way &&
+           parameters[i].second == core.ports[i].is.element;
+  if (!same)
+    refuse(
+        fmt::format("node '{}': another way to run it takes other views; let it take the same, in "
+                    "the same order",
+                    core.name));
+  detail::function& to = on_host ? core.on_host : core.on_device;
+  if (to)
+    refuse(fmt::format("node '{}' has a function for {} already; it has one of each kind at most",
+                       core.name, on_host ? "the host" : "devices"));
+  to = on_host ? std::move(on_host) : std::move(on_device);
+}
+
+void graph::connect(port_ref from, port_ref to, const channel_options& o) {
+  connect(from, to, datablock(), o);
+}
+
+void graph::connect(port_ref from, port_ref to, const datablock& first, const channel_options& o) {
+  core_->check_building("connect");
+  port_core& a = core_->at(from, "connect");
+  port_core& b = core_->at(to, "connect");
+  const std::string asked = fmt::format("connect {} to {}", core_->port_name(from.node, from.port),
+                                        core_->port_name(to.node, to.port));
+  if (a.is.way == direction::in) refuse(asked + ": the first is an input; name an output");
+  if (b.is.way == direction::out) refuse(asked + ": the second is an output; name an input");
+  if (b.in != block_channel::outside)
+    refuse(asked + ": that input has a channel already; it takes one");
+  if (!fits(a.is.shape, b.is.shape))
+    refuse(fmt::format("{}: {} comes out, and {} goes in; make the templates the same", asked,
+                       a.is.shape.text(), b.is.shape.text()));
+  if (first && !core_->where->memory.made(first))
+    refuse(asked +
+           ": the first block is of another executor's memory; make it with memory().make()");
+  if (first && !fits(first.shape(), a.is.shape))
+    refuse(fmt::format("{}: the first block is {}, and {} goes in", asked, first.shape().text(),
+                       b.is.shape.text()));
+  check_capacity(o, asked);
+  const auto number = static_cast<unsigned>(core_->channels.size());
+  block_channel& c =
+      core_->channels.emplace_back(from.node, from.port, to.node, to.port, a.is.shape, o);
+  if (first) c.blocks.push_back(first);
+  a.out.push_back(number);
+  b.in = number;
+}
+
+unsigned graph::add_source(port_ref to, const element_type& as, const channel_options& o) {
+  core_->check_building("make a source");
+  port_core& p = core_->at(to, "make a source");
+  const std::string asked = "make a source of " + core_->port_name(to.node, to.port);
+  if (p.is.way == direction::out) refuse(asked + ": that is an output; make a sink of it");
+  if (p.in != block_channel::outside)
+    refuse(asked + ": that input has a channel already; it takes one");
+  if (!takes(p.is.shape, as))
+    refuse(fmt::format("{}: elements of {}, and its template is {}", asked, as.name,
+                       p.is.shape.text()));
+  check_capacity(o, asked);
+  const auto number = static_cast<unsigned>(core_->channels.size());
+  core_->channels.emplace_back(block_channel::outside, 0u, to.node, to.port, p.is.shape, o);
+  p.in = number;
+  return number;
+}
+
+unsigned graph::add_sink(port_ref from, const element_type& as, const channel_options& o) {
+  core_->check_building("make a sink");
+  port_core& p = core_->at(from, "make a sink");
+  const std::string asked = "make a sink of " + core_->port_name(from.node, from.port);
+  if (p.is.way == direction::in) refuse(asked + ": that is an input; make a source of it");
+  if (!takes(p.is.shape, as))
+    refuse(fmt::format("{}: elements of {}, and its template is {}", asked, as.name,
+                       p.is.shape.text()));
+  check_capacity(o, asked);
+  const auto number = static_cast<unsigned>(core_->channels.size());
+  core_->channels.emplace_back(from.node, from.port, block_channel::outside, 0u, p.is.shape, o);
+  p.out.push_back(number);
+  return number;
+}
+
+const plan& graph::compile() {
+  core_->check_building("compile");
+  core_->check_whole();
+  executor_core& e = *core_->where;
+  std::unique_ptr<plan> made;
+  std::vector<std::function<void()>> undo;
+  try {
+    core_->find_stretches();
+    made = core_->make_plan();
+    for (space_number s = 0; s < made->buffers_.size(); ++s)
+      for (const auto& [bytes, n] : made->buffers_[s]) {
+        e.memory.reserve(s, bytes, n);
+        undo.push_back([&e, s, bytes = bytes, n = n] { e.memory.unreserve(s, bytes, n); });
+      }
+    for (const node_core& n : core_->nodes)
+      if (n.runs_all_of) n.runs_all_of->prepare(e.memory.devices());
+  } catch (...) {
+    for (const auto& f : undo) f();
+    core_->undo_stretches();
+    throw;
+  }
+  std::lock_guard lock(e.mutex);
+  core_->compiled = std::move(made);
+  core_->find_prefetches();
+  core_->choose_streams();
+  if (core_->has_deadlines()) {
+    e.watched.push_back(core_.get());
+    e.work.notify_all();  // those who sleep without looking at the time
+  }
+  for (unsigned n = 0; n < core_->nodes.size(); ++n) core_->settle(n);
+  return *core_->compiled;
+}
+
+// ---- how blocks move ----
+
+void graph_core::check_running() const {
+  if (failure) std::rethrow_exception(failure);
+  if (ended)
+    throw error(errc::stopped, fmt::format("graph '{}' has ended; make another one", options.name));
+  if (!compiled)
+    throw error(errc::misuse,
+                fmt::format("graph '{}' is not compiled yet; call compile() first", options.name));
+}
+
+void graph_core::note(const std::string& event) {
+  if (events.size() < 1000) events.push_back(event);
+}
+
+void graph_core::deliver(unsigned number, datablock b) {
+  block_channel& c = channels[number];
+  ++c.came;
+  if (c.options.full == when_full::latest && c.blocks.size() >= c.options.capacity) {
+    c.dropped += c.blocks.size();
+    c.blocks.clear();
+  } else if (c.blocks.size() >= c.options.capacity) {
+    ++c.dropped;
+    c.blocks.pop_front();
+  }
+  c.blocks.push_back(std::move(b));
+  if (c.to == block_channel::outside) c.waiters.wake_one();
+}
+
+datablock graph_core::take(unsigned number) {
+  block_channel& c = channels[number];
+  datablock b = std::move(c.blocks.front());
+  c.blocks.pop_front();
+  if (c.from != block_channel::outside) settle(c.from);
+  return b;
+}
+
+void graph_core::settle(unsigned node) {
+  std::vector<unsigned>& next = to_settle_;  // empty: settle() does not call itself
+  next.push_back(node);
+  while (!next.empty()) {
+    const unsigned n = next.back();
+    next.pop_back();
+    if (nodes[n].state == run_state::completed && hand_out(n, next))
+      nodes[n].state = run_state::waiting;
+    fill(n, next);
+    if (nodes[n].state == run_state::waiting && !ended && compiled && nodes[n].has_all_inputs()) {
+      nodes[n].state = run_state::queued;
+      nodes[n].queued_at = where->now();
+      ++active;
+      where->enqueue(this, n);
+    }
+    const bool partly = nodes[n].state == run_state::waiting && nodes[n].has_some_input();
+    if (partly && nodes[n].partly_since < 0) nodes[n].partly_since = where->now();
+    if (!partly) nodes[n].partly_since = -1;
+  }
+}
+
+bool graph_core::has_deadlines() const {
+  for (const node_core& n : nodes)
+    for (const port_core& p : n.ports)
+      if (p.is.deadline) return true;
+  return false;
+}
+
+void graph_core::look_at_deadlines() {
+  const std::int64_t now = where->now();
+  for (unsigned n = 0; n < nodes.size(); ++n) {
+    if (nodes[n].partly_since < 0) continue;
+    const std::int64_t since = now - nodes[n].partly_since;
+    for (unsigned i = 0; i < nodes[n].ports.size(); ++i) {
+      port_core& p = nodes[n].ports[i];
+      if (p.held || p.late || !p.is.deadline || since <= p.is.deadline->count()) continue;
+      p.late = true;
+      note(fmt::format(
+          "graph '{}': input {} has had no block for {} us, while others of its node have "
+          "theirs; its deadline is {} us",
+          options.name, port_name(n, i), since / 1000, p.is.deadline->count() / 1000));
+    }
+  }
+}
+
+/// Gives the outputs of a node to channels that have room. Whether all have been given.
+bool graph_core::hand_out(unsigned node, std::vector<unsigned>& next) {
+  bool all = true;
+  for (port_core& p : nodes[node].ports) {
+    if (!p.made) continue;
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < p.out.size(); ++i) left += p.given[i] ? 0 : 1;
+    for (std::size_t i = 0; i < p.out.size(); ++i) {
+      if (p.given[i] || !channels[p.out[i]].has_room()) continue;
+      p.given[i] = true;
+      // The last one takes the block itself, so that nobody else has it.
+      deliver(p.out[i], --left == 0 ? std::move(p.made) : p.made);
+      if (const unsigned to = channels[p.out[i]].to; to != block_channel::outside)
+        next.push_back(to);
+    }
+    if (p.out.empty()) p.made = {};  // it was for the stretch alone
+    all = all && left == 0;
+  }
+  return all;
+}
+
+/// Inputs without a block take the next one of their channel. A sticky one takes whatever came.
+void graph_core::fill(unsigned node, std::vector<unsigned>& next) {
+  node_core& n = nodes[node];
+  // While it is queued or executing its function has not taken the blocks yet, or the next ones
+  // may come already.
+  for (port_core& p : n.ports) {
+    if (p.is.way == direction::out || p.in == block_channel::outside) continue;
+    block_channel& c = channels[p.in];
+    while (!c.blocks.empty() && (!p.held || (p.is.sticky && n.state != run_state::queued))) {
+      p.held = std::move(c.blocks.front());
+      c.blocks.pop_front();
+      p.late = false;
+      if (c.from != block_channel::outside)
+        next.push_back(c.from);
+      else
+        c.waiters.wake_one();
+    }
+  }
+}
+
+// ---- from outside ----
+
+namespace {
+
+using lock_type = std::unique_lock<std::mutex>;
+constexpr std::chrono::microseconds spin{20};
+
+/// Waits with the executor's lock until `ready`, or until a moment. Where the executor has no
+/// threads, the caller does the work.
+template <class Ready>
+bool wait_in(graph_core& g, outside_waiters& w, lock_type& lock,
+             std::optional<std::chrono::nanoseconds> limit, const Ready& ready) {
+  executor_core& e = *g.where;
+  using clock = std::chrono::steady_clock;
+  const auto now = clock::now();
+  const clock::time_point until =
+      limit && *limit < clock::time_point::max() - now ? now + *limit : clock::time_point::max();
+  bool looked = false;
+  for (;;) {
+    g.check_running();
+    if (ready()) return true;
+    const bool works = e.options.threads == 0;
+    // Who has to do the work does some before giving up.
+    if (clock::now() >= until && (looked || !works)) return false;
+    if (works) {
+      lock.unlock();
+      looked = !e.step();
+      if (looked) std::this_thread::yield();
+      lock.lock();
+      continue;
+    }
+    // What comes soon is not slept for.
+    const std::uint32_t events = w.events.load(std::memory_order_relaxed);
+    lock.unlock();
+    for (const auto began = clock::now();
+         w.events.load(std::memory_order_relaxed) == events && clock::now() - began < spin;)
+      std::this_thread::yield();
+    lock.lock();
+    if (w.events.load(std::memory_order_relaxed) != events) continue;
+    ++w.count;
+    if (until != clock::time_point::max())
+      w.moved.wait_until(lock, until);
+    else
+      w.moved.wait(lock);
+    --w.count;
+  }
+}
+
+bool push_into(graph_core& g, unsigned number, datablock b,
+               std::optional<std::chrono::nanoseconds> limit) {
+  block_channel& c = g.channels[number];
+  g.where->check_outside("push");
+  if (!b) refuse("push: no block was given; make one");
+  if (!fits(b.shape(), c.shape))
+    refuse(fmt::format("push into {}: a block of {} was given, and it takes {}", g.to_name(c),
+                       b.shape().text(), c.shape.text()));
+  if (!g.where->memory.made(b))
+    refuse(
+        fmt::format("push into {}: a block of another executor's memory was given; make it with "
+                    "source.make(), or copy it",
+                    g.to_name(c)));
+  lock_type lock(g.where->mutex);
+  if (!wait_in(g, c.waiters, lock, limit, [&] { return c.has_room(); })) return false;
+  g.deliver(number, std::move(b));
+  g.settle(c.to);
+  return true;
+}
+
+datablock pull_from(graph_core& g, unsigned number, std::optional<std::chrono::nanoseconds> limit) {
+  g.where->check_outside("pull");
+  lock_type lock(g.where->mutex);
+  block_channel& c = g.channels[number];
+  if (!wait_in(g, c.waiters, lock, limit, [&] { return !c.blocks.empty(); })) return {};
+  return g.take(number);
+}
+
+}  // namespace
+
+void any_source::push(datablock b) const { push_into(*of_, channel_, std::move(b), std::nullopt); }
+bool any_source::try_push(datablock b) const {
+  return push_into(*of_, channel_, std::move(b), std::chrono::nanoseconds(0));
+}
+bool any_source::push_for(datablock b, std::chrono::nanoseconds limit) const {
+  return push_into(*of_, channel_, std::move(b), limit);
+}
+datablock any_source::make() const {
+  return of_->where->memory.make(of_->channels[channel_].shape);
+}
+
+datablock any_sink::pull() const { return pull_from(*of_, channel_, std::nullopt); }
+datablock any_sink::try_pull() const {
+  return pull_from(*of_, channel_, std::chrono::nanoseconds(0));
+}
+datablock any_sink::pull_for(std::chrono::nanoseconds limit) const {
+  return pull_from(*of_, channel_, limit);
+}
+
+void graph::wait() {
+  core_->where->check_outside("wait");
+  lock_type lock(core_->where->mutex);
+  wait_in(*core_, core_->waiters, lock, std::nullopt, [&] { return core_->active == 0; });
+}
+
+void graph::stop() noexcept {
+  executor_core& e = *core_->where;
+  lock_type lock(e.mutex);
+  core_->end();
+  std::erase(e.watched, core_.get());
+  e.forget(core_.get());
+  while (core_->active != 0) {
+    // Where no thread is left that would, this one does what there is to do.
+    if (e.options.threads == 0 || e.has_ended()) {
+      lock.unlock();
+      if (!e.step()) std::this_thread::yield();
+      lock.lock();
+    } else {
+      ++core_->waiters.count;
+      core_->waiters.moved.wait(lock);
+      --core_->waiters.count;
+    }
+  }
+}
+
+std::vector<block_channel_stats> graph::channels() const {
+  std::lock_guard lock(core_->where->mutex);
+  std::vector<block_channel_stats> all;
+  for (const block_channel& c : core_->channels) {
+    all.push_back({core_->from_name(c), core_->to_name(c), c.came, c.dropped, c.copies});
+    if (c.inside == block_channel::outside) continue;
+    const std::uint64_t runs = core_->nodes[c.inside].stats.runs;
+    all.back().blocks = runs;
+    all.back().copies = {0, 0, runs, runs * c.shape.size_bytes()};
+  }
+  return all;
+}
+
+std::vector<node_stats> graph::nodes() const {
+  std::lock_guard lock(core_->where->mutex);
+  std::vector<node_stats> all;
+  for (const node_core& n : core_->nodes) {
+    all.push_back(n.stats);
+    if (n.part_of == block_channel::outside) continue;
+    all.back().stretch = core_->nodes[n.part_of].name;
+    all.back().runs = core_->nodes[n.part_of].stats.runs;
+  }
+  return all;
+}
+
+std::vector<std::string> graph::events() const {
+  std::lock_guard lock(core_->where->mutex);
+  return core_->events;
+}
+
+}  // namespace grosr::flow

@@ -1,0 +1,306 @@
+// What is behind a graph and an executor. One lock, the executor's, guards the state of all its
+// graphs; functions run, and blocks are looked at, without it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "flow/scheduling.hpp"
+#include "grosr/flow/graph.hpp"
+
+namespace grosr::flow {
+
+class stretch;
+
+enum class run_state : std::uint8_t {
+  waiting,    ///< for inputs
+  queued,     ///< has all inputs, waits for a unit
+  executing,  ///< its function runs, or is being put into a stream
+  completed,  ///< has outputs for which there is no room yet
+};
+
+/// Threads of the program that wait for something of a graph, with the executor's lock.
+struct outside_waiters {
+  std::condition_variable moved;
+  unsigned count = 0;  // that sleep
+  std::atomic<std::uint32_t> events{
+      0};  // what they wait for may have come: to be looked at without the lock
+
+  void wake_one() {
+    events.fetch_add(1, std::memory_order_relaxed);
+    if (count != 0) moved.notify_one();
+  }
+  void wake_all() {
+    events.fetch_add(1, std::memory_order_relaxed);
+    if (count != 0) moved.notify_all();
+  }
+};
+
+struct block_channel {
+  static constexpr unsigned outside = ~0u;
+  block_channel(unsigned f, unsigned fp, unsigned t, unsigned tp, const block_template& s,
+                const channel_options& o)
+      : from(f), from_port(fp), to(t), to_port(tp), named{f, fp, t, tp}, shape(s), options(o) {}
+
+  unsigned from = outside, from_port = 0;  // a node's, or the program
+  unsigned to = outside, to_port = 0;
+  const struct {
+    unsigned from, from_port, to, to_port;
+  } named;  // as the program made it: a stretch takes ends over
+  block_template shape;
+  channel_options options;
+  unsigned inside = outside;  // a stretch, in which it holds no blocks
+  std::deque<datablock> blocks;
+  std::uint64_t came = 0, dropped = 0;
+  copy_counts copies;
+  outside_waiters waiters;  // who push into it, or pull from it
+
+  bool has_room() const {
+    return options.full != when_full::block || blocks.size() < options.capacity;
+  }
+};
+
+struct port_core {
+  explicit port_core(detail::port_description d) : is(std::move(d)) {}
+
+  detail::port_description is;
+  datablock held;  // at an input
+  unsigned in = block_channel::outside;
+  std::vector<unsigned> out;  // channels
+  unsigned to_host =
+      block_channel::outside;  // a channel by which the host gets it as soon as it is made
+  datablock made;              // at an output of a node that is completed
+  std::vector<bool> given;     // of `out`: has got it
+  bool late = false;           // its being absent was reported
+};
+
+struct node_core {
+  std::string name;
+  detail::function on_host, on_device;  // at least one
+  std::vector<port_core> ports;
+  run_state state = run_state::waiting;
+  bool same_always = false;  // its function for devices puts the same into a stream each time
+  std::shared_ptr<stretch> runs_all_of;       // of a node that is a stretch
+  unsigned part_of = block_channel::outside;  // a stretch, which runs it
+  unsigned stream = 0;                        // of each device, that it is put into
+  std::int64_t queued_at = 0;
+  std::int64_t partly_since = -1;  // when it came to have some inputs and not all; -1: it has not
+  double mean_wait = 0, mean_run = 0;
+  double mean_function =
+      0;  // of a run on the host, without what is around the function; 0: not known
+  node_stats stats;
+
+  bool has_all_inputs() const {
+    for (const port_core& p : ports)
+      if (p.is.way != direction::out && !p.held) return false;
+    return true;
+  }
+  /// A block that waits for others, which a sticky one does not.
+  bool has_some_input() const {
+    for (const port_core& p : ports)
+      if (p.held && !p.is.sticky) return true;
+    return false;
+  }
+};
+
+/// A node's function being run. Used again and again, so that vectors keep what they have.
+struct invocation_core {
+  void reset(std::size_t ports) {
+    blocks.clear();
+    originals.assign(ports, {});
+    original_data.assign(ports, nullptr);
+    copies.assign(ports, {});
+    fetched.assign(ports, {});
+    function_ns = 0;
+    waits.clear();
+    call.ports.assign(ports, {});
+    call.stream = nullptr;
+    end = {};
+    thrown = nullptr;
+  }
+
+  graph_core* of = nullptr;
+  unsigned node = 0;
+  std::size_t unit = 0;              // 0: the host
+  std::vector<datablock> blocks;     // a port each
+  std::vector<datablock> originals;  // of in-and-out ports whose block others have, too: copied
+  std::vector<const void*> original_data;  // on the host
+  std::vector<copy_counts> copies;         // a port each: to bring it where it is used
+  std::vector<copy_counts> fetched;        // and where it is used next
+  std::vector<simt::stream_point> waits;   // before the host may look
+  detail::invocation call;
+  simt::stream_point end;  // on a device: when it is over
+  std::int64_t began = 0, function_ns = 0;
+  std::uint64_t run = 0;  // of its node
+  std::exception_ptr thrown;
+};
+
+class executor_core;
+
+/// All but make_channel() and what compile() does: with the executor's lock.
+class graph_core {
+ public:
+  graph_core(std::shared_ptr<executor_core> e, graph_options o)
+      : where(std::move(e)), options(std::move(o)) {}
+
+  const std::shared_ptr<executor_core> where;
+  const graph_options options;
+  std::vector<node_core> nodes;
+  std::deque<block_channel> channels;
+  std::unique_ptr<plan> compiled;
+  bool ended = false;
+  std::exception_ptr failure;
+  unsigned active = 0;      // nodes queued or executing, and invocations under way on devices
+  outside_waiters waiters;  // for that to be 0
+  std::vector<std::string> events;
+
+  std::string port_name(unsigned node, unsigned port) const {
+    const std::string& name = nodes[node].ports[port].is.name;
+    return nodes[node].runs_all_of ? name : nodes[node].name + "." + name;
+  }
+  std::string from_name(const block_channel& c) const {
+    return c.from == block_channel::outside ? "source" : port_name(c.named.from, c.named.from_port);
+  }
+  std::string to_name(const block_channel& c) const {
+    return c.to == block_channel::outside ? "sink" : port_name(c.named.to, c.named.to_port);
+  }
+  port_core& at(const port_ref& p, const char* asked) const;
+  void check_building(const std::string& asked) const;
+
+  // ---- plan.cpp ----
+  /// Throws what is wrong.
+  void check_whole() const;
+  /// Nodes, each behind those that feed it; without those on cycles, and behind these.
+  std::vector<unsigned> in_order() const;
+  std::unique_ptr<plan> make_plan() const;
+  /// Which outputs are brought to the host as soon as they are made.
+  void find_prefetches();
+  /// A stream of each device for each node: chains stay in one.
+  void choose_streams();
+  /// What the plan has reserved is not needed any more.
+  void give_back_memory() noexcept;
+
+  // ---- stretches.cpp ----
+  /// Nodes that can run as one become one: a node that is a stretch, which their ports outside
+  /// belong to from then on.
+  void find_stretches();
+  /// Of a graph that was not compiled after all.
+  void undo_stretches();
+
+  // ---- graph.cpp: how blocks move ----
+  /// A block comes to a channel that has room.
+  void deliver(unsigned channel, datablock b);
+  /// Moves what can move, beginning at a node, until nothing can.
+  void settle(unsigned node);
+  /// Takes the oldest block out of a channel without a consumer.
+  datablock take(unsigned channel);
+  void note(const std::string& event);
+  bool has_deadlines() const;
+  /// Notes each input that has been without a block for longer than its deadline, once.
+  void look_at_deadlines();
+  /// One node less is active.
+  void leave() {
+    if (--active == 0) waiters.wake_all();
+  }
+  /// Nothing runs any more.
+  void end() {
+    ended = true;
+    waiters.wake_all();
+    for (block_channel& c : channels) c.waiters.wake_all();
+  }
+  /// Throws what ended the graph, if it has ended.
+  void check_running() const;
+
+ private:
+  std::vector<unsigned> to_settle_;
+  bool hand_out(unsigned node, std::vector<unsigned>& next);
+  void fill(unsigned node, std::vector<unsigned>& next);
+};
+
+class executor_core : public std::enable_shared_from_this<executor_core> {
+ public:
+  explicit executor_core(const executor_options& o);
+  ~executor_core();
+
+  void start();
+  void end();
+
+  /// Does one thing there is to do; false: there was none.
+  bool step();
+
+  // With the lock.
+  void enqueue(graph_core* g, unsigned node);
+  std::vector<graph_core*> watched;  // graphs with inputs that have deadlines
+  unsigned next_stream = 0;          // that a chain of nodes gets
+  bool has_ended() const { return ends_; }
+  /// Takes the graph's nodes out of the queue.
+  void forget(graph_core* g);
+  /// Throws error(misuse) on a thread that runs functions of nodes.
+  void check_outside(const char* asked) const;
+  std::int64_t now() const;
+
+  std::mutex mutex;
+  std::condition_variable work;  // there may be something to do
+  block_memory memory;
+  const executor_options options;
+
+ private:
+  /// Threads of the host, or a device. Units have the numbers of their memories.
+  struct unit {
+    unsigned running = 0, depth = 1;
+    std::mutex mutex;  // of its streams, one thread at a time
+    std::deque<simt::timeline> streams;
+  };
+  struct queued {
+    graph_core* of;
+    unsigned node;
+  };
+  using running = std::unique_ptr<invocation_core>;
+
+  void serve();
+  using lock_type = std::unique_lock<std::mutex>;
+  bool is_worth_a_thread(std::int64_t now) const;
+  void execute(running r, bool is_new, lock_type& lock);
+  void rest(lock_type& lock, bool soon);
+  void wake_for_the_rest(std::int64_t now);
+  void take_out(std::size_t i);
+  running next();
+  void begin(queued q, std::size_t unit, running& r);
+  void run(running r);
+  bool start_on_host(invocation_core& r);
+  void run_on_host(running r);
+  void end_on_host(invocation_core& r, std::size_t ports, bool failed);
+  std::exception_ptr set_counts(invocation_core& r);
+  void put_on_device(running r);
+  void finish(running r, std::exception_ptr thrown);
+  void fail(const invocation_core& r, std::exception_ptr thrown);
+  running look_after();
+  void look_at_deadlines();
+  void took(node_core& n, std::int64_t began);
+
+  std::deque<unit> units_;
+  std::unique_ptr<scheduling_policy> policy_;
+  std::vector<queued> queue_;       // in the order in which they came
+  std::vector<queued_node> facts_;  // of each, for the policy
+  std::vector<std::size_t> bytes_;  // what facts_ point to
+  std::vector<unit_load> loads_;
+  std::vector<running> spare_;
+  std::deque<running> coming_;     // on the host, whose inputs are on their way
+  std::deque<running> under_way_;  // on devices
+  std::vector<std::thread> threads_;
+  unsigned sleeping_ = 0, sleeping_with_limit_ = 0;
+  unsigned quick_ = 0;           // threads that look for work, or are back soon
+  std::uint64_t launching_ = 0;  // a bit for each unit into whose streams a thread puts something
+  std::int64_t looked_ = 0, ran_at_ = 0;
+  bool looking_ = false;  // somebody looks after what is on its way
+  std::int64_t looked_at_deadlines_ = 0;
+  bool ends_ = false;
+};
+
+/// Streams of each device that nodes are put into.
+inline constexpr unsigned streams_each = 8;
+
+}  // namespace grosr::flow

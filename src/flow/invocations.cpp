@@ -1,0 +1,335 @@
+// A node being run: how it begins, on the host and on devices, and what follows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "flow/graph_core.hpp"
+#include "flow/stretch.hpp"
+
+namespace grosr::flow {
+namespace {
+
+/// A moving average of a node's last eight runs or so.
+void average(double& mean, std::int64_t last) {
+  mean = mean == 0 ? static_cast<double>(last) : mean + (static_cast<double>(last) - mean) / 8;
+}
+
+bool is_fixed(const block_template& t) { return t.layout() == block_template::records::fixed; }
+std::size_t elements_of(const datablock& b, const block_template& t) {
+  return is_fixed(t) ? t.count() : b.count();
+}
+
+access access_of(direction way) {
+  return way == direction::in    ? access::read
+         : way == direction::out ? access::write
+                                 : access::update;
+}
+
+}  // namespace
+
+/// The node executes: its function gets the blocks at its inputs, and new ones for its outputs.
+void executor_core::begin(queued q, std::size_t unit, running& r) {
+  node_core& n = q.of->nodes[q.node];
+  if (spare_.empty()) {
+    r = std::make_unique<invocation_core>();
+  } else {
+    r = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  r->reset(n.ports.size());
+  r->of = q.of;
+  r->node = q.node;
+  r->unit = unit;
+  r->began = now();
+  r->run = ++n.stats.runs;
+  n.state = run_state::executing;
+  n.stats.waited_ns += r->began - n.queued_at;
+  average(n.mean_wait, r->began - n.queued_at);
+  for (port_core& p : n.ports) {
+    if (p.is.way == direction::out)
+      r->blocks.push_back(memory.make(p.is.shape));
+    else if (p.is.sticky)
+      r->blocks.push_back(p.held);
+    else
+      r->blocks.push_back(std::move(p.held));
+  }
+  ++units_[unit].running;
+  if (unit != 0) launching_ |= std::uint64_t{1} << unit;
+  q.of->settle(q.node);
+}
+
+// ---- running it ----
+
+void executor_core::run(running r) {
+  node_core& n = r->of->nodes[r->node];
+  try {
+    // In and out, and others have the block, too: they keep what it holds.
+    for (std::size_t i = 0; i < r->blocks.size(); ++i) {
+      if (n.ports[i].is.way != direction::inout || r->blocks[i].use_count() == 1) continue;
+      r->originals[i] = std::move(r->blocks[i]);
+      r->blocks[i] = memory.make(n.ports[i].is.shape);
+      r->blocks[i].set_count(r->originals[i].count());
+    }
+    if (r->unit == 0 && !start_on_host(*r)) {
+      std::lock_guard lock(mutex);
+      --units_[0].running;  // its thread turns to something else
+      coming_.push_back(std::move(r));
+      return;
+    }
+  } catch (...) {
+    return finish(std::move(r), std::current_exception());
+  }
+  if (r->unit == 0)
+    run_on_host(std::move(r));
+  else
+    put_on_device(std::move(r));
+}
+
+/// Whether all that the function looks at is there; else it is on its way.
+bool executor_core::start_on_host(invocation_core& r) {
+  const node_core& n = r.of->nodes[r.node];
+  std::size_t begun = 0;
+  bool original = false;  // of the next one has begun
+  try {
+    for (; begun < r.blocks.size(); ++begun) {
+      const std::size_t i = begun;
+      auto& p = r.call.ports[i];
+      p.shape = &n.ports[i].is.shape;
+      p.count = elements_of(r.blocks[i], *p.shape);
+      original = false;
+      if (r.originals[i]) {
+        r.original_data[i] =
+            block_users::begin_on_host(r.originals[i], access::read, r.waits, &r.copies[i]);
+        original = true;
+      }
+      p.data = block_users::begin_on_host(
+          r.blocks[i], r.originals[i] ? access::write : access_of(n.ports[i].is.way), r.waits,
+          &r.copies[i]);
+    }
+    original = false;
+    return std::all_of(r.waits.begin(), r.waits.end(),
+                       [](const simt::stream_point& p) { return p.has_happened(); });
+  } catch (...) {
+    if (original) block_users::end_on_host(r.originals[begun], access::read, false);
+    end_on_host(r, begun, true);
+    throw;
+  }
+}
+
+/// Of the first so many ports.
+void executor_core::end_on_host(invocation_core& r, std::size_t ports, bool failed) {
+  const node_core& n = r.of->nodes[r.node];
+  for (std::size_t i = 0; i < ports; ++i) {
+    block_users::end_on_host(r.blocks[i],
+                             r.originals[i] ? access::write : access_of(n.ports[i].is.way), failed);
+    if (r.originals[i]) block_users::end_on_host(r.originals[i], access::read, false);
+  }
+}
+
+void executor_core::run_on_host(running r) {
+  const node_core& n = r->of->nodes[r->node];
+  std::exception_ptr thrown = std::move(r->thrown);  // its inputs did not come
+  try {
+    for (std::size_t i = 0; !thrown && i < r->blocks.size(); ++i)
+      if (r->originals[i])
+        std::memcpy(r->call.ports[i].data, r->original_data[i],
+                    r->call.ports[i].count * n.ports[i].is.shape.element().bytes);
+    if (!thrown) {
+      const std::int64_t begins = now();
+      n.on_host(r->call);
+      r->function_ns = now() - begins;
+    }
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  end_on_host(*r, r->blocks.size(), thrown != nullptr);
+  if (!thrown) thrown = set_counts(*r);
+  finish(std::move(r), thrown);
+}
+
+/// What functions said that they wrote.
+std::exception_ptr executor_core::set_counts(invocation_core& r) {
+  const node_core& n = r.of->nodes[r.node];
+  try {
+    for (std::size_t i = 0; i < r.blocks.size(); ++i)
+      if (n.ports[i].is.way == direction::out &&
+          r.call.ports[i].count != elements_of(r.blocks[i], n.ports[i].is.shape))
+        r.blocks[i].set_count(r.call.ports[i].count);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void executor_core::put_on_device(running r) {
+  const node_core& n = r->of->nodes[r->node];
+  const auto space = static_cast<space_number>(r->unit);
+  unit& u = units_[r->unit];
+  std::exception_ptr thrown;
+  std::lock_guard one_at_a_time(u.mutex);
+  simt::timeline& t = u.streams[n.stream];
+  try {
+    std::vector<device_access> in_use;
+    in_use.reserve(r->blocks.size());
+    stream_waits waits;
+    for (std::size_t i = 0; i < r->blocks.size(); ++i) {
+      auto& p = r->call.ports[i];
+      p.shape = &n.ports[i].is.shape;
+      p.count = elements_of(r->blocks[i], *p.shape);
+      if (r->originals[i]) {
+        const device_access from = r->originals[i].read(t, space, &r->copies[i]);
+        const device_access to = r->blocks[i].write(t, space);
+        simt::copy_bytes(t.queue(), to.data(), from.data(), p.count * p.shape->element().bytes);
+      }
+      const direction way = n.ports[i].is.way;
+      copy_counts* const counts = &r->copies[i];
+      in_use.push_back(way == direction::in    ? r->blocks[i].read(t, space, counts, &waits)
+                       : way == direction::out ? r->blocks[i].write(t, space, counts, &waits)
+                                               : r->blocks[i].update(t, space, counts, &waits));
+      p.data = in_use.back().data();
+    }
+    waits.put_into(t);
+    r->call.stream = &t.queue();
+    n.on_device(r->call);
+    in_use.clear();
+    thrown = set_counts(*r);
+    for (std::size_t i = 0; !thrown && i < r->blocks.size(); ++i)
+      if (n.ports[i].to_host != block_channel::outside)
+        block_users::bring_to_host(r->blocks[i], t, r->fetched[i]);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  // Also of a function that threw: something may be under way.
+  r->end = t.here();
+  finish(std::move(r), thrown);
+}
+
+// ---- after it ----
+
+void executor_core::took(node_core& n, std::int64_t began) {
+  const std::int64_t ran = now() - began;
+  n.stats.ran_ns += ran;
+  average(n.mean_run, ran);
+}
+
+/// The function has returned: on a device, what it put there may still be under way.
+void executor_core::finish(running r, std::exception_ptr thrown) {
+  std::lock_guard lock(mutex);
+  graph_core& g = *r->of;
+  const unsigned number = r->node;
+  node_core& n = g.nodes[number];
+  for (std::size_t i = 0; i < n.ports.size(); ++i) {
+    if (n.ports[i].in != block_channel::outside) g.channels[n.ports[i].in].copies += r->copies[i];
+    if (n.ports[i].to_host != block_channel::outside)
+      g.channels[n.ports[i].to_host].copies += r->fetched[i];
+  }
+  n.state = run_state::completed;
+  if (n.runs_all_of && n.runs_all_of->has_fallen_back() && !thrown)
+    g.note(
+        fmt::format("graph '{}': {} cannot be a CUDA graph, or does not always do the same; its "
+                    "functions are called in each run",
+                    g.options.name, n.name));
+  if (thrown) fail(*r, thrown);
+  for (std::size_t i = 0; i < n.ports.size(); ++i) {
+    port_core& p = n.ports[i];
+    if (p.is.way == direction::in || thrown) continue;
+    p.made = std::move(r->blocks[i]);
+    p.given.assign(p.out.size(), false);
+  }
+  r->blocks.clear();
+  r->originals.clear();
+  if (r->unit != 0) {
+    launching_ &= ~(std::uint64_t{1} << r->unit);
+    under_way_.push_back(std::move(r));
+  } else {
+    --units_[0].running;
+    took(n, r->began);
+    average(n.mean_function, std::max(r->function_ns, std::int64_t{1}));
+    g.leave();
+    r->reset(0);
+    spare_.push_back(std::move(r));
+  }
+  if (!g.ended) g.settle(number);
+  if (g.ended) n.state = run_state::waiting;
+}
+
+void executor_core::fail(const invocation_core& r, std::exception_ptr thrown) {
+  graph_core& g = *r.of;
+  node_core& n = g.nodes[r.node];
+  std::string why = "an exception that is no std::exception";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    why = e.what();
+  } catch (...) {
+  }
+  const std::string text =
+      fmt::format("graph '{}': node '{}' failed in run {}: {}", g.options.name, n.name, r.run, why);
+  ++n.stats.failures;
+  g.note(text);
+  if (g.options.errors == on_error::go_on) return;
+  if (!g.failure) g.failure = std::make_exception_ptr(error(errc::task_failed, text));
+  g.end();
+  forget(&g);
+}
+
+/// Sees what has come meanwhile. An invocation for the host whose inputs are there now, or did not
+/// come; null: none, or no thread is to run it.
+executor_core::running executor_core::look_after() {
+  std::vector<std::pair<invocation_core*, bool>> asked;  // and whether it is on a device
+  {
+    std::lock_guard lock(mutex);
+    if (looking_) return nullptr;
+    looking_ = true;
+    for (const running& r : under_way_) asked.push_back({r.get(), true});
+    if (units_[0].running < units_[0].depth)
+      for (const running& r : coming_) asked.push_back({r.get(), false});
+  }
+  std::vector<std::pair<invocation_core*, std::exception_ptr>> over;
+  invocation_core* ready = nullptr;
+  for (const auto& [r, on_device] : asked) {
+    std::exception_ptr thrown;
+    bool happened = false;
+    try {
+      happened = on_device ? r->end.has_happened()
+                           : std::all_of(r->waits.begin(), r->waits.end(),
+                                         [](const auto& p) { return p.has_happened(); });
+    } catch (...) {
+      thrown = std::current_exception();
+      happened = true;
+    }
+    if (!happened) continue;
+    if (on_device) {
+      over.push_back({r, thrown});
+    } else if (ready == nullptr) {
+      ready = r;
+      r->thrown = thrown;
+    }
+  }
+  std::lock_guard lock(mutex);
+  looking_ = false;
+  for (const auto& [done, thrown] : over) {
+    const auto at = std::find_if(under_way_.begin(), under_way_.end(),
+                                 [d = done](const running& r) { return r.get() == d; });
+    running r = std::move(*at);
+    under_way_.erase(at);
+    graph_core& g = *r->of;
+    --units_[r->unit].running;
+    took(g.nodes[r->node], r->began);
+    if (thrown) fail(*r, thrown);
+    r->reset(0);
+    spare_.push_back(std::move(r));
+    g.leave();
+  }
+  if (ready == nullptr) return nullptr;
+  const auto at = std::find_if(coming_.begin(), coming_.end(),
+                               [&](const running& r) { return r.get() == ready; });
+  running r = std::move(*at);
+  coming_.erase(at);
+  ++units_[0].running;
+  return r;
+}
+
+}  // namespace grosr::flow

@@ -1,0 +1,122 @@
+#include "flow/stretch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "grosr/simt/timeline.hpp"
+
+namespace grosr::flow {
+
+std::size_t stretch::bytes() const {
+  return std::accumulate(buffer_bytes.begin(), buffer_bytes.end(), std::size_t{0});
+}
+
+void stretch::prepare(const std::vector<device>& devices) {
+  devices_.clear();
+  at_border_.clear();
+  is_chain_ = true;
+  for (std::size_t i = 1; i < members.size(); ++i)
+    is_chain_ = is_chain_ && members[i].after == std::vector{static_cast<unsigned>(i - 1)};
+  const auto is_outside = [](const auto& p) { return p.outside; };
+  for (unsigned i = 0; i < members.size(); ++i)
+    if (std::any_of(members[i].places.begin(), members[i].places.end(), is_outside) ||
+        std::any_of(members[i].copied_from.begin(), members[i].copied_from.end(),
+                    [&](const auto& p) { return p && is_outside(*p); }))
+      at_border_.push_back(i);
+  std::deque<on_device> made;
+  for (const device& d : devices) {
+    made.emplace_back(d);
+    for (const std::size_t n : buffer_bytes)
+      made.back().buffers.emplace_back(d, simt::space::device, n);
+  }
+  devices_ = std::move(made);
+}
+
+void stretch::put(const member& m, on_device& d, const std::vector<void*>& outside,
+                  detail::invocation& scratch, simt::stream& s) const {
+  const auto at = [&](const place& p) -> void* {
+    return p.outside ? outside[p.number] : d.buffers[p.number].data();
+  };
+  scratch.stream = &s;
+  scratch.ports.assign(m.places.size(), {});
+  for (std::size_t i = 0; i < m.places.size(); ++i) {
+    scratch.ports[i] = {at(m.places[i]), m.shapes[i].count(), &m.shapes[i]};
+    if (m.copied_from[i])
+      simt::copy_bytes(s, scratch.ports[i].data, at(*m.copied_from[i]), m.shapes[i].size_bytes());
+  }
+  try {
+    m.function(scratch);
+  } catch (const std::exception& e) {
+    throw error(errc::task_failed, fmt::format("node '{}' of it: {}", m.name, e.what()));
+  } catch (...) {
+    throw error(errc::task_failed,
+                fmt::format("node '{}' of it: an exception that is no std::exception", m.name));
+  }
+  for (std::size_t i = 0; i < m.places.size(); ++i)
+    if (scratch.ports[i].count != m.shapes[i].count())
+      throw error(
+          errc::invalid_option,
+          fmt::format("node '{}' of it: {} elements were set for a block of {}, which has all "
+                      "of them; make the template variable where there may be fewer",
+                      m.name, scratch.ports[i].count, m.shapes[i].text()));
+}
+
+bool stretch::make_graph(on_device& d, const std::vector<void*>& outside) {
+  d.graph = simt::stream_graph::make(d.where);
+  if (!d.graph) return false;
+  detail::invocation scratch;
+  for (const member& m : members)
+    if (!d.graph->add(m.after, [&](simt::stream& s) { put(m, d, outside, scratch, s); }))
+      return false;
+  return d.graph->finish();
+}
+
+/// The parts that look at other blocks than in the run before.
+bool stretch::change_graph(on_device& d, const std::vector<void*>& outside) {
+  detail::invocation scratch;
+  const auto moved = [&](const place& p) {
+    return p.outside && d.made_for[p.number] != outside[p.number];
+  };
+  for (const unsigned i : at_border_) {
+    const member& m = members[i];
+    const bool changes = std::any_of(m.places.begin(), m.places.end(), moved) ||
+                         std::any_of(m.copied_from.begin(), m.copied_from.end(),
+                                     [&](const auto& p) { return p && moved(*p); });
+    if (changes && !d.graph->replace(i, [&](simt::stream& s) { put(m, d, outside, scratch, s); }))
+      return false;
+  }
+  return true;
+}
+
+void stretch::run(detail::invocation& v) {
+  const device where = v.stream->where();
+  const auto found = std::find_if(devices_.begin(), devices_.end(),
+                                  [&](const on_device& d) { return d.where == where; });
+  on_device& d = *found;
+  std::vector<void*> outside;
+  for (const auto& p : v.ports) outside.push_back(p.data);
+  // To look at other blocks costs a member as much as to be launched; but ways beside each other
+  // run so in a graph alone.
+  if (d.captures && (!is_chain_ || 2 * at_border_.size() <= members.size())) {
+    bool whole = false;
+    try {
+      whole = d.graph ? change_graph(d, outside) : make_graph(d, outside);
+      if (whole) {
+        d.made_for = outside;
+        d.graph->launch(*v.stream);
+        return;
+      }
+    } catch (...) {  // it says why when it is called below
+    }
+    // What one run puts into a stream is not always the same, or cannot be in a graph.
+    d.captures = false;
+    if (d.graph) fell_back_ = true;
+    d.graph.reset();
+  }
+  detail::invocation scratch;
+  for (const member& m : members) put(m, d, outside, scratch, *v.stream);
+}
+
+}  // namespace grosr::flow

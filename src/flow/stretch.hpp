@@ -1,0 +1,71 @@
+// A stretch: nodes of a graph that run on devices alone and always in the same way, run as one.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "grosr/flow/graph.hpp"
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/stream_graph.hpp"
+
+namespace grosr::flow {
+
+/// The functions of a stretch, in an order in which they can run, and the memory of what flows
+/// between them. On a GPU they are one CUDA graph, of which each run changes the parts that look at
+/// blocks from outside; elsewhere, or where that cannot be, they are put into a stream one by one.
+class stretch {
+ public:
+  /// Where a member finds what is at one of its ports: at a port of the stretch, or in a buffer of
+  /// its own.
+  struct place {
+    bool outside = false;
+    unsigned number = 0;
+    friend bool operator==(const place&, const place&) = default;
+  };
+  struct member {
+    std::string name;
+    detail::function function;
+    std::vector<block_template> shapes;             // a port each
+    std::vector<place> places;                      // a port each
+    std::vector<std::optional<place>> copied_from;  // a port each, before the function
+    std::vector<unsigned> after;                    // members
+  };
+
+  std::vector<member> members;
+  std::vector<std::size_t> buffer_bytes;
+
+  std::size_t bytes() const;
+  /// Makes the buffers on devices. Throws error(out_of_memory), and then has none.
+  void prepare(const std::vector<device>& devices);
+  /// Puts all of it into a stream of one of these devices, with what is at the stretch's ports. One
+  /// thread at a time for each device. Throws what functions throw.
+  void run(detail::invocation& v);
+  /// Whether a run has found since this was last asked that there can be no CUDA graph.
+  bool has_fallen_back() { return fell_back_.exchange(false); }
+
+ private:
+  struct on_device {
+    explicit on_device(const device& d) : where(d) {}
+    device where;
+    std::vector<simt::buffer<std::byte>> buffers;
+    std::unique_ptr<simt::stream_graph> graph;
+    std::vector<void*> made_for;  // data at the ports of the stretch
+    bool captures = true;
+  };
+
+  void put(const member& m, on_device& d, const std::vector<void*>& outside,
+           detail::invocation& scratch, simt::stream& s) const;
+  bool make_graph(on_device& d, const std::vector<void*>& outside);
+  bool change_graph(on_device& d, const std::vector<void*>& outside);
+
+  std::atomic<bool> fell_back_{false};
+  std::deque<on_device> devices_;
+  bool is_chain_ = false;
+  std::vector<unsigned> at_border_;  // members that look at blocks from outside, or make them
+};
+
+}  // namespace grosr::flow
