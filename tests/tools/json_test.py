@@ -26,6 +26,7 @@ SHORT = {
     "forkjoin": (["--repeats", "1"], 10),
     "forkjoin-sweep": (["--repeats", "1"], 12),
     "channels": (["--repeats", "1"], 13),
+    "dataflow": (["5", "--repeats", "2"], 4),
     "priority": (["20", "--repeats", "10"], 4),
     "soak": (["1"], 1),
     "pair-of-programs": (["6"], 1),

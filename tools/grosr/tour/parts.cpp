@@ -10,6 +10,8 @@ const std::vector<tour_part>& tour_parts() {
       {"fork-join", "recursion: tasks that wait for what the tasks they start have found",
        tour_join},
       {"memory", "blocks of mixed sizes that device code gets and frees", tour_memory},
+      {"flow", "blocks that go through a graph of kernels and are copied only where they must be",
+       tour_flow},
       {"calls", "system calls that device code makes: a file read and checked, lines printed",
        tour_calls},
       {"latency", "one task from the host and back", tour_latency},

@@ -21,6 +21,7 @@ void tour_words(session& s, const std::string& folder);
 void tour_spawn(session& s, const std::string& folder);
 void tour_join(session& s, const std::string& folder);
 void tour_memory(session& s, const std::string& folder);
+void tour_flow(session& s, const std::string& folder);
 void tour_calls(session& s, const std::string& folder);
 void tour_latency(session& s, const std::string& folder);
 
