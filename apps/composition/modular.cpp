@@ -1,0 +1,164 @@
+// Operations that can be put together freely, because each copies for itself.
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/timeline.hpp"
+#include "operations.hpp"
+#include "ways.hpp"
+
+namespace grosr::composition {
+namespace {
+
+/// A matrix operation as a subroutine: host memory in, host memory out.
+class subroutine {
+ public:
+  subroutine(const device& d, const work& w)
+      : w_(w),
+        stream_(d),
+        left_(d, simt::space::device, w.elements()),
+        right_(d, simt::space::device, w.elements()),
+        result_(d, simt::space::device, w.elements()) {}
+
+  void operator()(const float* left, const float* right, float* result) {
+    simt::copy_bytes(stream_, left_.data(), left, w_.bytes());
+    simt::copy_bytes(stream_, right_.data(), right, w_.bytes());
+    launch_operation(stream_, w_.what, w_.side, left_.data(), right_.data(), result_.data());
+    simt::copy_bytes(stream_, result, result_.data(), w_.bytes());
+    stream_.wait();
+  }
+
+ private:
+  const work& w_;
+  simt::stream stream_;
+  simt::buffer<float> left_, right_, result_;
+};
+
+/// Inputs and results, in pinned memory.
+class matrices {
+ public:
+  matrices(const device& d, const work& w) : w_(w) {
+    for (std::size_t i = 0; i < w.inputs + w.steps.size(); ++i)
+      all_.emplace_back(d, simt::space::pinned, w.elements());
+    for (unsigned i = 0; i < w.inputs; ++i)
+      for (std::size_t e = 0; e < w.elements(); ++e) all_[i][e] = input_element(i, e, 0);
+  }
+  void begin(unsigned round) {
+    for (unsigned i = 0; i < w_.inputs; ++i) all_[i][0] = input_element(i, 0, round);
+  }
+  float* operator[](unsigned operand) const { return all_[operand].data(); }
+  std::vector<std::vector<float>> outputs() const {
+    std::vector<std::vector<float>> got;
+    for (const unsigned o : w_.outputs)
+      got.emplace_back(all_[o].data(), all_[o].data() + w_.elements());
+    return got;
+  }
+
+ private:
+  const work& w_;
+  std::vector<simt::buffer<float>> all_;
+};
+
+class by_one_thread final : public way {
+ public:
+  by_one_thread(const device& d, const work& w) : w_(w), operands_(d, w_), call_(d, w_) {}
+
+  std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
+    for (unsigned r = first; r < first + rounds; ++r) {
+      operands_.begin(r);
+      for (unsigned i = 0; i < w_.steps.size(); ++i)
+        call_(operands_[w_.steps[i].left], operands_[w_.steps[i].right], operands_[w_.inputs + i]);
+    }
+    copied_ += 3 * w_.bytes() * w_.steps.size() * rounds;
+    return operands_.outputs();
+  }
+  std::uint64_t copied_bytes() const override { return copied_; }
+
+ private:
+  const work w_;
+  matrices operands_;
+  subroutine call_;
+  std::uint64_t copied_ = 0;
+};
+
+class by_threads final : public way {
+ public:
+  static constexpr unsigned threads = 8;
+
+  by_threads(const device& d, const work& w) : w_(w), operands_(d, w_) {
+    for (unsigned i = 0; i < threads; ++i) calls_.push_back(std::make_unique<subroutine>(d, w_));
+  }
+
+  std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
+    for (unsigned r = first; r < first + rounds; ++r) {
+      operands_.begin(r);
+      one_round();
+    }
+    copied_ += 3 * w_.bytes() * w_.steps.size() * rounds;
+    return operands_.outputs();
+  }
+  std::uint64_t copied_bytes() const override { return copied_; }
+
+ private:
+  void one_round() {
+    const std::size_t count = w_.steps.size();
+    std::vector<std::atomic<bool>> done(count);
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr thrown;
+    std::mutex mutex;
+    std::atomic<bool> failed{false};
+    // Steps come in an order in which each finds what it needs, or somebody at work on it.
+    const auto serve = [&](unsigned t) {
+      try {
+        for (std::size_t i; (i = next.fetch_add(1)) < count;) {
+          for (const unsigned o : {w_.steps[i].left, w_.steps[i].right})
+            if (o >= w_.inputs)
+              while (!done[o - w_.inputs].load(std::memory_order_acquire)) {
+                if (failed.load()) return;
+                std::this_thread::yield();
+              }
+          (*calls_[t])(operands_[w_.steps[i].left], operands_[w_.steps[i].right],
+                       operands_[w_.inputs + static_cast<unsigned>(i)]);
+          done[i].store(true, std::memory_order_release);
+        }
+      } catch (...) {
+        failed = true;
+        std::lock_guard lock(mutex);
+        thrown = std::current_exception();
+      }
+    };
+    std::vector<std::thread> all;
+    for (unsigned t = 1; t < threads; ++t) all.emplace_back(serve, t);
+    serve(0);
+    for (std::thread& t : all) t.join();
+    if (thrown) std::rethrow_exception(thrown);
+  }
+
+  const work w_;
+  matrices operands_;
+  std::vector<std::unique_ptr<subroutine>> calls_;
+  std::uint64_t copied_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<way> make_modular_by_one_thread(const device& d, const work& w) {
+  return std::make_unique<by_one_thread>(d, w);
+}
+std::unique_ptr<way> make_modular(const device& d, const work& w) {
+  return std::make_unique<by_threads>(d, w);
+}
+
+const std::vector<named_way>& all_ways() {
+  static const std::vector<named_way> all{
+      {"modular-1", "each operation copies for itself; one thread", make_modular_by_one_thread},
+      {"modular", "the same by eight threads", make_modular},
+      {"by-hand", "one thread and one stream, copies only where needed", make_by_hand},
+      {"best-by-hand", "three streams, two sets of buffers, a CUDA graph", make_best_by_hand},
+      {"flow", "a dataflow graph", make_flow},
+  };
+  return all;
+}
+
+}  // namespace grosr::composition
