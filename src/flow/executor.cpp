@@ -90,6 +90,8 @@ std::int64_t executor_core::now() const {
       .count();
 }
 
+bool executor_core::is_served_here() const { return serves == this; }
+
 void executor_core::check_outside(const char* asked) const {
   if (serves == this)
     throw error(errc::misuse,

@@ -28,6 +28,13 @@ void check_capacity(const channel_options& o, const std::string& asked) {
 
 }  // namespace
 
+void detail::throw_too_many(std::size_t points, const block_template& shape) {
+  refuse(fmt::format(
+      "{} elements are at the first port, and a block of {} was to get as many; give it "
+      "a larger template",
+      points, shape.text()));
+}
+
 // ---- building ----
 
 port_core& graph_core::at(const port_ref& p, const char* asked) const {
@@ -456,6 +463,7 @@ void graph::stop() noexcept {
   core_->end();
   std::erase(e.watched, core_.get());
   e.forget(core_.get());
+  if (e.is_served_here()) return;  // by a function that would wait for its own end
   while (core_->active != 0) {
     // Where no thread is left that would, this one does what there is to do.
     if (e.options.threads == 0 || e.has_ended()) {

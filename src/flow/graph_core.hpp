@@ -240,6 +240,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   void forget(graph_core* g);
   /// Throws error(misuse) on a thread that runs functions of nodes.
   void check_outside(const char* asked) const;
+  bool is_served_here() const;
   std::int64_t now() const;
 
   std::mutex mutex;

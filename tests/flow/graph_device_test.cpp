@@ -169,6 +169,50 @@ TEST_P(flow_graphs, bring_as_many_elements_as_were_written) {
   expect_error([&] { from.push(numbers(0, n + 1)); }, "set at most");
 }
 
+TEST_P(flow_graphs, run_kernels_over_as_many_elements_as_came) {
+  executor e(on(where()));
+  graph g(e);
+  const auto some = block_template::variable<word>(n);
+  const node scale = g.kernel("scale", times{3}, {{"a", some}, {"b", some}});
+  const node changed = g.kernel("changed", add_in_place{1}, {{"a", some}});
+  const node sum = g.host("sum", add_up, {{"a", some}, {"total", one()}});
+  g.connect(scale["b"], changed["a"]);
+  g.connect(changed["a"], sum["a"]);
+  const auto from = g.source<word>(scale["a"]);
+  const auto to = g.sink<word>(sum["total"]);
+  g.compile();
+  for (const word count : {4u, 0u, 300u}) {
+    from.push(numbers(0, count));
+    EXPECT_EQ(to.pull_elements()[0], 3 * count * (count - 1) / 2 + count) << count;
+  }
+  graph small(e);
+  const node cut =
+      small.kernel("cut", times{3}, {{"a", some}, {"b", block_template::variable<word>(9)}});
+  const auto in_ = small.source<word>(cut["a"]);
+  const auto out_ = small.sink<word>(cut["b"]);
+  small.compile();
+  in_.push(numbers(0, 10));
+  expect_error([&] { out_.pull(); }, "10 elements are at the first port");
+}
+
+TEST_P(flow_graphs, may_be_ended_by_their_functions) {
+  executor e(on(where()));
+  graph g(e);
+  const node ends = g.host("ends",
+                           [&](in<word> a, out<word> b) {
+                             if (a[0] == 3) g.stop();
+                             b[0] = a[0];
+                           },
+                           {{"a", one()}, {"b", one()}});
+  const auto from = g.source<word>(ends["a"]);
+  const auto to = g.sink<word>(ends["b"]);
+  g.compile();
+  from.push(numbers(2, 1));
+  EXPECT_EQ(to.pull_elements()[0], 2u);
+  from.push(numbers(3, 1));
+  expect_error([&] { to.pull(); }, "has ended");
+}
+
 TEST_P(flow_graphs, take_bytes_as_bytes_alone) {
   executor e(on(where()));
   graph g(e);

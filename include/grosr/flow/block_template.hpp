@@ -38,7 +38,8 @@ struct element_type {
   }
 };
 
-/// The paper calls it a template: what describes the blocks that flow along a channel. A value.
+/// Describes the blocks of a channel: extents, element type, and whether their number varies. A
+/// value.
 class block_template {
  public:
   enum class records : std::uint8_t {
@@ -47,8 +48,8 @@ class block_template {
     bytes,     ///< the same, of no type: functions take them as elements of one byte
   };
 
-  /// x * y * z elements, x next to each other. Throws error(invalid_option) for none, and for more
-  /// bytes than there are addresses.
+  /// x * y * z elements; neighbours in x are adjacent in memory. Throws error(invalid_option)
+  /// unless each extent is from 1 to 2^32 - 1, and for more than PTRDIFF_MAX bytes.
   template <class T>
   static block_template of(std::size_t x, std::size_t y = 1, std::size_t z = 1) {
     return block_template(records::fixed, element_type::of<T>(), {x, y, z});
@@ -58,7 +59,7 @@ class block_template {
   static block_template variable(std::size_t most) {
     return block_template(records::variable, element_type::of<T>(), {most, 1, 1});
   }
-  /// Throws as of().
+  /// Up to `most` bytes without a type. Throws as of().
   static block_template bytes(std::size_t most) {
     return block_template(records::bytes, {}, {most, 1, 1});
   }

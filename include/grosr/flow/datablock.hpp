@@ -134,9 +134,12 @@ class datablock {
   /// Handles there are, of all threads.
   long use_count() const { return block_.use_count(); }
 
-  /// For the host, which waits until the view is there. A block that is written is used by nobody
-  /// else meanwhile: error(misuse) is thrown, as for a type that the template does not have, and
-  /// for reading what nobody has written. Throws error(out_of_memory, device_lost).
+  /// Gives the host the block's elements; waits until they are in host memory. The block is in use
+  /// until the returned object is destroyed. Many may read at once; nobody else may use a block
+  /// that is written. read() and update() copy where host memory has no valid view; write() leaves
+  /// elements undefined. Throws error(misuse) when others use the block, for a type that the
+  /// template does not have, and for reading a block that was never written;
+  /// error(out_of_memory, device_lost).
   template <class T>
   host_access<const T> read() const {
     return {block_, on_host(access::read, element_type::of<T>()), count(), access::read};
@@ -186,7 +189,7 @@ class datablock {
 /// back to, and the streams that copy. Thread-safe. Blocks keep what they need of it alive.
 class block_memory {
  public:
-  /// Throws error(invalid_option) for no devices, or the same one twice.
+  /// Throws error(invalid_option) for no devices, more than 62, or the same one twice.
   explicit block_memory(const std::vector<device>& devices);
 
   /// A block that holds nothing yet, and takes no memory.
@@ -197,12 +200,12 @@ class block_memory {
   space_number space_of(const device& d) const;
 
   /// Sees to it that so many more buffers of a size are there, so that nothing is allocated later.
-  /// Throws error(out_of_memory), and then nothing more is there; error(invalid_option) for a
-  /// memory that there is not, as the functions below.
+  /// Throws error(out_of_memory), and then has reserved nothing; error(invalid_option) for a memory
+  /// that does not exist, as bytes() and idle_buffers() do.
   void reserve(space_number s, std::size_t bytes, std::size_t buffers);
-  /// Takes a reservation back: what nobody needs is freed.
+  /// Takes a reservation back and frees idle buffers; ignores a memory that does not exist.
   void unreserve(space_number s, std::size_t bytes, std::size_t buffers) noexcept;
-  /// Whether a block is of this one.
+  /// Whether a block came from here. Throws error(misuse) for an empty handle.
   bool made(const datablock& b) const;
 
   /// Bytes that a memory holds for blocks, in use or not.

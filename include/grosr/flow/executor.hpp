@@ -17,11 +17,14 @@ class executor_core;
 struct executor_options {
   /// Devices that run kernels. Host functions run on the executor's threads.
   std::vector<device> devices = {device::best()};
-  /// Threads, which run host functions and start kernels. 0: none; step() does one thing at a time.
+  /// Threads, which run host functions and start kernels. 0: none; then step(), and push(), pull()
+  /// and wait() while they wait, do the work in the calling thread.
   unsigned threads = 2;
-  /// Invocations that may be under way on a device at a time, put ahead of what it runs.
+  /// Invocations that may be queued or running on a device at a time; at least 1.
   unsigned depth = 16;
-  /// By name: "first_available", "fifo", "priority", "data_aware".
+  /// Which queued node runs next, and where: "fifo", the one that has waited longest; "priority",
+  /// graph_options::priority, raised by long waits and short runs; "data_aware", where most of its
+  /// input bytes lie; "first_available", in turn.
   std::string policy = "fifo";
   /// Nanoseconds since any moment, for tests that hold time. None: the steady clock.
   std::function<std::int64_t()> clock = {};
@@ -30,12 +33,13 @@ struct executor_options {
 /// Thread-safe. Must outlive its graphs.
 class executor {
  public:
-  /// Throws error(invalid_option) for a policy that there is not, naming those there are; error
-  /// (out_of_memory) when threads cannot be started; as block_memory.
+  /// Throws error(invalid_option) for depth 0 and for an unknown policy, with the known names;
+  /// error (out_of_memory) when threads cannot be started; as block_memory.
   explicit executor(const executor_options& options = {});
   ~executor();
   executor(const executor&) = delete;
 
+  /// The memory that blocks of its graphs come from. Valid as long as the executor.
   block_memory& memory();
 
   /// With no threads of its own: does the next thing there is to do, and says whether there was

@@ -62,14 +62,14 @@ struct channel_options {
 enum class on_error : std::uint8_t {
   end_graph,  ///< nothing runs any more; push, pull and wait throw
   /// What it would have written is missing, and is counted. For functions that run on the host: a
-  /// kernel that faults takes the device with it. Not for graphs with cycles. Where ways part and
+  /// kernel that faults takes the device with it. Not with first blocks. Where ways part and
   /// join again, the blocks of one way are one ahead from then on.
   go_on,
 };
 
 struct graph_options {
   std::string name = "graph";
-  int priority = 0;  ///< of all its nodes, for policies that ask
+  int priority = 0;  ///< of all its nodes; larger ones run earlier by policy "priority"
   on_error errors = on_error::end_graph;
   /// Nodes that run on devices alone, always in the same way, run as one where they feed each other
   /// by channels of capacity 1: on a GPU, as a CUDA graph. Not with on_error::go_on.
@@ -86,7 +86,7 @@ enum class stream_work : std::uint8_t {
 };
 
 struct block_channel_stats {
-  std::string from, to;       ///< "node.port"; the name of a source or sink outside
+  std::string from, to;       ///< "node.port"; "source" or "sink" where the program is
   std::uint64_t blocks = 0;   ///< that came
   std::uint64_t dropped = 0;  ///< of these, because it was full
   copy_counts copies;         ///< to bring them where they were used
@@ -121,16 +121,19 @@ class plan {
 /// The end of a channel that the program pushes into. Thread-safe. After the graph it throws.
 class any_source {
  public:
-  /// Waits while the channel is full, if that is what when_full says. A block that the program
-  /// keeps must not be written any more. Throws error(invalid_option) for a block of another
-  /// template or another executor, error(misuse) from a node's function, error(stopped) after the
-  /// graph has ended, and what a node threw.
+  /// Puts a block into the channel. With when_full::block it waits while the channel is full. The
+  /// program may keep a handle. It may write the block again when a result that depends on the
+  /// block has been pulled; earlier, a node may read the new elements or fail with error(misuse).
+  /// An inout port copies a block of which the program keeps a handle. Throws
+  /// error(invalid_option) for no block and for a block of another template or executor;
+  /// error(misuse) before compile() and from a node's function; error(task_failed), which names
+  /// node, run and cause, after a node has ended the graph; error(stopped) after stop().
   void push(datablock b) const;
-  /// False when it is full.
+  /// As push(), but returns false at once when the channel is full.
   bool try_push(datablock b) const;
-  /// False when it is still full after `limit`.
+  /// As push(), but returns false when the channel is still full after `limit`.
   bool push_for(datablock b, std::chrono::nanoseconds limit) const;
-  /// A block for it, empty.
+  /// Returns a block of the channel's template. It holds nothing and takes no memory yet.
   datablock make() const;
 
  protected:
@@ -157,7 +160,9 @@ class source : public any_source {
 /// The end of a channel that the program pulls from. Thread-safe. After the graph it throws.
 class any_sink {
  public:
-  /// Waits for a block. Throws error(stopped) after the graph has ended, and what a node threw.
+  /// Waits for a block and takes it. Throws error(misuse) before compile() and from a node's
+  /// function, error(task_failed) after a node has ended the graph, error(stopped) after stop().
+  /// Blocks that lie in the channel when the graph ends cannot be pulled any more.
   datablock pull() const;
   /// None when there is none.
   datablock try_pull() const;
@@ -187,8 +192,9 @@ class sink : public any_sink {
   using any_sink::any_sink;
 };
 
-/// Built first, by one thread: nodes, connect(), source(), sink(). After compile() it runs, and
-/// everything else is thread-safe.
+/// One thread builds it (nodes, connect(), source(), sink()) and calls compile(). After that all
+/// other functions are thread-safe. A node's function is never called by two threads at once, so
+/// it may keep state; functions of different nodes are. Blocks keep their order.
 class graph {
  public:
   explicit graph(executor& e, const graph_options& options = {});
@@ -197,15 +203,17 @@ class graph {
   graph(const graph&) = delete;
 
   /// A node that runs on a thread of the host: `f` takes in<T>, out<T> and inout<T>, a port each,
-  /// in order. Throws error(invalid_option) for as many ports as it has no parameters, names that
-  /// are not unique, and templates of another element; error(misuse) after compile().
+  /// in order. Throws error(invalid_option) when the number of ports is not that of the parameters
+  /// or is 0, when a name is used twice, when a template has another element type than the
+  /// parameter, and for a sticky port that is written; error(misuse) after compile().
   template <class F>
   node host(const std::string& name, F f, const std::vector<port>& ports) {
     return add<at_ports_of<F>>(name, ports, on_host(std::move(f)), {});
   }
   /// A node that runs on a device: `f`, trivially copyable, is called with a point and the views,
   /// GROSR_DEVICE, for each point of the template of its first output (or of its first port, where
-  /// it has none). Throws as host().
+  /// it has none). Where that template is variable, it is called once for each element of the block
+  /// at the first port, and what it writes has as many. Throws as host().
   template <class F>
   node kernel(const std::string& name, const F& f, const std::vector<port>& ports) {
     return add<at_ports_of<F>>(name, ports, {}, over_points(f), true);
@@ -243,30 +251,40 @@ class graph {
   void connect(port_ref from, port_ref to, const datablock& first,
                const channel_options& options = {});
 
+  /// Makes a channel from the program to an input. Throws error(invalid_option) for an output, an
+  /// input that has a channel, elements of another type than the template's, a port of another
+  /// graph, or capacity 0; error(misuse) after compile().
   template <class T>
   flow::source<T> source(port_ref to, const channel_options& options = {}) {
     return flow::source<T>(core_, add_source(to, element_type::of<T>(), options));
   }
+  /// Makes a channel from an output to the program. Throws as source(), for an input instead of an
+  /// output; an output may have several sinks.
   template <class T>
   flow::sink<T> sink(port_ref from, const channel_options& options = {}) {
     return flow::sink<T>(core_, add_sink(from, element_type::of<T>(), options));
   }
 
   /// Checks the graph, takes the memory that it needs, and lets it run. Throws error
-  /// (invalid_option) with one line for each port without a channel, and each cycle without a first
-  /// block; error(out_of_memory).
+  /// (invalid_option) with one line for each fault: a port without a channel, a node whose inputs
+  /// are all sticky, a node without inputs whose channel drops blocks, no nodes, first blocks with
+  /// on_error::go_on, and one cycle without a first block. Throws error(misuse) when it is called
+  /// again after success; error(out_of_memory), and then it can be called again.
   const plan& compile();
 
-  /// Waits until no node can run: all that was pushed has gone as far as it can. Throws what a
-  /// node threw, where that ends the graph.
+  /// Waits until no node is queued or runs, on the host or on a device. Throws as
+  /// any_sink::pull().
   void wait();
-  /// Ends it: nodes that run come to their end, and what is in channels stays there.
+  /// Ends the graph. Waits for functions and device work that have begun; starts no others. Blocks
+  /// in channels are lost. Where a node's function calls it, it does not wait.
   void stop() noexcept;
 
+  /// In the order in which they were made. Counts since compile().
   std::vector<block_channel_stats> channels() const;
   /// Nodes as they were made, then stretches, which have the times of those that they run.
   std::vector<node_stats> nodes() const;
-  /// One line each: nodes that failed, inputs whose deadline has passed.
+  /// One line for each failed run, each input whose deadline has passed, and each stretch that
+  /// cannot be a CUDA graph. The first 1,000 are kept.
   std::vector<std::string> events() const;
 
  private:

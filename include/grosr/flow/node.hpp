@@ -19,7 +19,7 @@ namespace grosr::flow {
 
 /// What happens when a block comes to a channel that is full.
 enum class when_full : std::uint8_t {
-  block,        ///< whoever brings it waits
+  block,        ///< push() waits; a node keeps the block until there is room
   drop_oldest,  ///< the one that has waited longest is let go, and counted
   latest,       ///< all that wait are let go, and counted: only the newest block matters
 };
@@ -31,11 +31,12 @@ struct port {
   block_template shape;
   /// An input that keeps its block until another one comes.
   bool sticky = false;
-  /// How long an input may be without a block while others of its node have theirs; then that is
-  /// reported (graph::events). None: as long as it takes.
+  /// How long an input may lack a block while another input that is not sticky has one; then that
+  /// is reported (graph::events). None: as long as it takes.
   std::optional<std::chrono::nanoseconds> deadline = {};
 };
 
+/// Whether a node's function reads the block at a port, writes a new one, or changes one.
 enum class direction : std::uint8_t { in, out, inout };
 
 namespace detail {
@@ -100,6 +101,9 @@ View view_of(invocation::at_port& p, bool in_kernel) {
   return v;
 }
 
+/// A kernel would write more elements than a block has room for.
+[[noreturn]] void throw_too_many(std::size_t points, const block_template& shape);
+
 /// The kernel of a node that runs over points.
 template <class F, class... Views>
 struct over_points {
@@ -155,6 +159,10 @@ struct views {
     return {{way_of<Views>(), element_type::of<typename Views::element>()}...};
   }
 
+  static bool varies(const block_template& t) {
+    return t.layout() != block_template::records::fixed;
+  }
+
   /// The port whose template says over how many points a kernel runs: the first that is written.
   static constexpr std::size_t main() {
     constexpr direction ways[] = {way_of<Views>()...};
@@ -166,10 +174,16 @@ struct views {
   template <class F>
   static void launch(const F& f, invocation& v) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      auto e = v.ports[main()].shape->extents();
-      // Of records that vary, as many as the first block has.
-      if (v.ports[main()].shape->layout() != block_template::records::fixed)
-        e[0] = v.ports[0].count;
+      const block_template& shape = *v.ports[main()].shape;
+      auto e = shape.extents();
+      if (varies(shape)) {
+        constexpr direction ways[] = {way_of<Views>()...};
+        e[0] = v.ports[ways[main()] == direction::out ? 0 : main()].count;
+        if (e[0] > shape.count()) throw_too_many(e[0], shape);
+        ((ways[I] == direction::out && varies(*v.ports[I].shape) ? void(v.ports[I].count = e[0])
+                                                                 : void()),
+         ...);
+      }
       const over_points<F, Views...> k{
           f,
           {static_cast<std::uint32_t>(e[0]), static_cast<std::uint32_t>(e[1]),

@@ -18,8 +18,8 @@ struct point {
 template <class T>
 struct block_view {
   T* data = nullptr;
-  std::size_t count = 0;  ///< elements that are there; of an output, that there is room for
-  std::uint32_t extent[3] = {};
+  std::size_t count = 0;         ///< elements that are there; of an output, that there is room for
+  std::uint32_t extent[3] = {};  ///< x, y, z of the template, in elements; not checked on access
 
   GROSR_DEVICE T& operator[](std::size_t i) const { return data[i]; }
   GROSR_DEVICE T& operator()(std::size_t x, std::size_t y, std::size_t z = 0) const {
@@ -42,6 +42,9 @@ struct out : block_view<T> {
   using element = T;
   std::size_t* written = nullptr;  ///< elements; null in kernels, which write all
 
+  /// Says how many elements are written. Not in kernels. A stream function knows the number when it
+  /// is called, before the device has run. The node fails with error(invalid_option) for more than
+  /// the template has, and for fewer where it is fixed.
   void set_count(std::size_t n) const { *written = n; }
 };
 

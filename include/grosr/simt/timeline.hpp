@@ -11,7 +11,7 @@ namespace grosr::simt {
 
 class timeline_state;
 
-/// A place in a timeline: all that was put into its stream before. A value, which keeps the stream.
+/// A point in a timeline: all that was put into its stream before. A value, which keeps the stream.
 /// Of no timeline: nothing is waited for. Thread-safe.
 class stream_point {
  public:
@@ -38,7 +38,8 @@ class stream_point {
   std::uint64_t number_ = 0;
 };
 
-/// Places, of each timeline the newest alone: who waits for these waits for all that were added.
+/// A set of points that keeps the newest of each timeline: a wait for these is a wait for all
+/// added.
 class stream_points {
  public:
   void add(const stream_point& p) {
@@ -55,9 +56,10 @@ class stream_points {
   std::vector<stream_point> all_;
 };
 
-/// A stream that knows places in it (Vulkan: a timeline semaphore). Nothing is recorded before
-/// somebody asks, so a chain of work in one stream costs nothing. Who waits for a place that was
-/// not marked may wait for what was put behind it, too. For one thread at a time.
+/// A stream that knows points in it (Vulkan: a timeline semaphore). Nothing is recorded before
+/// somebody asks, so a chain of work in one stream costs nothing. A wait for a point that here()
+/// returned may also wait for later work; a wait for one that mark() returned does not. One thread
+/// at a time may use a timeline; its points are thread-safe.
 class timeline {
  public:
   /// Throws as stream().
@@ -68,7 +70,8 @@ class timeline {
 
   /// Behind all that the stream holds now.
   stream_point here();
-  /// The same, marked: who waits for it waits for nothing more. A microsecond on a GPU.
+  /// As here(), and records an event at once, so that a wait covers no later work. Takes about 1 us
+  /// on a GPU.
   stream_point mark();
 
   /// What is put into this stream from now on begins after `p`. Where that is in a stream of the
