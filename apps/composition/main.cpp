@@ -63,9 +63,11 @@ row compare(const device& d, const work& w, const std::vector<const named_way*>&
     const std::string key = fmt::format("{}_us", how->name);
     r.set(key, all.back().us.median());
   }
-  // By plain loops where that does not take long; and all ways run the same kernels.
+  // By plain loops where that does not take long, else by one thread that does one thing after the
+  // other; all ways run the same kernels.
   const bool plainly = w.what != operation::gemm || w.side <= 128;
-  const auto expected = plainly ? compute_plainly(w, rounds - 1) : all.front().got;
+  const auto expected = plainly ? compute_plainly(w, rounds - 1)
+                                : make_modular_by_one_thread(d, w)->run(rounds - 1, 1);
   for (const measured& m : all) {
     const std::string wrong = first_wrong(w, m.got, expected);
     r.check(wrong.empty(), fmt::format("{}: {}", m.how->name, wrong));

@@ -1,5 +1,7 @@
 // Operations that can be put together freely, because each copies for itself.
 #include <atomic>
+#include <barrier>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -91,48 +93,57 @@ class by_threads final : public way {
   }
 
   std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
-    for (unsigned r = first; r < first + rounds; ++r) {
-      operands_.begin(r);
-      one_round();
-    }
-    copied_ += 3 * w_.bytes() * w_.steps.size() * rounds;
+    const std::size_t count = w_.steps.size();
+    std::vector<std::atomic<bool>> done(count);
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr thrown;
+    std::mutex mutex;
+    unsigned round = first;
+    const auto begin = [&]() noexcept {
+      for (std::atomic<bool>& d : done) d.store(false, std::memory_order_relaxed);
+      next.store(0, std::memory_order_relaxed);
+      operands_.begin(round++);
+    };
+    begin();
+    std::barrier all_done(threads, begin);
+    const auto serve = [&](unsigned t) {
+      for (unsigned r = 0; r < rounds; ++r) {
+        try {
+          if (!failed.load()) serve_round(t, done, next, failed);
+        } catch (...) {
+          failed = true;
+          std::lock_guard lock(mutex);
+          thrown = std::current_exception();
+        }
+        if (r + 1 != rounds) all_done.arrive_and_wait();
+      }
+    };
+    std::vector<std::thread> others;
+    for (unsigned t = 1; t < threads; ++t) others.emplace_back(serve, t);
+    serve(0);
+    for (std::thread& t : others) t.join();
+    if (thrown) std::rethrow_exception(thrown);
+    copied_ += 3 * w_.bytes() * count * rounds;
     return operands_.outputs();
   }
   std::uint64_t copied_bytes() const override { return copied_; }
 
  private:
-  void one_round() {
-    const std::size_t count = w_.steps.size();
-    std::vector<std::atomic<bool>> done(count);
-    std::atomic<std::size_t> next{0};
-    std::exception_ptr thrown;
-    std::mutex mutex;
-    std::atomic<bool> failed{false};
-    // Steps come in an order in which each finds what it needs, or somebody at work on it.
-    const auto serve = [&](unsigned t) {
-      try {
-        for (std::size_t i; (i = next.fetch_add(1)) < count;) {
-          for (const unsigned o : {w_.steps[i].left, w_.steps[i].right})
-            if (o >= w_.inputs)
-              while (!done[o - w_.inputs].load(std::memory_order_acquire)) {
-                if (failed.load()) return;
-                std::this_thread::yield();
-              }
-          (*calls_[t])(operands_[w_.steps[i].left], operands_[w_.steps[i].right],
-                       operands_[w_.inputs + static_cast<unsigned>(i)]);
-          done[i].store(true, std::memory_order_release);
-        }
-      } catch (...) {
-        failed = true;
-        std::lock_guard lock(mutex);
-        thrown = std::current_exception();
-      }
-    };
-    std::vector<std::thread> all;
-    for (unsigned t = 1; t < threads; ++t) all.emplace_back(serve, t);
-    serve(0);
-    for (std::thread& t : all) t.join();
-    if (thrown) std::rethrow_exception(thrown);
+  /// Steps come in an order in which each finds what it needs, or somebody at work on it.
+  void serve_round(unsigned t, std::vector<std::atomic<bool>>& done, std::atomic<std::size_t>& next,
+                   const std::atomic<bool>& failed) {
+    for (std::size_t i; (i = next.fetch_add(1)) < done.size();) {
+      for (const unsigned o : {w_.steps[i].left, w_.steps[i].right})
+        if (o >= w_.inputs)
+          while (!done[o - w_.inputs].load(std::memory_order_acquire)) {
+            if (failed.load()) return;
+            std::this_thread::yield();
+          }
+      (*calls_[t])(operands_[w_.steps[i].left], operands_[w_.steps[i].right],
+                   operands_[w_.inputs + static_cast<unsigned>(i)]);
+      done[i].store(true, std::memory_order_release);
+    }
   }
 
   const work w_;
@@ -155,7 +166,7 @@ const std::vector<named_way>& all_ways() {
       {"modular-1", "each operation copies for itself; one thread", make_modular_by_one_thread},
       {"modular", "the same by eight threads", make_modular},
       {"by-hand", "one thread and one stream, copies only where needed", make_by_hand},
-      {"best-by-hand", "three streams, two sets of buffers, a CUDA graph", make_best_by_hand},
+      {"best-by-hand", "three streams, three sets of buffers, a CUDA graph", make_best_by_hand},
       {"flow", "a dataflow graph", make_flow},
   };
   return all;

@@ -24,6 +24,7 @@ struct operands {
 /// Four elements of a column at a time, so that an element of the right matrix is read once for
 /// them.
 struct multiply : operands {
+  float scale;
   static constexpr std::uint32_t rows = 4;
   GROSR_DEVICE void operator()() const {
     const std::uint32_t n = side;
@@ -36,7 +37,7 @@ struct multiply : operands {
           if (y + r < n) sum[r] += left[(y + r) * n + k] * b;
       }
       for (std::uint32_t r = 0; r < rows; ++r)
-        if (y + r < n) result[(y + r) * n + x] = sum[r] / static_cast<float>(n);
+        if (y + r < n) result[(y + r) * n + x] = sum[r] * scale;
     });
   }
 };
@@ -62,7 +63,7 @@ void launch_operation(simt::stream& s, operation what, std::uint32_t side, const
   const simt::shape grid{(points + threads - 1) / threads, threads};
   switch (what) {
     case operation::gemm:
-      simt::launch<threads>(s, grid, multiply{o});
+      simt::launch<threads>(s, grid, multiply{o, product_scale(side)});
       break;
     case operation::madd:
       simt::launch<threads>(s, grid, add{o});

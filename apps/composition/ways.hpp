@@ -33,9 +33,9 @@ std::unique_ptr<way> make_modular_by_one_thread(const device& d, const work& w);
 std::unique_ptr<way> make_modular(const device& d, const work& w);
 /// One thread and one stream; copies inputs there and outputs back, and nothing else.
 std::unique_ptr<way> make_by_hand(const device& d, const work& w);
-/// Inputs of the next round are copied while this one is computed and the outputs of the last one
-/// come back; all operations are one CUDA graph; inputs, and outputs, lie side by side and are one
-/// copy.
+/// Three sets of buffers: inputs of the next round are copied while this one is computed and the
+/// outputs of the last one come back; all operations are one CUDA graph; inputs, and outputs, lie
+/// side by side and are one copy.
 std::unique_ptr<way> make_best_by_hand(const device& d, const work& w);
 /// A dataflow graph.
 std::unique_ptr<way> make_flow(const device& d, const work& w);

@@ -10,7 +10,7 @@
 namespace grosr::composition {
 
 enum class operation : std::uint8_t {
-  gemm,   ///< the product, divided by the matrices' side, so that nothing overflows
+  gemm,   ///< the product, scaled so that its elements are about as large as those of the operands
   madd,   ///< half of the sum
   mcopy,  ///< the left one
 };
@@ -38,6 +38,9 @@ work tree(operation what, std::uint32_t side, unsigned depth);
 work columns(operation what, std::uint32_t side, unsigned width, unsigned depth);
 
 const char* name_of(operation what);
+
+/// What an element of a product is multiplied by.
+float product_scale(std::uint32_t side);
 
 /// An element of an input, in a round.
 float input_element(unsigned input, std::size_t element, unsigned round);
