@@ -79,17 +79,25 @@ class block_pool {
     {
       std::lock_guard lock(mutex_);
       of_size& s = sizes_[size];
+      // Those that nobody was promised, and nobody has.
+      const std::size_t spare =
+          s.all > s.promised ? std::min(s.all - s.promised, s.idle.size()) : 0;
+      lack = buffers > spare ? buffers - spare : 0;
       s.promised += buffers;
-      lack = s.promised > s.all ? s.promised - s.all : 0;
+      s.all += lack;
     }
     try {
       for (; lack != 0; --lack) {
         block_buffer b = allocate(size);
         std::lock_guard lock(mutex_);
-        count(size);
+        held_ += size;
         sizes_[size].idle.push_back(std::move(b));
       }
     } catch (...) {
+      {
+        std::lock_guard lock(mutex_);
+        sizes_[size].all -= lack;
+      }
       unreserve(bytes, buffers);
       throw;
     }
@@ -194,13 +202,37 @@ struct memory_state {
 void wait_for_end(simt::timeline& t, const stream_point& p) {
   try {
     t.wait_for(p);
-  } catch (const error&) {
+  } catch (...) {
   }
 }
 
 void stream_waits::put_into(simt::timeline& t) const {
-  for (const stream_point& p : to_come) t.wait_for(p);
   for (const stream_point& p : to_end) wait_for_end(t, p);
+  std::exception_ptr thrown;
+  for (const stream_point& p : to_come) try {
+      t.wait_for(p);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void stream_waits::wait() const {
+  for (const stream_point& p : to_end) try {
+      p.wait();
+    } catch (...) {
+    }
+  for (const stream_point& p : to_come) p.wait();
+}
+
+bool stream_waits::have_happened() const {
+  for (const stream_point& p : to_end) try {
+      if (!p.has_happened()) return false;
+    } catch (...) {  // its stream has failed, and uses nothing any more
+    }
+  for (const stream_point& p : to_come)
+    if (!p.has_happened()) return false;
+  return true;
 }
 
 /// Invariant: no view is valid, or one is, or several are and hold the same.
@@ -290,8 +322,11 @@ struct block_state {
       return;
     }
     written = false;
-    b.read.clear();
-    b.written = until != nullptr ? *until : stream_point();
+    // A host that has not come so far as to write has not waited for those who use the memory.
+    if (!failed || until != nullptr) {
+      b.read.clear();
+      b.written = until != nullptr ? *until : stream_point();
+    }
     if (failed) {
       views[s].valid = false;
       valid_in.store(0, std::memory_order_relaxed);
@@ -404,10 +439,10 @@ void* datablock::on_host(access a, const element_type& as) const {
   const bool bytes = b.shape.layout() == block_template::records::bytes;
   if (bytes ? as.bytes != 1 : !(as == b.shape.element()))
     b.refuse(a, fmt::format("as {}, which its elements are not", as.name));
-  std::vector<stream_point> waits;
+  stream_waits waits;
   void* const data = block_users::begin_on_host(*this, a, waits, nullptr);
   try {
-    for (const stream_point& p : waits) p.wait();
+    waits.wait();
   } catch (...) {
     block_users::end_on_host(*this, a, true);
     throw;
@@ -415,12 +450,13 @@ void* datablock::on_host(access a, const element_type& as) const {
   return data;
 }
 
-void* block_users::begin_on_host(const datablock& b, access a, std::vector<stream_point>& waits,
+void* block_users::begin_on_host(const datablock& b, access a, stream_waits& waits,
                                  copy_counts* counts) {
   block_state& state = b.state();
   std::lock_guard lock(state.mutex);
-  const auto wait = [&](const stream_point& p) { waits.push_back(p); };
-  return state.begin(a, host_space, counts, nullptr, wait, wait);
+  return state.begin(
+      a, host_space, counts, nullptr, [&](const stream_point& p) { waits.to_come.add(p); },
+      [&](const stream_point& p) { waits.to_end.add(p); });
 }
 void block_users::bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts) {
   block_state& state = b.state();

@@ -34,6 +34,8 @@ std::unique_ptr<scheduling_policy> make_policy(const std::string& name) {
 constexpr std::int64_t soon_ns = 3000;
 constexpr std::int64_t locks_ns = 1000, long_ns = 1'000'000;
 constexpr std::int64_t linger_ns = 50'000'000;
+/// A thread that is away for so long does not come back soon.
+constexpr std::int64_t overdue_ns = 50'000;
 /// How often a thread asks what has come while another one starts functions.
 constexpr std::int64_t look_again_ns = 10'000;
 
@@ -62,7 +64,8 @@ executor_core::~executor_core() = default;
 
 void executor_core::start() {
   try {
-    for (unsigned i = 0; i < options.threads; ++i) threads_.emplace_back([this] { serve(); });
+    presences_.resize(options.threads);
+    for (presence& p : presences_) threads_.emplace_back([this, &p] { serve(p); });
   } catch (const std::system_error& e) {
     end();
     throw error(
@@ -83,8 +86,9 @@ void executor_core::end() {
     if (t.joinable()) t.join();
 }
 
-std::int64_t executor_core::now() const {
-  if (options.clock) return options.clock();
+std::int64_t executor_core::now() const { return options.clock ? options.clock() : ticks(); }
+
+std::int64_t executor_core::ticks() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -102,72 +106,88 @@ void executor_core::check_outside(const char* asked) const {
 
 /// A thread that does short things one after the other does them sooner than two that take turns,
 /// and wait for each other's locks: one more begins where something has waited for longer.
-void executor_core::serve() {
+void executor_core::serve(presence& self) {
   serves = this;
   lock_type lock(mutex);
-  ++quick_;
+  come_back(self);
   for (unsigned idle = 0; !ends_;) {
     look_at_deadlines();
+    if (quick_ != 1) discount_overdue();
     running r;
-    if (!queue_.empty() && (quick_ == 1 || is_worth_a_thread(now()))) r = next();
+    if (!queue_.empty() && (quick_ == 1 || is_worth_a_thread(ticks()))) r = next();
     const bool is_new = r != nullptr;
     bool looked = false;
     if (!is_new && !looking_ && (!coming_.empty() || !under_way_.empty()) &&
-        (quick_ == 1 || now() - looked_ > look_again_ns)) {
+        (quick_ == 1 || ticks() - looked_ > look_again_ns)) {
       looked = true;
       lock.unlock();
       r = look_after();
       lock.lock();
-      looked_ = now();
+      looked_ = ticks();
     }
     if (r) {
       idle = 0;
-      execute(std::move(r), is_new, lock);
+      execute(std::move(r), is_new, self, lock);
     } else if (looked && ++idle < 200) {
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
     } else {
-      rest(lock, looked);
+      rest(self, lock, looked);
     }
   }
-  --quick_;
+  go_away(self);
+}
+
+void executor_core::come_back(presence& p) {
+  if (!p.is_quick) ++quick_;
+  p = {true, 0};
+}
+void executor_core::go_away(presence& p) {
+  if (p.is_quick) --quick_;
+  p.is_quick = false;
+}
+
+/// Threads that were to be back soon and are not, are not counted on.
+void executor_core::discount_overdue() {
+  const std::int64_t t = ticks();
+  for (presence& p : presences_)
+    if (p.is_quick && p.gone_since != 0 && t - p.gone_since > overdue_ns) go_away(p);
 }
 
 /// Whether what has waited longest is for another thread, too: functions that take no longer than
 /// the locks around them are not.
 bool executor_core::is_worth_a_thread(std::int64_t now) const {
-  const std::int64_t waited = now - facts_.front().since;
+  const std::int64_t waited = now - queue_.front().since;
   const node_core& n = queue_.front().of->nodes[queue_.front().node];
   const bool is_short = n.mean_function != 0 && n.mean_function < locks_ns;
   return waited > (is_short ? long_ns : soon_ns);
 }
 
-void executor_core::execute(running r, bool is_new, lock_type& lock) {
+void executor_core::execute(running r, bool is_new, presence& self, lock_type& lock) {
   const double takes = r->of->nodes[r->node].mean_function;
-  const bool may_be_long = r->unit == 0 && (takes == 0 || takes > soon_ns);
-  if (may_be_long) --quick_;
-  ran_at_ = r->began;
+  ran_at_ = self.gone_since = ticks();
+  if (r->unit == 0 && (takes == 0 || takes > soon_ns)) go_away(self);
   if (sleeping_ != 0 && sleeping_with_limit_ == 0)
     work.notify_one();
   else
-    wake_for_the_rest(r->began);
+    wake_for_the_rest(ran_at_);
   lock.unlock();
   if (is_new)
     run(std::move(r));
   else
     run_on_host(std::move(r));
   lock.lock();
-  if (may_be_long) ++quick_;
+  come_back(self);
 }
 
 /// Until there may be something to do. While functions run, and for a while after, one of those who
 /// sleep looks again by itself: a function that was short may take long this time, and even wait
 /// for what is queued.
-void executor_core::rest(lock_type& lock, bool soon) {
+void executor_core::rest(presence& self, lock_type& lock, bool soon) {
   ++sleeping_;
-  --quick_;
-  const bool runs = quick_ != 0 || (options.threads != 1 && now() - ran_at_ < linger_ns);
+  go_away(self);
+  const bool runs = quick_ != 0 || (options.threads != 1 && ticks() - ran_at_ < linger_ns);
   const bool limited = soon || !watched.empty() || (runs && sleeping_with_limit_ == 0);
   if (limited) {
     ++sleeping_with_limit_;
@@ -176,7 +196,7 @@ void executor_core::rest(lock_type& lock, bool soon) {
   } else {
     work.wait(lock);
   }
-  ++quick_;
+  come_back(self);
   --sleeping_;
 }
 
@@ -231,7 +251,7 @@ bool executor_core::step() {
 void executor_core::enqueue(graph_core* g, unsigned node) {
   const node_core& n = g->nodes[node];
   const std::uint64_t devices = ((std::uint64_t{1} << units_.size()) - 1) & ~std::uint64_t{1};
-  queue_.push_back({g, node});
+  queue_.push_back({g, node, options.clock ? ticks() : n.queued_at});
   facts_.push_back({n.queued_at,
                     n.mean_wait,
                     n.mean_run,
@@ -239,7 +259,7 @@ void executor_core::enqueue(graph_core* g, unsigned node) {
                     (n.on_host ? 1u : 0u) | (n.on_device ? devices : 0),
                     {}});
   // A thread of the executor looks at the queue next.
-  if (serves != this) wake_for_the_rest(n.queued_at);
+  if (serves != this) wake_for_the_rest(queue_.back().since);
 }
 
 void executor_core::forget(graph_core* g) {

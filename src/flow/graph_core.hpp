@@ -115,7 +115,7 @@ struct invocation_core {
     copies.assign(ports, {});
     fetched.assign(ports, {});
     function_ns = 0;
-    waits.clear();
+    waits = {};
     call.ports.assign(ports, {});
     call.stream = nullptr;
     end = {};
@@ -130,7 +130,7 @@ struct invocation_core {
   std::vector<const void*> original_data;  // on the host
   std::vector<copy_counts> copies;         // a port each: to bring it where it is used
   std::vector<copy_counts> fetched;        // and where it is used next
-  std::vector<simt::stream_point> waits;   // before the host may look
+  stream_waits waits;                      // before the host may look
   detail::invocation call;
   simt::stream_point end;  // on a device: when it is over
   std::int64_t began = 0, function_ns = 0;
@@ -241,7 +241,8 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   /// Throws error(misuse) on a thread that runs functions of nodes.
   void check_outside(const char* asked) const;
   bool is_served_here() const;
-  std::int64_t now() const;
+  std::int64_t now() const;     // by the clock of the options
+  static std::int64_t ticks();  // by the steady clock, whatever that is
 
   std::mutex mutex;
   std::condition_variable work;  // there may be something to do
@@ -258,14 +259,23 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   struct queued {
     graph_core* of;
     unsigned node;
+    std::int64_t since;  // by ticks()
+  };
+  /// Of a thread: whether it looks for work, or is back soon, and since when it runs a function.
+  struct presence {
+    bool is_quick = false;
+    std::int64_t gone_since = 0;
   };
   using running = std::unique_ptr<invocation_core>;
 
-  void serve();
+  void serve(presence& self);
+  void come_back(presence& p);
+  void go_away(presence& p);
+  void discount_overdue();
   using lock_type = std::unique_lock<std::mutex>;
   bool is_worth_a_thread(std::int64_t now) const;
-  void execute(running r, bool is_new, lock_type& lock);
-  void rest(lock_type& lock, bool soon);
+  void execute(running r, bool is_new, presence& self, lock_type& lock);
+  void rest(presence& self, lock_type& lock, bool soon);
   void wake_for_the_rest(std::int64_t now);
   void take_out(std::size_t i);
   running next();
@@ -293,7 +303,8 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::deque<running> under_way_;  // on devices
   std::vector<std::thread> threads_;
   unsigned sleeping_ = 0, sleeping_with_limit_ = 0;
-  unsigned quick_ = 0;           // threads that look for work, or are back soon
+  std::deque<presence> presences_;
+  unsigned quick_ = 0;           // of these
   std::uint64_t launching_ = 0;  // a bit for each unit into whose streams a thread puts something
   std::int64_t looked_ = 0, ran_at_ = 0;
   bool looking_ = false;  // somebody looks after what is on its way

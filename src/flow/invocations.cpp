@@ -109,8 +109,7 @@ bool executor_core::start_on_host(invocation_core& r) {
           &r.copies[i]);
     }
     original = false;
-    return std::all_of(r.waits.begin(), r.waits.end(),
-                       [](const simt::stream_point& p) { return p.has_happened(); });
+    return r.waits.have_happened();
   } catch (...) {
     if (original) block_users::end_on_host(r.originals[begun], access::read, false);
     end_on_host(r, begun, true);
@@ -137,9 +136,9 @@ void executor_core::run_on_host(running r) {
         std::memcpy(r->call.ports[i].data, r->original_data[i],
                     r->call.ports[i].count * n.ports[i].is.shape.element().bytes);
     if (!thrown) {
-      const std::int64_t begins = now();
+      const std::int64_t begins = ticks();
       n.on_host(r->call);
-      r->function_ns = now() - begins;
+      r->function_ns = ticks() - begins;
     }
   } catch (...) {
     thrown = std::current_exception();
@@ -170,10 +169,11 @@ void executor_core::put_on_device(running r) {
   std::exception_ptr thrown;
   std::lock_guard one_at_a_time(u.mutex);
   simt::timeline& t = u.streams[n.stream];
+  std::vector<device_access> in_use;
+  stream_waits waits;
+  bool brought = false;  // to the host, which waits for no more than this invocation
   try {
-    std::vector<device_access> in_use;
     in_use.reserve(r->blocks.size());
-    stream_waits waits;
     for (std::size_t i = 0; i < r->blocks.size(); ++i) {
       auto& p = r->call.ports[i];
       p.shape = &n.ports[i].is.shape;
@@ -196,13 +196,21 @@ void executor_core::put_on_device(running r) {
     in_use.clear();
     thrown = set_counts(*r);
     for (std::size_t i = 0; !thrown && i < r->blocks.size(); ++i)
-      if (n.ports[i].to_host != block_channel::outside)
+      if (n.ports[i].to_host != block_channel::outside) {
         block_users::bring_to_host(r->blocks[i], t, r->fetched[i]);
+        brought = true;
+      }
   } catch (...) {
     thrown = std::current_exception();
+    // The end of an access says that those before have ended, too.
+    try {
+      waits.put_into(t);
+    } catch (...) {
+    }
+    in_use.clear();
   }
   // Also of a function that threw: something may be under way.
-  r->end = t.here();
+  r->end = brought ? t.mark() : t.here();
   finish(std::move(r), thrown);
 }
 
@@ -293,9 +301,7 @@ executor_core::running executor_core::look_after() {
     std::exception_ptr thrown;
     bool happened = false;
     try {
-      happened = on_device ? r->end.has_happened()
-                           : std::all_of(r->waits.begin(), r->waits.end(),
-                                         [](const auto& p) { return p.has_happened(); });
+      happened = on_device ? r->end.has_happened() : r->waits.have_happened();
     } catch (...) {
       thrown = std::current_exception();
       happened = true;

@@ -178,6 +178,8 @@ void timeline::wait_for(const stream_point& p) {
   for (const stream_point& before : waited_for_)
     if (before.covers(p)) return;
   p.timeline_->hold(state_->queue, p.number_);
+  // Those that have happened are known without, and keep their streams.
+  waited_for_.forget([](const stream_point& q) { return q.timeline_->was_reached(q.number_); });
   waited_for_.add(p);
 }
 

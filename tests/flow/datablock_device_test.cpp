@@ -296,5 +296,57 @@ TEST_P(datablocks, are_given_back_before_streams_are_done) {
   EXPECT_EQ(wrong[0], 0u);
 }
 
+// Who could not use memory after all does not forget who uses it.
+TEST_P(datablocks, keep_who_uses_their_memory_when_an_access_fails) {
+  std::atomic<bool> open{false};
+  simt::timeline& t = stream(2);
+  t.queue().call_host([&] {
+    while (!open) std::this_thread::yield();
+  });
+  const auto shape = block_template::of<std::uint32_t>(words);
+  {
+    datablock b = memory->make(shape);
+    { const device_access on = b.write(t, 2); }
+    stream_waits waits;
+    block_users::begin_on_host(b, access::read, waits, nullptr);
+    block_users::end_on_host(b, access::read, false);
+  }
+  ASSERT_EQ(memory->idle_buffers(host_space), 1u);
+  for (int i = 0; i < 2; ++i) {
+    datablock b = memory->make(shape);
+    stream_waits waits;
+    block_users::begin_on_host(b, access::write, waits, nullptr);
+    EXPECT_FALSE(waits.have_happened()) << i;
+    block_users::end_on_host(b, access::write, true);
+  }
+  EXPECT_EQ(memory->idle_buffers(host_space), 1u);
+  open = true;
+  datablock b = memory->make(shape);
+  stream_waits waits;
+  block_users::begin_on_host(b, access::write, waits, nullptr);
+  waits.wait();
+  EXPECT_TRUE(waits.have_happened());
+  block_users::end_on_host(b, access::write, false);
+}
+
+// What blocks of the program hold is not what was reserved.
+TEST_P(datablocks, are_reserved_beside_those_that_are_held) {
+  const auto shape = block_template::of<std::uint32_t>(words);
+  std::vector<datablock> held;
+  for (int i = 0; i < 3; ++i) {
+    held.push_back(memory->make(shape));
+    held.back().write<std::uint32_t>();
+  }
+  memory->reserve(host_space, shape.size_bytes(), 2);
+  EXPECT_EQ(memory->idle_buffers(host_space), 2u);
+  held.clear();
+  EXPECT_EQ(memory->idle_buffers(host_space), 5u);
+  memory->reserve(host_space, shape.size_bytes(), 3);
+  EXPECT_EQ(memory->idle_buffers(host_space), 5u);
+  memory->unreserve(host_space, shape.size_bytes(), 2);
+  memory->unreserve(host_space, shape.size_bytes(), 3);
+  EXPECT_EQ(memory->bytes(host_space), 0u);
+}
+
 }  // namespace
 }  // namespace grosr::flow

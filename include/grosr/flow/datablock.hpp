@@ -57,13 +57,16 @@ struct copy_counts {
   }
 };
 
-/// What a stream is to wait for before it comes to what uses several blocks.
+/// What a stream, or the host, is to wait for before it uses several blocks.
 struct stream_waits {
   simt::stream_points to_come;  ///< what is in the blocks
   simt::stream_points to_end;   ///< what uses memory that is written over, whether it failed or not
 
-  /// Throws as simt::timeline::wait_for().
+  /// Has the stream wait for all of them. Throws as simt::timeline::wait_for(), when all is put.
   void put_into(simt::timeline& t) const;
+  /// For the host. These throw as simt::stream_point::wait() and has_happened().
+  void wait() const;
+  bool have_happened() const;
 };
 
 /// A block that is being used by what is put into a stream meanwhile. Movable; its end says that
@@ -224,11 +227,11 @@ class block_users {
  public:
   /// As datablock::read() and its kin for the host, but waits for nothing: what is to have happened
   /// before the view is used is added to `waits`. end_on_host() is to follow.
-  static void* begin_on_host(const datablock& b, access a, std::vector<simt::stream_point>& waits,
+  static void* begin_on_host(const datablock& b, access a, stream_waits& waits,
                              copy_counts* counts);
   /// Begins to copy what a block holds to host memory, where it is not there yet; for the thread
-  /// that puts work into `by`, into whose stream small copies go. Adds what it took. Throws as
-  /// datablock::read().
+  /// that puts work into `by`, into whose stream small copies go, and which marks that then. Adds
+  /// what it took. Throws as datablock::read().
   static void bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts);
   /// `failed`: what was to be written was not, and the block holds nothing.
   static void end_on_host(const datablock& b, access a, bool failed) noexcept;

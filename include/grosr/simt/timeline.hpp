@@ -48,6 +48,11 @@ class stream_points {
     std::erase_if(all_, [&](const stream_point& other) { return p.covers(other); });
     all_.push_back(p);
   }
+  /// Without those of which f(point).
+  template <class F>
+  void forget(const F& f) {
+    std::erase_if(all_, f);
+  }
   void clear() { all_.clear(); }
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
