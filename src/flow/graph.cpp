@@ -371,17 +371,21 @@ bool wait_in(graph_core& g, outside_waiters& w, lock_type& lock,
   const auto now = clock::now();
   const clock::time_point until =
       limit && *limit < clock::time_point::max() - now ? now + *limit : clock::time_point::max();
-  bool looked = false;
+  unsigned steps = 0;
+  constexpr unsigned enough = 1000;  // of a graph that always has something to do
   for (;;) {
     g.check_running();
     if (ready()) return true;
     const bool works = e.options.threads == 0;
     // Who has to do the work does some before giving up.
-    if (clock::now() >= until && (looked || !works)) return false;
+    if (clock::now() >= until && (steps >= enough || !works)) return false;
     if (works) {
       lock.unlock();
-      looked = !e.step();
-      if (looked) std::this_thread::yield();
+      ++steps;
+      if (!e.step()) {
+        steps = std::max(steps, enough);
+        std::this_thread::yield();
+      }
       lock.lock();
       continue;
     }
@@ -452,9 +456,10 @@ datablock any_sink::pull_for(std::chrono::nanoseconds limit) const {
 }
 
 void graph::wait() {
-  core_->where->check_outside("wait");
-  lock_type lock(core_->where->mutex);
-  wait_in(*core_, core_->waiters, lock, std::nullopt, [&] { return core_->active == 0; });
+  const std::shared_ptr<graph_core> core = core_;  // the graph may go meanwhile
+  core->where->check_outside("wait");
+  lock_type lock(core->where->mutex);
+  wait_in(*core, core->waiters, lock, std::nullopt, [&] { return core->active == 0; });
 }
 
 void graph::stop() noexcept {

@@ -135,11 +135,23 @@ void graph_core::choose_streams() {
 }
 
 void graph_core::give_back_memory() noexcept {
-  std::lock_guard lock(where->mutex);
-  if (!compiled) return;
-  for (block_channel& c : channels) c.blocks.clear();
-  for (node_core& n : nodes)
-    for (port_core& p : n.ports) p.held = p.made = {};
+  // Without the lock: who frees memory waits for streams.
+  std::vector<datablock> gone;
+  {
+    std::lock_guard lock(where->mutex);
+    if (!compiled) return;
+    for (block_channel& c : channels) {
+      gone.insert(gone.end(), c.blocks.begin(), c.blocks.end());
+      c.blocks.clear();
+    }
+    for (node_core& n : nodes)
+      for (port_core& p : n.ports) {
+        gone.push_back(std::move(p.held));
+        gone.push_back(std::move(p.made));
+        p.held = p.made = {};
+      }
+  }
+  gone.clear();
   for (space_number s = 0; s < compiled->buffers_.size(); ++s)
     for (const auto& [bytes, buffers] : compiled->buffers_[s])
       where->memory.unreserve(s, bytes, buffers);

@@ -391,6 +391,37 @@ TEST_P(flow_graphs, may_go_while_threads_wait_for_them) {
   }
 }
 
+TEST_P(flow_graphs, may_go_while_a_thread_waits_for_their_end) {
+  for (int round = 0; round < 2; ++round) {
+    executor e(on(where(), 1));
+    std::atomic<bool> runs{false}, ends{false};
+    auto g = std::make_unique<graph>(e);
+    const node waits = g->host("waits",
+                               [&](in<word>) {
+                                 runs = true;
+                                 while (!ends) std::this_thread::yield();
+                               },
+                               {{"a", one()}});
+    const auto from = g->source<word>(waits["a"]);
+    g->compile();
+    from.push(numbers(0, 1));
+    while (!runs) std::this_thread::yield();
+    graph* const plain = g.get();
+    std::atomic<bool> begun{false};
+    std::thread waiter([&] {
+      begun = true;
+      expect_error([&] { plain->wait(); }, "has ended");
+    });
+    while (!begun) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::thread goes([&] { g.reset(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ends = true;
+    goes.join();
+    waiter.join();
+  }
+}
+
 TEST_P(flow_graphs, do_not_wait_for_themselves) {
   executor e(on(where(), 1));
   graph g(e);

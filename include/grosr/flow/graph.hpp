@@ -219,7 +219,8 @@ class graph {
     return add<at_ports_of<F>>(name, ports, {}, over_points(f), true);
   }
   /// A node that puts work into a stream: `f` takes a simt::stream&, then views of device memory.
-  /// It is called on a thread of the host, and must not wait. Throws as host().
+  /// It is called on a thread of the host, and must neither wait nor capture the
+  /// stream. Throws as host().
   template <class F>
   node on_stream(const std::string& name, F f, const std::vector<port>& ports,
                  stream_work work = stream_work::each_time) {
