@@ -75,8 +75,7 @@ class timeline {
 
   /// Behind all that the stream holds now.
   stream_point here();
-  /// As here(), and records an event at once, so that a wait covers no later work. Takes about 1 us
-  /// on a GPU.
+  /// As here(), and records an event at once, so that a wait covers no later work.
   stream_point mark();
 
   /// What is put into this stream from now on begins after `p`. Where that is in a stream of the
