@@ -6,163 +6,18 @@
 #include <array>
 #include <atomic>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <utility>
 
-#include "grosr/simt/buffer.hpp"
+#include "flow/block_pool.hpp"
 
 namespace grosr::flow {
 namespace {
 
 using simt::stream_point;
 
-/// Memory of one view. Whoever writes there next begins after `written` and all of `read`.
-struct block_buffer {
-  void* data = nullptr;
-  std::size_t bytes = 0;
-  stream_point written;      ///< when what it holds is there
-  simt::stream_points read;  ///< when those who read it are done
-
-  /// f(place), for all that must be over before it is written.
-  template <class F>
-  void each_user(const F& f) const {
-    f(written);
-    for (const stream_point& p : read) f(p);
-  }
-};
-
 /// Bytes.
 constexpr std::size_t small_copy = 64 * 1024;
-
-constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-/// Buffers of one memory. Thread-safe.
-class block_pool {
- public:
-  block_pool(device d, simt::space s) : device_(d), space_(s) {}
-  ~block_pool() {
-    for (auto& [bytes, s] : sizes_)
-      for (block_buffer& b : s.idle) release(b);
-  }
-  block_pool(const block_pool&) = delete;
-
-  const device& where() const { return device_; }
-
-  /// The one that was given back first: it is most likely done with.
-  block_buffer take(std::size_t bytes) {
-    const std::size_t size = rounded(bytes);
-    {
-      std::lock_guard lock(mutex_);
-      if (auto& idle = sizes_[size].idle; !idle.empty()) {
-        block_buffer b = std::move(idle.front());
-        idle.pop_front();
-        return b;
-      }
-    }
-    block_buffer b = allocate(size);
-    std::lock_guard lock(mutex_);
-    count(size);
-    return b;
-  }
-
-  void give(block_buffer b) noexcept {
-    if (b.data == nullptr) return;
-    std::lock_guard lock(mutex_);
-    sizes_[b.bytes].idle.push_back(std::move(b));
-  }
-
-  /// So many buffers more are there for whoever takes them.
-  void reserve(std::size_t bytes, std::size_t buffers) {
-    const std::size_t size = rounded(bytes);
-    std::size_t lack = 0;
-    {
-      std::lock_guard lock(mutex_);
-      of_size& s = sizes_[size];
-      // Those that nobody was promised, and nobody has.
-      const std::size_t spare =
-          s.all > s.promised ? std::min(s.all - s.promised, s.idle.size()) : 0;
-      lack = buffers > spare ? buffers - spare : 0;
-      s.promised += buffers;
-      s.all += lack;
-    }
-    try {
-      for (; lack != 0; --lack) {
-        block_buffer b = allocate(size);
-        std::lock_guard lock(mutex_);
-        held_ += size;
-        sizes_[size].idle.push_back(std::move(b));
-      }
-    } catch (...) {
-      {
-        std::lock_guard lock(mutex_);
-        sizes_[size].all -= lack;
-      }
-      unreserve(bytes, buffers);
-      throw;
-    }
-  }
-
-  /// They are not needed any more: what nobody was promised is freed.
-  void unreserve(std::size_t bytes, std::size_t buffers) noexcept {
-    const std::size_t size = rounded(bytes);
-    std::vector<block_buffer> freed;
-    {
-      std::lock_guard lock(mutex_);
-      of_size& s = sizes_[size];
-      s.promised -= buffers;
-      for (; s.all > s.promised && !s.idle.empty(); --s.all) {
-        freed.push_back(std::move(s.idle.front()));
-        s.idle.pop_front();
-        held_ -= size;
-      }
-    }
-    for (block_buffer& b : freed) release(b);
-  }
-
-  std::size_t bytes() const {
-    std::lock_guard lock(mutex_);
-    return held_;
-  }
-  std::size_t idle() const {
-    std::lock_guard lock(mutex_);
-    std::size_t n = 0;
-    for (const auto& [bytes, s] : sizes_) n += s.idle.size();
-    return n;
-  }
-
- private:
-  struct of_size {
-    std::deque<block_buffer> idle;
-    std::size_t all = 0, promised = 0;
-  };
-
-  block_buffer allocate(std::size_t size) const {
-    block_buffer b;
-    b.data = simt::allocate_bytes(device_, space_, size);
-    b.bytes = size;
-    return b;
-  }
-  void count(std::size_t size) {
-    ++sizes_[size].all;
-    held_ += size;
-  }
-  void release(block_buffer& b) noexcept {
-    b.each_user([](const stream_point& p) {
-      try {
-        p.wait();
-      } catch (...) {  // its stream has failed, and uses nothing any more
-      }
-    });
-    simt::free_bytes(device_, space_, b.data);
-  }
-
-  const device device_;
-  const simt::space space_;
-  mutable std::mutex mutex_;
-  std::map<std::size_t, of_size> sizes_;
-  std::size_t held_ = 0;
-};
 
 /// A stream that copies in one direction.
 struct copier {
@@ -580,30 +435,6 @@ bool block_memory::made(const datablock& b) const { return b.state().memory == s
 copy_counts block_memory::counts() const {
   const auto of = [](const auto& n) { return n.load(std::memory_order_relaxed); };
   return {of(state_->copies), of(state_->bytes), of(state_->avoided), of(state_->avoided_bytes)};
-}
-
-// ---- templates ----
-
-block_template::block_template(records layout, element_type element,
-                               std::array<std::size_t, 3> extents)
-    : layout_(layout), element_(element), extents_(extents) {
-  const auto [x, y, z] = extents;
-  std::size_t all = element.bytes;
-  for (const std::size_t n : extents)
-    if (n == 0 || n > 0xffffffffu || __builtin_mul_overflow(all, n, &all) || all > PTRDIFF_MAX)
-      throw error(errc::invalid_option,
-                  fmt::format("a block of {} x {} x {} {} was asked for; each extent is 1 to "
-                              "4,294,967,295, and all bytes fit into memory",
-                              x, y, z, element.name));
-}
-
-std::string block_template::text() const {
-  const auto [x, y, z] = extents_;
-  if (layout_ == records::bytes) return fmt::format("up to {} bytes", x);
-  if (layout_ == records::variable) return fmt::format("records of {}, up to {}", element_.name, x);
-  if (z != 1) return fmt::format("{}[{} x {} x {}]", element_.name, x, y, z);
-  if (y != 1) return fmt::format("{}[{} x {}]", element_.name, x, y);
-  return fmt::format("{}[{}]", element_.name, x);
 }
 
 }  // namespace grosr::flow

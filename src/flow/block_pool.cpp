@@ -1,0 +1,116 @@
+#include "flow/block_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace grosr::flow {
+namespace {
+
+constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+block_pool::~block_pool() {
+  for (auto& [bytes, s] : sizes_)
+    for (block_buffer& b : s.idle) release(b);
+}
+
+block_buffer block_pool::take(std::size_t bytes) {
+  const std::size_t size = rounded(bytes);
+  {
+    std::lock_guard lock(mutex_);
+    if (auto& idle = sizes_[size].idle; !idle.empty()) {
+      block_buffer b = std::move(idle.front());
+      idle.pop_front();
+      return b;
+    }
+  }
+  block_buffer b = allocate(size);
+  std::lock_guard lock(mutex_);
+  ++sizes_[size].all;
+  held_ += size;
+  return b;
+}
+
+void block_pool::give(block_buffer b) noexcept {
+  if (b.data == nullptr) return;
+  std::lock_guard lock(mutex_);
+  sizes_[b.bytes].idle.push_back(std::move(b));
+}
+
+void block_pool::reserve(std::size_t bytes, std::size_t buffers) {
+  const std::size_t size = rounded(bytes);
+  std::size_t lack = 0;
+  {
+    std::lock_guard lock(mutex_);
+    of_size& s = sizes_[size];
+    // Those that nobody was promised, and nobody has.
+    const std::size_t spare = s.all > s.promised ? std::min(s.all - s.promised, s.idle.size()) : 0;
+    lack = buffers > spare ? buffers - spare : 0;
+    s.promised += buffers;
+    s.all += lack;
+  }
+  try {
+    for (; lack != 0; --lack) {
+      block_buffer b = allocate(size);
+      std::lock_guard lock(mutex_);
+      held_ += size;
+      sizes_[size].idle.push_back(std::move(b));
+    }
+  } catch (...) {
+    {
+      std::lock_guard lock(mutex_);
+      sizes_[size].all -= lack;
+    }
+    unreserve(bytes, buffers);
+    throw;
+  }
+}
+
+void block_pool::unreserve(std::size_t bytes, std::size_t buffers) noexcept {
+  const std::size_t size = rounded(bytes);
+  std::vector<block_buffer> freed;
+  {
+    std::lock_guard lock(mutex_);
+    of_size& s = sizes_[size];
+    s.promised -= buffers;
+    for (; s.all > s.promised && !s.idle.empty(); --s.all) {
+      freed.push_back(std::move(s.idle.front()));
+      s.idle.pop_front();
+      held_ -= size;
+    }
+  }
+  for (block_buffer& b : freed) release(b);
+}
+
+std::size_t block_pool::bytes() const {
+  std::lock_guard lock(mutex_);
+  return held_;
+}
+
+std::size_t block_pool::idle() const {
+  std::lock_guard lock(mutex_);
+  std::size_t n = 0;
+  for (const auto& [bytes, s] : sizes_) n += s.idle.size();
+  return n;
+}
+
+block_buffer block_pool::allocate(std::size_t size) const {
+  block_buffer b;
+  b.data = simt::allocate_bytes(device_, space_, size);
+  b.bytes = size;
+  return b;
+}
+
+void block_pool::release(block_buffer& b) noexcept {
+  b.each_user([](const simt::stream_point& p) {
+    try {
+      p.wait();
+    } catch (...) {  // its stream has failed, and uses nothing any more
+    }
+  });
+  simt::free_bytes(device_, space_, b.data);
+}
+
+}  // namespace grosr::flow

@@ -1,0 +1,66 @@
+// Memory that views of datablocks come from and go back to.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "grosr/simt/buffer.hpp"
+#include "grosr/simt/timeline.hpp"
+
+namespace grosr::flow {
+
+/// Memory of one view. Whoever writes there next begins after `written` and all of `read`.
+struct block_buffer {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  simt::stream_point written;  ///< when what it holds is there
+  simt::stream_points read;    ///< when those who read it are done
+
+  /// f(place), for all that must be over before it is written.
+  template <class F>
+  void each_user(const F& f) const {
+    f(written);
+    for (const simt::stream_point& p : read) f(p);
+  }
+};
+
+/// Buffers of one memory. Thread-safe.
+class block_pool {
+ public:
+  block_pool(device d, simt::space s) : device_(d), space_(s) {}
+  ~block_pool();
+  block_pool(const block_pool&) = delete;
+
+  const device& where() const { return device_; }
+
+  /// The one that was given back first: it is most likely done with.
+  block_buffer take(std::size_t bytes);
+  void give(block_buffer b) noexcept;
+
+  /// So many buffers more are there for whoever takes them.
+  void reserve(std::size_t bytes, std::size_t buffers);
+  /// They are not needed any more: what nobody was promised is freed.
+  void unreserve(std::size_t bytes, std::size_t buffers) noexcept;
+
+  std::size_t bytes() const;
+  std::size_t idle() const;
+
+ private:
+  struct of_size {
+    std::deque<block_buffer> idle;
+    std::size_t all = 0, promised = 0;
+  };
+
+  block_buffer allocate(std::size_t size) const;
+  void release(block_buffer& b) noexcept;
+
+  const device device_;
+  const simt::space space_;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, of_size> sizes_;
+  std::size_t held_ = 0;
+};
+
+}  // namespace grosr::flow
