@@ -256,7 +256,7 @@ struct block_state {
     target.each_user([&](const stream_point& p) { wait_for_end(by, p); });
     const stream_point done = [&] {
       try {
-        simt::copy_bytes(by.queue(), target.data, source.data, used_bytes());
+        by.copy(target.data, source.data, used_bytes());
         return marked ? by.mark() : by.here();
       } catch (...) {
         // It may be under way: neither buffer is for others before that is over.

@@ -181,7 +181,7 @@ void executor_core::put_on_device(running r) {
       if (r->originals[i]) {
         const device_access from = r->originals[i].read(t, space, &r->copies[i]);
         const device_access to = r->blocks[i].write(t, space);
-        simt::copy_bytes(t.queue(), to.data(), from.data(), p.count * p.shape->element().bytes);
+        t.copy(to.data(), from.data(), p.count * p.shape->element().bytes);
       }
       const direction way = n.ports[i].is.way;
       copy_counts* const counts = &r->copies[i];
@@ -210,7 +210,12 @@ void executor_core::put_on_device(running r) {
     in_use.clear();
   }
   // Also of a function that threw: something may be under way.
-  r->end = brought ? t.mark() : t.here();
+  r->end = t.here();
+  if (brought) try {
+      r->end = t.mark();
+    } catch (...) {
+      if (!thrown) thrown = std::current_exception();
+    }
   finish(std::move(r), thrown);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -56,6 +57,40 @@ class timeline_backend {
   virtual void hold(stream& other, std::uint64_t number) = 0;
 };
 
+/// Copies that are put into a stream together. Bytes.
+struct copies {
+  std::vector<void*> to;
+  std::vector<const void*> from;
+  std::vector<std::size_t> bytes;
+  std::size_t all_bytes = 0;
+
+  bool empty() const { return bytes.empty(); }
+  void add(void* t, const void* f, std::size_t n) {
+    to.push_back(t);
+    from.push_back(f);
+    bytes.push_back(n);
+    all_bytes += n;
+  }
+  void clear() {
+    to.clear();
+    from.clear();
+    bytes.clear();
+    all_bytes = 0;
+  }
+  /// Whether a copy has to come behind one of these.
+  bool hold_up(const void* t, const void* f, std::size_t n) const {
+    const auto overlap = [](const void* a, std::size_t m, const void* b, std::size_t k) {
+      const auto x = reinterpret_cast<std::uintptr_t>(a), y = reinterpret_cast<std::uintptr_t>(b);
+      return x < y + k && y < x + m;
+    };
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      if (overlap(to[i], bytes[i], f, n) || overlap(to[i], bytes[i], t, n) ||
+          overlap(from[i], bytes[i], t, n))
+        return true;
+    return false;
+  }
+};
+
 /// What is behind a stream_graph.
 class stream_graph_backend {
  public:
@@ -97,6 +132,8 @@ std::unique_ptr<stream_order_backend> make_stream_order(device d);
 std::unique_ptr<timeline_backend> make_timeline(stream& s);
 std::unique_ptr<stream_graph_backend> make_stream_graph(const device& d);
 void queue_copy(stream& s, void* to, const void* from, std::size_t bytes);
+/// Several, in no order among themselves.
+void queue_copies(stream& s, const copies& all);
 void check_order(device d, CUstream_st* s, const std::string& asked);
 void check_event(device d, CUevent_st* e, const std::string& asked);
 void wait_for_kernels(device d) noexcept;

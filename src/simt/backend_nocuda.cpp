@@ -30,6 +30,7 @@ std::unique_ptr<stream_order_backend> make_stream_order(device) { absent(); }
 std::unique_ptr<timeline_backend> make_timeline(stream&) { absent(); }
 std::unique_ptr<stream_graph_backend> make_stream_graph(const device&) { absent(); }
 void queue_copy(stream&, void*, const void*, std::size_t) { absent(); }
+void queue_copies(stream&, const copies&) { absent(); }
 void check_order(device, CUstream_st*, const std::string&) { absent(); }
 void check_event(device, CUevent_st*, const std::string&) { absent(); }
 void wait_for_kernels(device) noexcept {}

@@ -9,6 +9,10 @@
 namespace grosr::simt {
 namespace {
 
+/// Copies that are put into a stream together: so many, and so many bytes, are begun without
+/// waiting for more.
+constexpr std::size_t most_copies = 128, most_bytes = std::size_t{8} << 20;
+
 /// How far a stream of the host has come. Calls in streams share it, and may outlive the timeline.
 struct progress {
   std::mutex mutex;
@@ -89,6 +93,10 @@ class timeline_state {
   /// Waits for all that was put into it.
   ~timeline_state() {
     try {
+      with_copies();
+    } catch (...) {
+    }
+    try {
       queue.wait();
     } catch (...) {  // whoever waited has seen what failed
     }
@@ -96,10 +104,29 @@ class timeline_state {
 
   std::uint64_t next() { return put_.fetch_add(1) + 1; }
 
+  void copy(void* to, const void* from, std::size_t bytes) {
+    std::lock_guard lock(mutex_);
+    if (not_put_) std::rethrow_exception(not_put_);
+    if (copies_.hold_up(to, from, bytes)) put_copies();
+    copies_.add(to, from, bytes);
+    has_copies_.store(true, std::memory_order_relaxed);
+    if (copies_.bytes.size() == most_copies || copies_.all_bytes >= most_bytes) put_copies();
+  }
+
+  /// For the thread that copies: others take from what is to be put, and add nothing.
+  stream& with_copies() {
+    if (has_copies_.load(std::memory_order_acquire)) {
+      std::lock_guard lock(mutex_);
+      put_copies();
+    }
+    return queue;
+  }
+
   /// Has a mark at a place or behind it.
   void see_to_mark(std::uint64_t number) {
     std::lock_guard lock(mutex_);
     if (marked_ >= number) return;
+    put_copies();
     // What is numbered so far was put before the mark, which may stand for all of it.
     const std::uint64_t all = put_.load();
     backend_->mark(all);
@@ -135,6 +162,20 @@ class timeline_state {
   stream queue;
 
  private:
+  /// With the lock.
+  void put_copies() {
+    if (not_put_) std::rethrow_exception(not_put_);
+    if (copies_.empty()) return;
+    try {
+      cuda_backend::queue_copies(queue, copies_);
+    } catch (...) {
+      not_put_ = std::current_exception();
+      throw;
+    }
+    copies_.clear();
+    has_copies_.store(false, std::memory_order_release);
+  }
+
   [[noreturn]] void throw_failure() {
     queue.wait();  // throws it
     throw error(errc::device_lost, "a stream has failed");
@@ -150,6 +191,9 @@ class timeline_state {
   std::atomic<std::uint64_t> reached_{0};  // at least
   std::mutex mutex_;                       // one mark at a time
   std::uint64_t marked_ = 0;               // places up to here have a mark
+  copies copies_;                          // that are still to be put into the stream
+  std::atomic<bool> has_copies_{false};
+  std::exception_ptr not_put_;  // why they could not be: no place behind is come to
 };
 
 bool stream_point::has_happened() const {
@@ -162,7 +206,7 @@ void stream_point::wait() const {
 timeline::timeline(device d) : state_(std::make_shared<timeline_state>(d)) {}
 
 const device& timeline::where() const { return state_->where; }
-stream& timeline::queue() { return state_->queue; }
+stream& timeline::queue() { return state_->with_copies(); }
 stream_point timeline::here() { return {state_, state_->next()}; }
 
 stream_point timeline::mark() {
@@ -171,6 +215,15 @@ stream_point timeline::mark() {
   return p;
 }
 
+void timeline::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (where().is_cuda())
+    state_->copy(to, from, bytes);
+  else
+    copy_bytes(state_->queue, to, from, bytes);
+}
+
+// Copies that are still to be put there may come behind `p`, too: whoever waits for them puts them.
 void timeline::wait_for(const stream_point& p) {
   if (p.timeline_ == nullptr || p.timeline_ == state_ || p.timeline_->was_reached(p.number_))
     return;

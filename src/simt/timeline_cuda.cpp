@@ -115,4 +115,47 @@ void queue_copy(stream& s, void* to, const void* from, std::size_t bytes) {
         fmt::format("copy {} on {}", in_units(bytes), s.where().name()));
 }
 
+#if CUDART_VERSION >= 12080
+namespace {
+
+/// False: a driver that is older than the toolkit has no such call.
+bool queue_batch(stream& s, const copies& all) {
+  cudaStreamCaptureStatus captures{};
+  if (cudaStreamIsCapturing(native(s), &captures) != cudaSuccess ||
+      captures != cudaStreamCaptureStatusNone)
+    return false;
+  cudaMemcpyAttributes in_order{};
+  in_order.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  std::size_t first = 0;
+#if CUDART_VERSION >= 13000
+  const cudaError_t e = cudaMemcpyBatchAsync(all.to.data(), all.from.data(), all.bytes.data(),
+                                             all.bytes.size(), &in_order, &first, 1, native(s));
+#else
+  std::size_t failed = 0;
+  const cudaError_t e =
+      cudaMemcpyBatchAsync(const_cast<void**>(all.to.data()), const_cast<void**>(all.from.data()),
+                           const_cast<std::size_t*>(all.bytes.data()), all.bytes.size(), &in_order,
+                           &first, 1, &failed, native(s));
+#endif
+  if (e == cudaErrorCallRequiresNewerDriver || e == cudaErrorNotSupported) {
+    cudaGetLastError();
+    return false;
+  }
+  check(e, fmt::format("copy {} in {} parts on {}", in_units(all.all_bytes), all.bytes.size(),
+                       s.where().name()));
+  return true;
+}
+
+}  // namespace
+#endif
+
+void queue_copies(stream& s, const copies& all) {
+#if CUDART_VERSION >= 12080
+  const on_device here(s.where().index());
+  if (all.bytes.size() > 1 && queue_batch(s, all)) return;
+#endif
+  for (std::size_t i = 0; i < all.bytes.size(); ++i)
+    queue_copy(s, all.to[i], all.from[i], all.bytes[i]);
+}
+
 }  // namespace grosr::simt::cuda_backend

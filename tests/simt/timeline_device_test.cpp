@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <thread>
 
 #include "grosr/simt/atomic.hpp"
@@ -154,6 +155,84 @@ TEST_P(timelines, copies_are_in_order) {
   copy_bytes(a.queue(), back.data(), back.data(), 0);
   a.here().wait();
   for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(back[i], i * i);
+}
+
+// Many at once, each behind the ones whose bytes it reads or writes over.
+TEST_P(timelines, copies_that_depend_on_each_other_are_in_order) {
+  const auto rounds = static_cast<std::uint32_t>(scaled(400, 40));
+  auto from = make<std::uint32_t>(rounds, space::pinned),
+       back = make<std::uint32_t>(rounds, space::pinned);
+  auto there = make<std::uint32_t>(3);
+  for (std::uint32_t i = 0; i < rounds; ++i) from[i] = i * 7;
+  timeline a(where());
+  stream_point last;
+  for (std::uint32_t i = 0; i < rounds; ++i) {
+    a.copy(there.data(), from.data() + i, 4);
+    a.copy(there.data() + 1, there.data(), 4);
+    a.copy(there.data() + 2, there.data() + 1, 4);
+    a.copy(back.data() + i, there.data() + 2, 4);
+    if (i % 3 == 0) last = a.here();
+  }
+  a.copy(back.data(), back.data(), 0);
+  a.here().wait();
+  EXPECT_TRUE(last.has_happened());
+  for (std::uint32_t i = 0; i < rounds; ++i) ASSERT_EQ(back[i], i * 7);
+}
+
+TEST_P(timelines, copies_come_before_what_is_put_behind_them) {
+  fit<1024, 1, copy_word>(where(), 32);
+  auto from = make<std::uint32_t>(300, space::pinned),
+       back = make<std::uint32_t>(300, space::pinned);
+  auto there = make<std::uint32_t>(300), other = make<std::uint32_t>(300);
+  for (std::uint32_t i = 0; i < 300; ++i) from[i] = i + 5;
+  timeline a(where()), b(where());
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    a.copy(there.data() + i, from.data() + i, 4);
+    if (i % 50 == 49) launch(a.queue(), {1, 32}, copy_word{there.data() + i, other.data() + i});
+  }
+  b.wait_for(a.here());
+  for (std::uint32_t i = 0; i < 300; ++i)
+    b.copy(back.data() + i, (i % 50 == 49 ? other : there).data() + i, 4);
+  b.here().wait();
+  for (std::uint32_t i = 0; i < 300; ++i) ASSERT_EQ(back[i], i + 5);
+}
+
+// Whoever waits for a copy puts it into the stream, while the thread that copies goes on.
+TEST_P(timelines, any_thread_may_wait_for_copies) {
+  const auto rounds = static_cast<std::uint32_t>(scaled(2000, 100));
+  auto from = make<std::uint32_t>(rounds, space::pinned),
+       back = make<std::uint32_t>(rounds, space::pinned);
+  std::iota(from.data(), from.data() + rounds, 1u);
+  timeline a(where());
+  std::vector<stream_point> places(rounds);
+  std::atomic<std::uint32_t> copied{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint32_t i = t; i < rounds; i += 3) {
+        while (copied.load(std::memory_order_acquire) <= i) std::this_thread::yield();
+        places[i].wait();
+        if (back[i] != i + 1) ++wrong;
+      }
+    });
+  for (std::uint32_t i = 0; i < rounds; ++i) {
+    a.copy(back.data() + i, from.data() + i, 4);
+    places[i] = a.here();
+    copied.store(i + 1, std::memory_order_release);
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0u);
+}
+
+// What nobody has waited for is copied, too.
+TEST_P(timelines, copies_are_put_at_the_end) {
+  auto from = make<std::uint32_t>(1, space::pinned), back = make<std::uint32_t>(1, space::pinned);
+  from[0] = 9;
+  {
+    timeline a(where());
+    a.copy(back.data(), from.data(), 4);
+  }
+  EXPECT_EQ(back[0], 9u);
 }
 
 TEST(host_timelines, of_a_failed_stream_throw_and_hold_nobody_for_ever) {

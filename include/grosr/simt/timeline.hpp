@@ -71,7 +71,13 @@ class timeline {
   explicit timeline(device d);
 
   const device& where() const;
+  /// Throws as copy(), for what was still to be put there.
   stream& queue();
+
+  /// Puts a copy into the stream: as copy_bytes(), but on a GPU it may be put there later, together
+  /// with others, and by whichever thread asks first: when queue() is called, or a point behind it
+  /// is waited for or asked for. Throws error(device_lost); whoever waits for it gets that, too.
+  void copy(void* to, const void* from, std::size_t bytes);
 
   /// Behind all that the stream holds now.
   stream_point here();
