@@ -16,9 +16,6 @@ std::size_t stretch::bytes() const {
 void stretch::prepare(const std::vector<device>& devices) {
   devices_.clear();
   at_border_.clear();
-  is_chain_ = true;
-  for (std::size_t i = 1; i < members.size(); ++i)
-    is_chain_ = is_chain_ && members[i].after == std::vector{static_cast<unsigned>(i - 1)};
   const auto is_outside = [](const auto& p) { return p.outside; };
   for (unsigned i = 0; i < members.size(); ++i)
     if (std::any_of(members[i].places.begin(), members[i].places.end(), is_outside) ||
@@ -79,15 +76,16 @@ bool stretch::change_graph(on_device& d, const std::vector<void*>& outside) {
   const auto moved = [&](const place& p) {
     return p.outside && d.made_for[p.number] != outside[p.number];
   };
+  std::vector<unsigned> changed;
   for (const unsigned i : at_border_) {
     const member& m = members[i];
-    const bool changes = std::any_of(m.places.begin(), m.places.end(), moved) ||
-                         std::any_of(m.copied_from.begin(), m.copied_from.end(),
-                                     [&](const auto& p) { return p && moved(*p); });
-    if (changes && !d.graph->replace(i, [&](simt::stream& s) { put(m, d, outside, scratch, s); }))
-      return false;
+    if (std::any_of(m.places.begin(), m.places.end(), moved) ||
+        std::any_of(m.copied_from.begin(), m.copied_from.end(),
+                    [&](const auto& p) { return p && moved(*p); }))
+      changed.push_back(i);
   }
-  return true;
+  return d.graph->replace(
+      changed, [&](unsigned i, simt::stream& s) { put(members[i], d, outside, scratch, s); });
 }
 
 void stretch::run(detail::invocation& v) {
@@ -97,9 +95,7 @@ void stretch::run(detail::invocation& v) {
   on_device& d = *found;
   std::vector<void*> outside;
   for (const auto& p : v.ports) outside.push_back(p.data);
-  // To look at other blocks costs a member as much as to be launched; but ways beside each other
-  // run so in a graph alone.
-  if (d.captures && (!is_chain_ || 2 * at_border_.size() <= members.size())) {
+  if (d.captures) {
     bool whole = false;
     try {
       whole = d.graph ? change_graph(d, outside) : make_graph(d, outside);

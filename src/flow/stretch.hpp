@@ -64,7 +64,6 @@ class stretch {
 
   std::atomic<bool> fell_back_{false};
   std::deque<on_device> devices_;
-  bool is_chain_ = false;
   std::vector<unsigned> at_border_;  // members that look at blocks from outside, or make them
 };
 

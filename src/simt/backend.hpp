@@ -97,7 +97,7 @@ class stream_graph_backend {
   virtual ~stream_graph_backend() = default;
   virtual bool add(std::span<const unsigned> after, const stream_graph::part& p) = 0;
   virtual bool finish() = 0;
-  virtual bool replace(unsigned number, const stream_graph::part& p) = 0;
+  virtual bool replace(std::span<const unsigned> numbers, const stream_graph::numbered_part& p) = 0;
   virtual void launch(stream& s) = 0;
 };
 

@@ -17,7 +17,9 @@ bool stream_graph::add(std::span<const unsigned> after, const part& p) {
   return backend_->add(after, p);
 }
 bool stream_graph::finish() { return backend_->finish(); }
-bool stream_graph::replace(unsigned number, const part& p) { return backend_->replace(number, p); }
+bool stream_graph::replace(std::span<const unsigned> numbers, const numbered_part& p) {
+  return backend_->replace(numbers, p);
+}
 void stream_graph::launch(stream& s) { backend_->launch(s); }
 
 }  // namespace grosr::simt

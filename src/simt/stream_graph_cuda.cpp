@@ -84,16 +84,30 @@ class cuda_stream_graph final : public stream_graph_backend {
     return succeeds(cudaGraphInstantiate(&ready_, graph_.it, 0));
   }
 
-  bool replace(unsigned number, const stream_graph::part& p) override {
+  /// All are captured at once, one behind the other.
+  bool replace(std::span<const unsigned> numbers, const stream_graph::numbered_part& p) override {
+    if (numbers.empty()) return true;
     const on_device here(device_.index());
     check(cudaStreamBeginCapture(native(stream_), cudaStreamCaptureModeThreadLocal), asked_);
     graph_handle made;
-    std::vector<cudaGraphNode_t> ends, nodes;
-    if (!capture(p, ends, made.it) || !way(ends, {}, nodes)) return false;
-    const std::vector<cudaGraphNode_t>& old = parts_[number].nodes;
-    if (nodes.size() != old.size()) return false;
-    for (std::size_t i = 0; i < old.size(); ++i)
-      if (!replace(old[i], nodes[i])) return false;
+    std::vector<std::vector<cudaGraphNode_t>> ends(numbers.size() + 1);
+    bool known = true;
+    const auto all = [&](stream& s) {
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        p(numbers[i], s);
+        known = known && succeeds(ends_of(native(s), ends[i + 1]));
+      }
+    };
+    std::vector<cudaGraphNode_t> last, nodes;
+    if (!capture(all, last, made.it) || !known) return false;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      nodes.clear();
+      if (!way(ends[i + 1], ends[i], nodes)) return false;
+      const std::vector<cudaGraphNode_t>& old = parts_[numbers[i]].nodes;
+      if (nodes.size() != old.size()) return false;
+      for (std::size_t k = 0; k < old.size(); ++k)
+        if (!replace(old[k], nodes[k])) return false;
+    }
     return true;
   }
 
@@ -132,7 +146,7 @@ class cuda_stream_graph final : public stream_graph_backend {
                   std::vector<cudaGraphNode_t>& nodes) {
     std::sort(ends.begin(), ends.end());
     while (ends != before) {
-      if (ends.size() != 1) return false;
+      if (ends.size() != 1) return false;  // also where it has come past all that it began behind
       nodes.push_back(ends[0]);
       if (!before_of(nodes.back(), ends)) {
         cudaGetLastError();

@@ -206,6 +206,47 @@ TEST_P(stretches, follow_blocks_to_other_addresses) {
   }
 }
 
+// Functions that put different things into a stream, each with blocks of its own from outside,
+// which lie elsewhere in each run.
+TEST_P(stretches, follow_blocks_of_several_functions) {
+  executor e({.devices = {where()}});
+  graph g(e);
+  const auto twice = [](simt::stream& s, in<word> a, in<word> b, out<word> c) {
+    simt::copy_bytes(s, c.data, a.data, n * 2);
+    simt::copy_bytes(s, c.data + n / 2, b.data + n / 2, n * 2);
+  };
+  const std::vector<port> joins = {{"a", array()}, {"b", array()}, {"c", array()}};
+  std::vector<node> all;
+  std::vector<source<word>> beside;
+  for (word i = 0; i < 8; ++i) {
+    const std::string name = std::string("n").append(std::to_string(i));
+    all.push_back(i % 2 == 0 ? g.kernel(name, sum_of_two{}, joins)
+                             : g.on_stream(name, twice, joins, stream_work::same_always));
+    beside.push_back(g.source<word>(all[i]["b"]));
+    if (i != 0) g.connect(all[i - 1]["c"], all[i]["a"]);
+  }
+  const auto from = g.source<word>(all[0]["a"]);
+  const auto to = g.sink<word>(all[7]["c"]);
+  g.compile();
+  EXPECT_EQ(parts(g), "[n0 n1 n2 n3 n4 n5 n6 n7 ]");
+  std::vector<datablock> held;
+  for (word round = 0; round < 30; ++round) {
+    std::vector<word> expected = numbers(round);
+    from.push(numbers(round));
+    for (word i = 0; i < 8; ++i) {
+      const std::vector<word> b = numbers(100 * i + round);
+      beside[i].push(b);
+      for (std::size_t k = 0; k < n; ++k)
+        expected[k] = i % 2 == 0 ? expected[k] + b[k] : k < n / 2 ? expected[k] : b[k];
+    }
+    held.push_back(to.pull());
+    const auto got = held.back().read<word>();
+    ASSERT_EQ(std::vector<word>(got.begin(), got.end()), expected);
+    if (round % 3 == 2) held.erase(held.begin());
+  }
+  EXPECT_TRUE(g.events().empty());
+}
+
 TEST_P(stretches, name_the_node_that_fails) {
   executor e({.devices = {where()}});
   graph g(e);

@@ -18,6 +18,8 @@ class stream_graph {
  public:
   /// Puts work into the stream, and neither waits nor allocates.
   using part = std::function<void(stream&)>;
+  /// One of several, by number.
+  using numbered_part = std::function<void(unsigned, stream&)>;
 
   /// Null where there is no such thing: on the host backend, and with CUDA before 12.3.
   static std::unique_ptr<stream_graph> make(const device& d);
@@ -30,10 +32,10 @@ class stream_graph {
   bool add(std::span<const unsigned> after, const part& p);
   /// Nothing is added any more. Returns false, and throws, as add().
   bool finish();
-  /// Puts another one in a part's place: the same kernels and copies, with other addresses. What
-  /// was put into streams before is not changed. Returns false where it is something else, and then
-  /// the graph is of no use. Throws as add().
-  bool replace(unsigned number, const part& p);
+  /// Puts others in the places of parts, by number: the same kernels and copies, with other
+  /// addresses. What was put into streams before is not changed. Returns false where one is
+  /// something else, and then the graph is of no use. Throws as add().
+  bool replace(std::span<const unsigned> numbers, const numbered_part& p);
   /// Throws error(device_lost).
   void launch(stream& s);
 
