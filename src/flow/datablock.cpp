@@ -331,12 +331,19 @@ device_access datablock::on_device(access a, simt::timeline& t, space_number s, 
       b.refuse(a, fmt::format("in memory of {}, by a stream of {}, which does not reach it",
                               d.name(), t.where().name()));
   }
-  std::lock_guard lock(b.mutex);
-  void* const data = b.begin(
-      a, s, counts, &t,
-      [&](const stream_point& p) { later != nullptr ? later->to_come.add(p) : t.wait_for(p); },
-      [&](const stream_point& p) { later != nullptr ? later->to_end.add(p) : wait_for_end(t, p); });
-  return {block_, data, t, s, a};
+  void* data = nullptr;
+  {
+    std::lock_guard lock(b.mutex);
+    data = b.begin(
+        a, s, counts, &t,
+        [&](const stream_point& p) { later != nullptr ? later->to_come.add(p) : t.wait_for(p); },
+        [&](const stream_point& p) {
+          later != nullptr ? later->to_end.add(p) : wait_for_end(t, p);
+        });
+  }
+  device_access used(block_, data, t, s, a);
+  if (later == nullptr) t.queue();  // whoever has its stream already is to find the bytes there
+  return used;
 }
 
 const block_template& datablock::shape() const { return state().shape; }

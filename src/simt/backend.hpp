@@ -71,6 +71,11 @@ struct copies {
     bytes.push_back(n);
     all_bytes += n;
   }
+  void reserve(std::size_t n) {
+    to.reserve(n);
+    from.reserve(n);
+    bytes.reserve(n);
+  }
   void clear() {
     to.clear();
     from.clear();

@@ -88,17 +88,17 @@ class cuda_stream_graph final : public stream_graph_backend {
   bool replace(std::span<const unsigned> numbers, const stream_graph::numbered_part& p) override {
     if (numbers.empty()) return true;
     const on_device here(device_.index());
-    check(cudaStreamBeginCapture(native(stream_), cudaStreamCaptureModeThreadLocal), asked_);
     graph_handle made;
     std::vector<std::vector<cudaGraphNode_t>> ends(numbers.size() + 1);
     bool known = true;
-    const auto all = [&](stream& s) {
-      for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const stream_graph::part all = [&](stream& s) {
+      for (std::size_t i = 0; known && i < numbers.size(); ++i) {
         p(numbers[i], s);
-        known = known && succeeds(ends_of(native(s), ends[i + 1]));
+        known = succeeds(ends_of(native(s), ends[i + 1]));
       }
     };
     std::vector<cudaGraphNode_t> last, nodes;
+    check(cudaStreamBeginCapture(native(stream_), cudaStreamCaptureModeThreadLocal), asked_);
     if (!capture(all, last, made.it) || !known) return false;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       nodes.clear();

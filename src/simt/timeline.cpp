@@ -12,6 +12,8 @@ namespace {
 /// Copies that are put into a stream together: so many, and so many bytes, are begun without
 /// waiting for more.
 constexpr std::size_t most_copies = 128, most_bytes = std::size_t{8} << 20;
+/// Copies of so many bytes take longer than the call that puts them.
+constexpr std::size_t worth_a_call = 256 << 10;
 
 /// How far a stream of the host has come. Calls in streams share it, and may outlive the timeline.
 struct progress {
@@ -89,7 +91,9 @@ class timeline_state {
       : where(d),
         queue(d),
         backend_(d.is_cuda() ? cuda_backend::make_timeline(queue)
-                             : std::make_unique<host_timeline>(queue)) {}
+                             : std::make_unique<host_timeline>(queue)) {
+    if (d.is_cuda()) copies_.reserve(most_copies);
+  }
   /// Waits for all that was put into it.
   ~timeline_state() {
     try {
@@ -108,16 +112,17 @@ class timeline_state {
     std::lock_guard lock(mutex_);
     if (not_put_) std::rethrow_exception(not_put_);
     if (copies_.hold_up(to, from, bytes)) put_copies();
+    if (copies_.empty()) before_copies_ = put_.load();
     copies_.add(to, from, bytes);
     has_copies_.store(true, std::memory_order_relaxed);
     if (copies_.bytes.size() == most_copies || copies_.all_bytes >= most_bytes) put_copies();
   }
 
   /// For the thread that copies: others take from what is to be put, and add nothing.
-  stream& with_copies() {
+  stream& with_copies(std::size_t of_bytes = 0) {
     if (has_copies_.load(std::memory_order_acquire)) {
       std::lock_guard lock(mutex_);
-      put_copies();
+      if (not_put_ || copies_.all_bytes >= of_bytes) put_copies();
     }
     return queue;
   }
@@ -125,8 +130,13 @@ class timeline_state {
   /// Has a mark at a place or behind it.
   void see_to_mark(std::uint64_t number) {
     std::lock_guard lock(mutex_);
-    if (marked_ >= number) return;
-    put_copies();
+    if (marked_ >= number || was_reached(number)) return;
+    try {
+      put_copies();
+    } catch (...) {
+      if (was_reached(number)) return;
+      throw;
+    }
     // What is numbered so far was put before the mark, which may stand for all of it.
     const std::uint64_t all = put_.load();
     backend_->mark(all);
@@ -140,14 +150,14 @@ class timeline_state {
     if (was_reached(number)) return true;
     see_to_mark(number);
     if (backend_->failed(number)) throw_failure();
-    const std::uint64_t reached = backend_->reached();
-    note_reached(reached);
-    return reached >= number;
+    note_reached(backend_->reached());
+    return was_reached(number);
   }
 
   void wait(std::uint64_t number) {
     if (was_reached(number)) return;
     see_to_mark(number);
+    if (was_reached(number)) return;
     backend_->wait(number);
     if (backend_->failed(number)) throw_failure();
     note_reached(number);
@@ -155,14 +165,15 @@ class timeline_state {
 
   void hold(stream& other, std::uint64_t number) {
     see_to_mark(number);
-    backend_->hold(other, number);
+    if (!was_reached(number)) backend_->hold(other, number);
   }
 
   const device where;
   stream queue;
 
  private:
-  /// With the lock.
+  /// With the lock. Where it fails, the stream is used no more: what was put there before is over,
+  /// and what comes behind is never come to.
   void put_copies() {
     if (not_put_) std::rethrow_exception(not_put_);
     if (copies_.empty()) return;
@@ -170,6 +181,11 @@ class timeline_state {
       cuda_backend::queue_copies(queue, copies_);
     } catch (...) {
       not_put_ = std::current_exception();
+      try {
+        queue.wait();
+        note_reached(before_copies_);
+      } catch (...) {
+      }
       throw;
     }
     copies_.clear();
@@ -192,6 +208,7 @@ class timeline_state {
   std::mutex mutex_;                       // one mark at a time
   std::uint64_t marked_ = 0;               // places up to here have a mark
   copies copies_;                          // that are still to be put into the stream
+  std::uint64_t before_copies_ = 0;        // a place that is before all of them
   std::atomic<bool> has_copies_{false};
   std::exception_ptr not_put_;  // why they could not be: no place behind is come to
 };
@@ -223,11 +240,14 @@ void timeline::copy(void* to, const void* from, std::size_t bytes) {
     copy_bytes(state_->queue, to, from, bytes);
 }
 
-// Copies that are still to be put there may come behind `p`, too: whoever waits for them puts them.
+// Small copies that are still to be put there may come behind `p`, too: whoever waits for them puts
+// them.
 void timeline::wait_for(const stream_point& p) {
   if (p.timeline_ == nullptr || p.timeline_ == state_ || p.timeline_->was_reached(p.number_))
     return;
-  if (p.timeline_->where.kind() != state_->where.kind()) return p.wait();
+  const bool other_kind = p.timeline_->where.kind() != state_->where.kind();
+  state_->with_copies(other_kind ? 0 : worth_a_call);
+  if (other_kind) return p.wait();
   for (const stream_point& before : waited_for_)
     if (before.covers(p)) return;
   p.timeline_->hold(state_->queue, p.number_);

@@ -71,7 +71,8 @@ class timeline {
   explicit timeline(device d);
 
   const device& where() const;
-  /// Throws as copy(), for what was still to be put there.
+  /// What is put there comes behind the copies so far, and not behind later ones: it is asked for
+  /// each time. Throws as copy().
   stream& queue();
 
   /// Puts a copy into the stream: as copy_bytes(), but on a GPU it may be put there later, together
