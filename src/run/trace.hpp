@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "grosr/run/detail/host_engine.hpp"
+#include "grosr/run/trace_file.hpp"
 #include "run/device_clock.hpp"
 
 namespace grosr::run {
-
-/// What one runtime of this process writes.
-struct trace_part {
-  std::string file;
-  unsigned number;  ///< of those that were asked for the same file, from 1
-};
-
-/// The first one that is asked for `file` gets that; later ones "x.PROGRAM.PID.DEVICE.2.json" for
-/// "x.json", and so on. Throws error(invalid_option) when it cannot be written.
-trace_part trace_part_for(const std::string& file, const device& d);
 
 /// A packet that a thread of the host submitted; times are clock_ns() of the host.
 struct submit_event {
@@ -51,7 +42,7 @@ struct trace_record {
   std::vector<submit_event> submits;
 };
 
-/// Chrome trace event format, in JSON: a track for each worker, named by its multiprocessor, and
+/// A track for each worker, named by its multiprocessor, and
 /// one for each thread that submitted, in one process; a span for each run, named by its task type,
 /// with the slot of what came from the host; a span for each packet that the host submitted; a
 /// counter of the refs that the worker has published; an arrow from where a batch of spawned tasks
