@@ -55,6 +55,8 @@ class timeline_backend {
   virtual void wait(std::uint64_t number) = 0;
   /// The same for what is put into another stream from now on.
   virtual void hold(stream& other, std::uint64_t number) = 0;
+  /// Behind what the stream holds now.
+  virtual std::shared_ptr<stream_time::place> time() = 0;
 };
 
 /// Copies that are put into a stream together. Bytes.

@@ -1,6 +1,7 @@
 #include "grosr/simt/timeline.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -50,6 +51,14 @@ struct arrival {
   ~arrival() { of->come_to(number, ran); }
 };
 
+struct host_time final : stream_time::place {
+  std::atomic<std::int64_t> at{-1};
+  std::optional<std::int64_t> ns() override {
+    const std::int64_t known = at.load(std::memory_order_acquire);
+    return known < 0 ? std::nullopt : std::optional(known);
+  }
+};
+
 class host_timeline final : public timeline_backend {
  public:
   explicit host_timeline(stream& s) : stream_(s) {}
@@ -76,6 +85,16 @@ class host_timeline final : public timeline_backend {
                     "what was put into a stream was to wait for another stream, which has failed; "
                     "see what that threw");
     });
+  }
+
+  std::shared_ptr<stream_time::place> time() override {
+    auto place = std::make_shared<host_time>();
+    stream_.call_host([place] {
+      place->at.store(
+          std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1),
+          std::memory_order_release);
+    });
+    return place;
   }
 
  private:
@@ -125,6 +144,12 @@ class timeline_state {
       if (not_put_ || copies_.all_bytes >= of_bytes) put_copies();
     }
     return queue;
+  }
+
+  stream_time time() {
+    std::lock_guard lock(mutex_);
+    put_copies();
+    return stream_time(backend_->time());
   }
 
   /// Has a mark at a place or behind it.
@@ -231,6 +256,8 @@ stream_point timeline::mark() {
   state_->see_to_mark(p.number_);
   return p;
 }
+
+stream_time timeline::time() { return state_->time(); }
 
 void timeline::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

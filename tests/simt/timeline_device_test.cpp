@@ -2,6 +2,7 @@
 #include "grosr/simt/timeline.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -233,6 +234,32 @@ TEST_P(timelines, copies_are_put_at_the_end) {
     a.copy(back.data(), from.data(), 4);
   }
   EXPECT_EQ(back[0], 9u);
+}
+
+TEST_P(timelines, tell_when_a_place_was_come_to) {
+  const auto now = [] {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  };
+  constexpr std::int64_t near = 1'000'000;
+  fit<1024, 1, pass>(where(), 32);
+  auto gate = make<std::uint32_t>(1, space::pinned);
+  auto words = make<std::uint32_t>(1);
+  timeline a(where());
+  EXPECT_FALSE(stream_time().ns());
+  const stream_time before = a.time();
+  launch(a.queue(), {1, 32}, pass{gate.data(), words.data()});
+  const stream_time after = a.time();
+  EXPECT_FALSE(after.ns());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::int64_t opened = now();
+  open(gate);
+  a.here().wait();
+  const std::int64_t ended = now();
+  ASSERT_TRUE(before.ns() && after.ns());
+  EXPECT_LT(*before.ns(), opened);
+  EXPECT_GT(*after.ns(), opened - near);
+  EXPECT_LT(*after.ns(), ended + near);
+  EXPECT_EQ(after.ns(), after.ns());
 }
 
 TEST(host_timelines, of_a_failed_stream_throw_and_hold_nobody_for_ever) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "grosr/simt/launch.hpp"
@@ -36,6 +37,24 @@ class stream_point {
 
   std::shared_ptr<timeline_state> timeline_;
   std::uint64_t number_ = 0;
+};
+
+/// The time at which a stream comes to a place. A value. Thread-safe. Of no place: never known.
+class stream_time {
+ public:
+  struct place {
+    virtual ~place() = default;
+    virtual std::optional<std::int64_t> ns() = 0;
+  };
+  stream_time() = default;
+  explicit stream_time(std::shared_ptr<place> p) : place_(std::move(p)) {}
+
+  /// Nanoseconds of the steady clock; on a GPU, within some microseconds of it. None: the stream
+  /// has not come there, or has failed.
+  std::optional<std::int64_t> ns() const { return place_ ? place_->ns() : std::nullopt; }
+
+ private:
+  std::shared_ptr<place> place_;
 };
 
 /// A set of points that keeps the newest of each timeline: a wait for these is a wait for all
@@ -84,6 +103,9 @@ class timeline {
   stream_point here();
   /// As here(), and records an event at once, so that a wait covers no later work.
   stream_point mark();
+
+  /// Behind all that the stream holds now. Throws as stream().
+  stream_time time();
 
   /// What is put into this stream from now on begins after `p`. Where that is in a stream of the
   /// other kind of device, this thread waits. Throws as stream::wait() where it is known that what
