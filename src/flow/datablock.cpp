@@ -34,8 +34,9 @@ const char* verb(access a) {
 
 struct memory_state {
   std::vector<device> devices;
-  std::deque<block_pool> pools;  // of the host, and of each device
-  std::deque<copier> to, from;   // each device
+  std::deque<block_pool> pools;                      // of the host, and of each device
+  std::deque<copier> to, from;                       // each device
+  std::function<void(const block_copy&)> tell_copy;  // may be empty
   // Of all blocks, as copy_counts has them.
   std::atomic<std::uint64_t> copies{0}, bytes{0}, avoided{0}, avoided_bytes{0};
 
@@ -256,7 +257,13 @@ struct block_state {
     target.each_user([&](const stream_point& p) { wait_for_end(by, p); });
     const stream_point done = [&] {
       try {
-        by.copy(target.data, source.data, used_bytes());
+        if (!memory->tell_copy) {
+          by.copy(target.data, source.data, used_bytes());
+        } else {
+          const simt::stream_time begins = by.time();
+          by.copy(target.data, source.data, used_bytes());
+          memory->tell_copy({to, from, used_bytes(), begins, by.time()});
+        }
         return marked ? by.mark() : by.here();
       } catch (...) {
         // It may be under way: neither buffer is for others before that is over.
@@ -317,6 +324,9 @@ void block_users::bring_to_host(const datablock& b, simt::timeline& by, copy_cou
   block_state& state = b.state();
   std::lock_guard lock(state.mutex);
   state.bring_to_host(by, counts);
+}
+void block_users::tell_copies(block_memory& m, std::function<void(const block_copy&)> f) {
+  m.state_->tell_copy = std::move(f);
 }
 void block_users::end_on_host(const datablock& b, access a, bool failed) noexcept {
   b.block_->end(a, host_space, nullptr, failed);

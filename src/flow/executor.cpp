@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -52,6 +54,16 @@ executor_core::executor_core(const executor_options& o)
     throw error(errc::invalid_option,
                 "executor: depth 0 was asked for; at least 1 invocation must be "
                 "under way on a device");
+  std::string file = o.trace;
+  if (const char* asked = std::getenv("GROSR_TRACE"); file.empty() && asked != nullptr)
+    file = asked;
+  if (!file.empty()) {
+    trace = std::make_shared<trace_recorder>(file, o.devices);
+    block_users::tell_copies(memory, [t = trace](const block_copy& c) {
+      const looks_for* const whom = looks_for::here();
+      t->add(c, whom ? whom->what : "for the program", whom ? whom->reason : "the program looks");
+    });
+  }
   units_.emplace_back().depth = std::max(o.threads, 1u);
   for (const device& d : o.devices) {
     unit& u = units_.emplace_back();
@@ -278,7 +290,7 @@ void executor_core::take_out(std::size_t i) {
 
 executor_core::running executor_core::next() {
   if (queue_.empty()) return nullptr;
-  std::size_t chosen = 0, unit = 0;
+  choice chosen{0, 0, "nothing else was queued"};
   const node_core& first = queue_[0].of->nodes[queue_[0].node];
   // Most often there is nothing to choose.
   if (queue_.size() != 1 || first.on_device || units_[0].running >= units_[0].depth) {
@@ -288,7 +300,7 @@ executor_core::running executor_core::next() {
         for (space_number s = 0; s < units_.size(); ++s) {
           std::size_t sum = 0;
           for (const port_core& p : q.of->nodes[q.node].ports)
-            if (p.held && p.held.is_valid_in(s)) sum += p.held.shape().size_bytes();
+            if (p.held && p.held.block.is_valid_in(s)) sum += p.held.block.shape().size_bytes();
           bytes_.push_back(sum);
         }
       for (std::size_t i = 0; i < facts_.size(); ++i)
@@ -301,13 +313,12 @@ executor_core::running executor_core::next() {
     }
     const auto c = policy_->choose(facts_, loads_, now());
     if (!c) return nullptr;
-    chosen = c->node;
-    unit = c->unit;
+    chosen = *c;
   }
-  const queued q = queue_[chosen];
-  take_out(chosen);
+  const queued q = queue_[chosen.node];
+  take_out(chosen.node);
   running r;
-  begin(q, unit, r);
+  begin(q, chosen, r);
   return r;
 }
 
@@ -318,7 +329,14 @@ executor::executor(const executor_options& options)
   core_->start();
 }
 
-executor::~executor() { core_->end(); }
+executor::~executor() {
+  core_->end();
+  if (core_->trace) try {
+      core_->trace->write();
+    } catch (const std::exception& e) {  // nothing else would say that it was not written
+      std::fprintf(stderr, "grosr: %s\n", e.what());
+    }
+}
 
 block_memory& executor::memory() { return core_->memory; }
 

@@ -161,7 +161,8 @@ void graph::connect(port_ref from, port_ref to, const datablock& first, const ch
   const auto number = static_cast<unsigned>(core_->channels.size());
   block_channel& c =
       core_->channels.emplace_back(from.node, from.port, to.node, to.port, a.is.shape, o);
-  if (first) c.blocks.push_back(first);
+  if (first) c.blocks.push_back({first, {}});
+  c.goes_back = static_cast<bool>(first);
   a.out.push_back(number);
   b.in = number;
 }
@@ -223,6 +224,11 @@ const plan& graph::compile() {
   core_->compiled = std::move(made);
   core_->find_prefetches();
   core_->choose_streams();
+  for (node_core& n : core_->nodes) {
+    if (n.part_of != block_channel::outside) continue;
+    n.latency.start();
+    if (e.trace) n.track = e.trace->add_track(core_->options.name + ": " + n.name);
+  }
   if (core_->has_deadlines()) {
     e.watched.push_back(core_.get());
     e.work.notify_all();  // those who sleep without looking at the time
@@ -246,8 +252,9 @@ void graph_core::note(const std::string& event) {
   if (events.size() < 1000) events.push_back(event);
 }
 
-void graph_core::deliver(unsigned number, datablock b) {
+void graph_core::deliver(unsigned number, moving_block b) {
   block_channel& c = channels[number];
+  if (c.goes_back) b.from.born = origin::unknown;
   ++c.came;
   if (c.options.full == when_full::latest && c.blocks.size() >= c.options.capacity) {
     c.dropped += c.blocks.size();
@@ -260,9 +267,9 @@ void graph_core::deliver(unsigned number, datablock b) {
   if (c.to == block_channel::outside) c.waiters.wake_one();
 }
 
-datablock graph_core::take(unsigned number) {
+moving_block graph_core::take(unsigned number) {
   block_channel& c = channels[number];
-  datablock b = std::move(c.blocks.front());
+  moving_block b = std::move(c.blocks.front());
   c.blocks.pop_front();
   if (c.from != block_channel::outside) settle(c.from);
   return b;
@@ -305,10 +312,12 @@ void graph_core::look_at_deadlines() {
       port_core& p = nodes[n].ports[i];
       if (p.held || p.late || !p.is.deadline || since <= p.is.deadline->count()) continue;
       p.late = true;
-      note(fmt::format(
+      const std::string text = fmt::format(
           "graph '{}': input {} has had no block for {} us, while others of its node have "
           "theirs; its deadline is {} us",
-          options.name, port_name(n, i), since / 1000, p.is.deadline->count() / 1000));
+          options.name, port_name(n, i), since / 1000, p.is.deadline->count() / 1000);
+      note(text);
+      if (where->trace) where->trace->mark(nodes[n].track, executor_core::ticks(), text);
     }
   }
 }
@@ -419,19 +428,35 @@ bool push_into(graph_core& g, unsigned number, datablock b,
         fmt::format("push into {}: a block of another executor's memory was given; make it with "
                     "source.make(), or copy it",
                     g.to_name(c)));
-  lock_type lock(g.where->mutex);
+  executor_core& e = *g.where;
+  const std::int64_t born = e.now(), begins = e.trace ? executor_core::ticks() : 0;
+  lock_type lock(e.mutex);
   if (!wait_in(g, c.waiters, lock, limit, [&] { return c.has_room(); })) return false;
-  g.deliver(number, std::move(b));
+  const std::uint64_t made_by = e.next_number();
+  g.deliver(number, {std::move(b), {born, made_by}});
   g.settle(c.to);
+  if (e.trace)
+    e.trace->add({.what = "push into " + g.options.name + ": " + g.to_name(c),
+                  .number = made_by,
+                  .begins = begins,
+                  .ends = executor_core::ticks()});
   return true;
 }
 
 datablock pull_from(graph_core& g, unsigned number, std::optional<std::chrono::nanoseconds> limit) {
-  g.where->check_outside("pull");
-  lock_type lock(g.where->mutex);
+  executor_core& e = *g.where;
+  e.check_outside("pull");
+  const std::int64_t begins = e.trace ? executor_core::ticks() : 0;
+  lock_type lock(e.mutex);
   block_channel& c = g.channels[number];
   if (!wait_in(g, c.waiters, lock, limit, [&] { return !c.blocks.empty(); })) return {};
-  return g.take(number);
+  moving_block b = g.take(number);
+  if (e.trace)
+    e.trace->add({.what = "pull from " + g.options.name + ": " + g.from_name(c),
+                  .made_by = b.from.made_by,
+                  .begins = begins,
+                  .ends = executor_core::ticks()});
+  return std::move(b.block);
 }
 
 }  // namespace
@@ -501,6 +526,7 @@ std::vector<node_stats> graph::nodes() const {
   std::vector<node_stats> all;
   for (const node_core& n : core_->nodes) {
     all.push_back(n.stats);
+    all.back().latency = n.latency.get();
     if (n.part_of == block_channel::outside) continue;
     all.back().stretch = core_->nodes[n.part_of].name;
     all.back().runs = core_->nodes[n.part_of].stats.runs;

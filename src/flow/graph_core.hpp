@@ -8,7 +8,9 @@
 #include <mutex>
 #include <thread>
 
+#include "flow/duration_recorder.hpp"
 #include "flow/scheduling.hpp"
+#include "flow/trace.hpp"
 #include "grosr/flow/graph.hpp"
 
 namespace grosr::flow {
@@ -39,6 +41,20 @@ struct outside_waiters {
   }
 };
 
+/// Where a block on its way comes from.
+struct origin {
+  static constexpr std::int64_t unknown = -1;
+  std::int64_t born = unknown;  ///< when the oldest block that it was made of was pushed
+  std::uint64_t made_by = 0;    ///< a run's number, or a push's; 0: it was there at first
+};
+
+struct moving_block {
+  datablock block;
+  origin from;
+
+  explicit operator bool() const { return static_cast<bool>(block); }
+};
+
 struct block_channel {
   static constexpr unsigned outside = ~0u;
   block_channel(unsigned f, unsigned fp, unsigned t, unsigned tp, const block_template& s,
@@ -53,7 +69,8 @@ struct block_channel {
   block_template shape;
   channel_options options;
   unsigned inside = outside;  // a stretch, in which it holds no blocks
-  std::deque<datablock> blocks;
+  std::deque<moving_block> blocks;
+  bool goes_back = false;  // it had a first block: what comes by it is as old as the graph
   std::uint64_t came = 0, dropped = 0;
   copy_counts copies;
   outside_waiters waiters;  // who push into it, or pull from it
@@ -67,12 +84,12 @@ struct port_core {
   explicit port_core(detail::port_description d) : is(std::move(d)) {}
 
   detail::port_description is;
-  datablock held;  // at an input
+  moving_block held;  // at an input
   unsigned in = block_channel::outside;
   std::vector<unsigned> out;  // channels
   unsigned to_host =
       block_channel::outside;  // a channel by which the host gets it as soon as it is made
-  datablock made;              // at an output of a node that is completed
+  moving_block made;           // at an output of a node that is completed
   std::vector<bool> given;     // of `out`: has got it
   bool late = false;           // its being absent was reported
 };
@@ -92,6 +109,8 @@ struct node_core {
   double mean_function =
       0;  // of a run on the host, without what is around the function; 0: not known
   node_stats stats;
+  duration_recorder latency;
+  unsigned track = 0;  // of the trace
 
   bool has_all_inputs() const {
     for (const port_core& p : ports)
@@ -120,6 +139,9 @@ struct invocation_core {
     call.stream = nullptr;
     end = {};
     thrown = nullptr;
+    failed = false;
+    made = {};
+    traced = {};
   }
 
   graph_core* of = nullptr;
@@ -135,6 +157,9 @@ struct invocation_core {
   simt::stream_point end;  // on a device: when it is over
   std::int64_t began = 0, function_ns = 0;
   std::uint64_t run = 0;  // of its node
+  bool failed = false;
+  origin made;  // where its outputs come from
+  trace_recorder::run traced;
   std::exception_ptr thrown;
 };
 
@@ -192,11 +217,11 @@ class graph_core {
 
   // ---- graph.cpp: how blocks move ----
   /// A block comes to a channel that has room.
-  void deliver(unsigned channel, datablock b);
+  void deliver(unsigned channel, moving_block b);
   /// Moves what can move, beginning at a node, until nothing can.
   void settle(unsigned node);
   /// Takes the oldest block out of a channel without a consumer.
-  datablock take(unsigned channel);
+  moving_block take(unsigned channel);
   void note(const std::string& event);
   bool has_deadlines() const;
   /// Notes each input that has been without a block for longer than its deadline, once.
@@ -244,10 +269,13 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::int64_t now() const;     // by the clock of the options
   static std::int64_t ticks();  // by the steady clock, whatever that is
 
+  std::uint64_t next_number() { return ++numbers_; }  // of a push or run
+
   std::mutex mutex;
   std::condition_variable work;  // there may be something to do
   block_memory memory;
   const executor_options options;
+  std::shared_ptr<trace_recorder> trace;  // none: nothing is traced; blocks keep it
 
  private:
   /// Threads of the host, or a device. Units have the numbers of their memories.
@@ -279,7 +307,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   void wake_for_the_rest(std::int64_t now);
   void take_out(std::size_t i);
   running next();
-  void begin(queued q, std::size_t unit, running& r);
+  void begin(queued q, const choice& c, running& r);
   void run(running r);
   bool start_on_host(invocation_core& r);
   void run_on_host(running r);
@@ -287,10 +315,13 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::exception_ptr set_counts(invocation_core& r);
   void put_on_device(running r);
   void finish(running r, std::exception_ptr thrown);
-  void fail(const invocation_core& r, std::exception_ptr thrown);
+  void fail(invocation_core& r, std::exception_ptr thrown);
   running look_after();
   void look_at_deadlines();
-  void took(node_core& n, std::int64_t began);
+  void took(node_core& n, const invocation_core& r, bool failed);
+  std::unique_ptr<looks_for> for_trace(const invocation_core& r, std::size_t port,
+                                       const char* reason) const;
+  void trace_run(invocation_core& r, const queued& q, const char* reason);
 
   std::deque<unit> units_;
   std::unique_ptr<scheduling_policy> policy_;
@@ -309,6 +340,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::int64_t looked_ = 0, ran_at_ = 0;
   bool looking_ = false;  // somebody looks after what is on its way
   std::int64_t looked_at_deadlines_ = 0;
+  std::uint64_t numbers_ = 0;
   bool ends_ = false;
 };
 

@@ -30,7 +30,8 @@ access access_of(direction way) {
 }  // namespace
 
 /// The node executes: its function gets the blocks at its inputs, and new ones for its outputs.
-void executor_core::begin(queued q, std::size_t unit, running& r) {
+void executor_core::begin(queued q, const choice& c, running& r) {
+  const std::size_t unit = c.unit;
   node_core& n = q.of->nodes[q.node];
   if (spare_.empty()) {
     r = std::make_unique<invocation_core>();
@@ -47,17 +48,37 @@ void executor_core::begin(queued q, std::size_t unit, running& r) {
   n.state = run_state::executing;
   n.stats.waited_ns += r->began - n.queued_at;
   average(n.mean_wait, r->began - n.queued_at);
+  r->made.made_by = next_number();
+  if (trace) trace_run(*r, q, c.reason);
   for (port_core& p : n.ports) {
-    if (p.is.way == direction::out)
+    if (p.is.way == direction::out) {
       r->blocks.push_back(memory.make(p.is.shape));
-    else if (p.is.sticky)
-      r->blocks.push_back(p.held);
+      continue;
+    }
+    if (const std::int64_t born = p.held.from.born; !p.is.sticky && born != origin::unknown)
+      r->made.born = r->made.born == origin::unknown ? born : std::min(r->made.born, born);
+    if (p.is.sticky)
+      r->blocks.push_back(p.held.block);
     else
-      r->blocks.push_back(std::move(p.held));
+      r->blocks.push_back(std::move(p.held.block));
   }
+  if (r->made.born == origin::unknown) r->made.born = r->began;
   ++units_[unit].running;
   if (unit != 0) launching_ |= std::uint64_t{1} << unit;
   q.of->settle(q.node);
+}
+
+void executor_core::trace_run(invocation_core& r, const queued& q, const char* reason) {
+  const node_core& n = r.of->nodes[r.node];
+  r.traced.track = n.track;
+  r.traced.number = r.made.made_by;
+  r.traced.run = r.run;
+  r.traced.unit = r.unit == 0 ? "host" : memory.devices()[r.unit - 1].name();
+  r.traced.reason = reason;
+  r.traced.queued = q.since;
+  r.traced.began = ticks();
+  for (const port_core& p : n.ports)
+    if (p.held && p.held.from.made_by != 0) r.traced.made_by.push_back(p.held.from.made_by);
 }
 
 // ---- running it ----
@@ -87,6 +108,15 @@ void executor_core::run(running r) {
     put_on_device(std::move(r));
 }
 
+/// For whom and why the block at a port is looked at now.
+std::unique_ptr<looks_for> executor_core::for_trace(const invocation_core& r, std::size_t port,
+                                                    const char* reason) const {
+  if (!trace) return nullptr;
+  const graph_core& g = *r.of;
+  return std::make_unique<looks_for>(
+      g.options.name + ": " + g.port_name(r.node, static_cast<unsigned>(port)), reason);
+}
+
 /// Whether all that the function looks at is there; else it is on its way.
 bool executor_core::start_on_host(invocation_core& r) {
   const node_core& n = r.of->nodes[r.node];
@@ -95,6 +125,7 @@ bool executor_core::start_on_host(invocation_core& r) {
   try {
     for (; begun < r.blocks.size(); ++begun) {
       const std::size_t i = begun;
+      const auto whom = for_trace(r, i, "a function of the host takes it");
       auto& p = r.call.ports[i];
       p.shape = &n.ports[i].is.shape;
       p.count = elements_of(r.blocks[i], *p.shape);
@@ -137,8 +168,10 @@ void executor_core::run_on_host(running r) {
                     r->call.ports[i].count * n.ports[i].is.shape.element().bytes);
     if (!thrown) {
       const std::int64_t begins = ticks();
+      r->traced.begins = begins;
       n.on_host(r->call);
       r->function_ns = ticks() - begins;
+      r->traced.ends = begins + r->function_ns;
     }
   } catch (...) {
     thrown = std::current_exception();
@@ -175,6 +208,7 @@ void executor_core::put_on_device(running r) {
   try {
     in_use.reserve(r->blocks.size());
     for (std::size_t i = 0; i < r->blocks.size(); ++i) {
+      const auto whom = for_trace(*r, i, "a function of the device takes it");
       auto& p = r->call.ports[i];
       p.shape = &n.ports[i].is.shape;
       p.count = elements_of(r->blocks[i], *p.shape);
@@ -191,12 +225,15 @@ void executor_core::put_on_device(running r) {
       p.data = in_use.back().data();
     }
     waits.put_into(t);
+    if (trace) r->traced.begins = t.time();
     r->call.stream = &t.queue();
     n.on_device(r->call);
+    if (trace) r->traced.ends = t.time();
     in_use.clear();
     thrown = set_counts(*r);
     for (std::size_t i = 0; !thrown && i < r->blocks.size(); ++i)
       if (n.ports[i].to_host != block_channel::outside) {
+        const auto whom = for_trace(*r, i, "ahead: it goes to the host next");
         block_users::bring_to_host(r->blocks[i], t, r->fetched[i]);
         brought = true;
       }
@@ -221,10 +258,11 @@ void executor_core::put_on_device(running r) {
 
 // ---- after it ----
 
-void executor_core::took(node_core& n, std::int64_t began) {
-  const std::int64_t ran = now() - began;
+void executor_core::took(node_core& n, const invocation_core& r, bool failed) {
+  const std::int64_t t = now(), ran = t - r.began;
   n.stats.ran_ns += ran;
   average(n.mean_run, ran);
+  if (!failed) n.latency.add(t - r.made.born);
 }
 
 /// The function has returned: on a device, what it put there may still be under way.
@@ -248,17 +286,25 @@ void executor_core::finish(running r, std::exception_ptr thrown) {
   for (std::size_t i = 0; i < n.ports.size(); ++i) {
     port_core& p = n.ports[i];
     if (p.is.way == direction::in || thrown) continue;
-    p.made = std::move(r->blocks[i]);
+    p.made = {std::move(r->blocks[i]), r->made};
     p.given.assign(p.out.size(), false);
   }
   r->blocks.clear();
   r->originals.clear();
+  if (trace) {
+    if (thrown) {
+      if (!r->traced.begins.is_known()) r->traced.begins = r->traced.began;
+      r->traced.ends = ticks();
+    }
+    trace->add(std::move(r->traced));
+  }
+  r->failed = thrown != nullptr;
   if (r->unit != 0) {
     launching_ &= ~(std::uint64_t{1} << r->unit);
     under_way_.push_back(std::move(r));
   } else {
     --units_[0].running;
-    took(n, r->began);
+    took(n, *r, r->failed);
     average(n.mean_function, std::max(r->function_ns, std::int64_t{1}));
     g.leave();
     r->reset(0);
@@ -268,7 +314,7 @@ void executor_core::finish(running r, std::exception_ptr thrown) {
   if (g.ended) n.state = run_state::waiting;
 }
 
-void executor_core::fail(const invocation_core& r, std::exception_ptr thrown) {
+void executor_core::fail(invocation_core& r, std::exception_ptr thrown) {
   graph_core& g = *r.of;
   node_core& n = g.nodes[r.node];
   std::string why = "an exception that is no std::exception";
@@ -282,6 +328,7 @@ void executor_core::fail(const invocation_core& r, std::exception_ptr thrown) {
       fmt::format("graph '{}': node '{}' failed in run {}: {}", g.options.name, n.name, r.run, why);
   ++n.stats.failures;
   g.note(text);
+  r.traced.failed = why;
   if (g.options.errors == on_error::go_on) return;
   if (!g.failure) g.failure = std::make_exception_ptr(error(errc::task_failed, text));
   g.end();
@@ -328,7 +375,7 @@ executor_core::running executor_core::look_after() {
     under_way_.erase(at);
     graph_core& g = *r->of;
     --units_[r->unit].running;
-    took(g.nodes[r->node], r->began);
+    took(g.nodes[r->node], *r, r->failed || thrown);
     if (thrown) fail(*r, thrown);
     r->reset(0);
     spare_.push_back(std::move(r));

@@ -141,13 +141,13 @@ void graph_core::give_back_memory() noexcept {
     std::lock_guard lock(where->mutex);
     if (!compiled) return;
     for (block_channel& c : channels) {
-      gone.insert(gone.end(), c.blocks.begin(), c.blocks.end());
+      for (moving_block& b : c.blocks) gone.push_back(std::move(b.block));
       c.blocks.clear();
     }
     for (node_core& n : nodes)
       for (port_core& p : n.ports) {
-        gone.push_back(std::move(p.held));
-        gone.push_back(std::move(p.made));
+        gone.push_back(std::move(p.held.block));
+        gone.push_back(std::move(p.made.block));
         p.held = p.made = {};
       }
   }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -55,6 +56,13 @@ struct copy_counts {
     avoided_bytes += o.avoided_bytes;
     return *this;
   }
+};
+
+/// A copy from one memory to another, and when a stream began and ended it.
+struct block_copy {
+  space_number to, from;
+  std::size_t bytes;
+  simt::stream_time begins, ends;
 };
 
 /// What a stream, or the host, is to wait for before it uses several blocks.
@@ -219,6 +227,7 @@ class block_memory {
   copy_counts counts() const;
 
  private:
+  friend class block_users;
   std::shared_ptr<memory_state> state_;
 };
 
@@ -233,6 +242,9 @@ class block_users {
   /// that puts work into `by`, into whose stream small copies go, and which marks that then. Adds
   /// what it took. Throws as datablock::read().
   static void bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts);
+  /// Has each copy told to `f`, on the thread that puts it into a stream. Copies are put there one
+  /// by one from then on. Before there are blocks.
+  static void tell_copies(block_memory& m, std::function<void(const block_copy&)> f);
   /// `failed`: what was to be written was not, and the block holds nothing.
   static void end_on_host(const datablock& b, access a, bool failed) noexcept;
 };

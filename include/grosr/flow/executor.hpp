@@ -26,6 +26,13 @@ struct executor_options {
   /// graph_options::priority, raised by long waits and short runs; "data_aware", where most of its
   /// input bytes lie; "first_available", in turn.
   std::string policy = "fifo";
+  /// Where a trace of all that its graphs do is written when it ends, for Perfetto: a track for
+  /// each node, for the copies to and from each device, and for each thread that pushes and pulls;
+  /// arrows from who made a block to who takes it; why each run and each copy was made. Empty: the
+  /// environment's GROSR_TRACE, else none. The newest 200,000 of each are kept. Copies are not put
+  /// together while it is recorded, so many small ones take longer. Tried at the start; a file
+  /// that was written in this process already gets "PROGRAM.PID.DEVICE.2" into its name.
+  std::string trace = {};
   /// Nanoseconds since any moment, for tests that hold time. None: the steady clock.
   std::function<std::int64_t()> clock = {};
 };
@@ -33,7 +40,8 @@ struct executor_options {
 /// Thread-safe. Must outlive its graphs.
 class executor {
  public:
-  /// Throws error(invalid_option) for depth 0 and for an unknown policy, with the known names;
+  /// Throws error(invalid_option) for depth 0, for an unknown policy, with the known names, and for
+  /// a trace that cannot be written;
   /// error (out_of_memory) when threads cannot be started; as block_memory.
   explicit executor(const executor_options& options = {});
   ~executor();

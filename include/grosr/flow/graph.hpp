@@ -92,12 +92,23 @@ struct block_channel_stats {
   copy_counts copies;         ///< to bring them where they were used
 };
 
+/// How long something took, many times. Quantiles are right to 1.6%, the others exact.
+struct distribution {
+  std::uint64_t count = 0;
+  double mean_us = 0, sigma_us = 0, p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;
+};
+
 struct node_stats {
   std::string name;
   std::string stretch;  ///< that runs it, which has the times; empty: it runs by itself
   std::uint64_t runs = 0, failures = 0;
   std::int64_t waited_ns = 0;  ///< in all, between having all inputs and being started
   std::int64_t ran_ns = 0;     ///< in all, from being started to the end
+  /// From when push() was called for the oldest block that a run's inputs were made of, to the end
+  /// of the run: at the last node of a pipeline, its latency, whose sigma is the jitter. Sticky
+  /// inputs, and channels that had a first block, do not count. Where a node runs on a device, its
+  /// end is when the executor has seen it. In a graph without sources: since the first node began.
+  distribution latency;
 };
 
 /// What compile() found. Immutable.
