@@ -59,7 +59,11 @@ class timeline_backend {
   virtual std::shared_ptr<stream_time::place> time() = 0;
 };
 
-/// Copies that are put into a stream together. Bytes.
+/// Copies that are put into a stream together: so many, and so many bytes, are begun without
+/// waiting for more.
+inline constexpr std::size_t most_copies = 128, most_bytes = std::size_t{8} << 20;
+
+/// Copies between pinned memory and that of one device. Bytes.
 struct copies {
   std::vector<void*> to;
   std::vector<const void*> from;
@@ -97,6 +101,9 @@ struct copies {
     return false;
   }
 };
+
+/// Puts a kernel into a stream that makes these copies; none is longer than 4 GB.
+void launch_copies(stream& s, const copies& all);
 
 /// What is behind a stream_graph.
 class stream_graph_backend {
@@ -139,7 +146,7 @@ std::unique_ptr<stream_order_backend> make_stream_order(device d);
 std::unique_ptr<timeline_backend> make_timeline(stream& s);
 std::unique_ptr<stream_graph_backend> make_stream_graph(const device& d);
 void queue_copy(stream& s, void* to, const void* from, std::size_t bytes);
-/// Several, in no order among themselves.
+/// Several, in no order among themselves: of pinned memory, and of the stream's device.
 void queue_copies(stream& s, const copies& all);
 void check_order(device d, CUstream_st* s, const std::string& asked);
 void check_event(device d, CUevent_st* e, const std::string& asked);

@@ -10,9 +10,6 @@
 namespace grosr::simt {
 namespace {
 
-/// Copies that are put into a stream together: so many, and so many bytes, are begun without
-/// waiting for more.
-constexpr std::size_t most_copies = 128, most_bytes = std::size_t{8} << 20;
 /// Copies of so many bytes take longer than the call that puts them.
 constexpr std::size_t worth_a_call = 256 << 10;
 

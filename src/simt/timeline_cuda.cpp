@@ -230,13 +230,18 @@ bool queue_batch(stream& s, const copies& all) {
 }  // namespace
 #endif
 
+// Measured on an H100: a call for each copy takes the host 2.3 us, 2.7 in a batch where they are
+// short and 0.5 where they are long, and a kernel for all of them 5; a kernel copies as fast as
+// the bus allows, but on multiprocessors that others may need.
 void queue_copies(stream& s, const copies& all) {
-#if CUDART_VERSION >= 12080
+  constexpr std::size_t few = 3, short_on_average = 64 << 10;
+  const std::size_t n = all.bytes.size();
   const on_device here(s.where().index());
-  if (all.bytes.size() > 1 && queue_batch(s, all)) return;
+  if (n >= few && all.all_bytes / n <= short_on_average) return launch_copies(s, all);
+#if CUDART_VERSION >= 12080
+  if (n > 1 && queue_batch(s, all)) return;
 #endif
-  for (std::size_t i = 0; i < all.bytes.size(); ++i)
-    queue_copy(s, all.to[i], all.from[i], all.bytes[i]);
+  for (std::size_t i = 0; i < n; ++i) queue_copy(s, all.to[i], all.from[i], all.bytes[i]);
 }
 
 }  // namespace grosr::simt::cuda_backend

@@ -94,9 +94,10 @@ class timeline {
   /// each time. Throws as copy().
   stream& queue();
 
-  /// Puts a copy into the stream: as copy_bytes(), but on a GPU it may be put there later, together
-  /// with others, and by whichever thread asks first: when queue() is called, or a point behind it
-  /// is waited for or asked for. Throws error(device_lost); whoever waits for it gets that, too.
+  /// Puts a copy into the stream, of pinned memory or memory of the stream's device. On a GPU it
+  /// may be put there later, together with others, and by whichever thread asks first: when queue()
+  /// is called, or a point behind it is waited for or asked for. Throws error(device_lost); whoever
+  /// waits for it gets that, too.
   void copy(void* to, const void* from, std::size_t bytes);
 
   /// Behind all that the stream holds now.
