@@ -13,20 +13,40 @@ constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 
 
 block_pool::~block_pool() {
   for (auto& [bytes, s] : sizes_)
-    for (block_buffer& b : s.idle) release(b);
+    while (auto b = any_idle(s)) release(*b);
 }
 
-block_buffer block_pool::take(std::size_t bytes) {
+/// With the lock. Of those that have a home only where there are no others.
+std::optional<block_buffer> block_pool::any_idle(of_size& s) {
+  std::optional<block_buffer> b;
+  if (!s.idle.empty()) {
+    b = std::move(s.idle.front());
+    s.idle.pop_front();
+  } else if (!s.at_home.empty()) {
+    b = std::move(s.at_home.begin()->second);
+    s.at_home.erase(s.at_home.begin());
+  }
+  return b;
+}
+
+block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
   const std::size_t size = rounded(bytes);
   {
     std::lock_guard lock(mutex_);
-    if (auto& idle = sizes_[size].idle; !idle.empty()) {
-      block_buffer b = std::move(idle.front());
-      idle.pop_front();
+    of_size& s = sizes_[size];
+    if (const auto own = home == 0 ? s.at_home.end() : s.at_home.find(home);
+        own != s.at_home.end()) {
+      block_buffer b = std::move(own->second);
+      s.at_home.erase(own);
       return b;
+    }
+    if (auto b = any_idle(s)) {
+      b->home = home;
+      return std::move(*b);
     }
   }
   block_buffer b = allocate(size);
+  b.home = home;
   std::lock_guard lock(mutex_);
   ++sizes_[size].all;
   held_ += size;
@@ -36,7 +56,10 @@ block_buffer block_pool::take(std::size_t bytes) {
 void block_pool::give(block_buffer b) noexcept {
   if (b.data == nullptr) return;
   std::lock_guard lock(mutex_);
-  sizes_[b.bytes].idle.push_back(std::move(b));
+  of_size& s = sizes_[b.bytes];
+  if (b.home != 0 && s.at_home.try_emplace(b.home, b).second) return;
+  b.home = 0;
+  s.idle.push_back(std::move(b));
 }
 
 void block_pool::reserve(std::size_t bytes, std::size_t buffers) {
@@ -46,7 +69,7 @@ void block_pool::reserve(std::size_t bytes, std::size_t buffers) {
     std::lock_guard lock(mutex_);
     of_size& s = sizes_[size];
     // Those that nobody was promised, and nobody has.
-    const std::size_t spare = s.all > s.promised ? std::min(s.all - s.promised, s.idle.size()) : 0;
+    const std::size_t spare = s.all > s.promised ? std::min(s.all - s.promised, idle_of(s)) : 0;
     lack = buffers > spare ? buffers - spare : 0;
     s.promised += buffers;
     s.all += lack;
@@ -75,9 +98,8 @@ void block_pool::unreserve(std::size_t bytes, std::size_t buffers) noexcept {
     std::lock_guard lock(mutex_);
     of_size& s = sizes_[size];
     s.promised -= buffers;
-    for (; s.all > s.promised && !s.idle.empty(); --s.all) {
-      freed.push_back(std::move(s.idle.front()));
-      s.idle.pop_front();
+    for (; s.all > s.promised && idle_of(s) != 0; --s.all) {
+      freed.push_back(std::move(*any_idle(s)));
       held_ -= size;
     }
   }
@@ -92,7 +114,7 @@ std::size_t block_pool::bytes() const {
 std::size_t block_pool::idle() const {
   std::lock_guard lock(mutex_);
   std::size_t n = 0;
-  for (const auto& [bytes, s] : sizes_) n += s.idle.size();
+  for (const auto& [bytes, s] : sizes_) n += idle_of(s);
   return n;
 }
 

@@ -5,6 +5,8 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/timeline.hpp"
@@ -15,6 +17,7 @@ namespace grosr::flow {
 struct block_buffer {
   void* data = nullptr;
   std::size_t bytes = 0;
+  std::uint64_t home = 0;      ///< who is to get it again; 0: anybody
   simt::stream_point written;  ///< when what it holds is there
   simt::stream_points read;    ///< when those who read it are done
 
@@ -35,8 +38,9 @@ class block_pool {
 
   const device& where() const { return device_; }
 
-  /// The one that was given back first: it is most likely done with.
-  block_buffer take(std::size_t bytes);
+  /// The one that was given back first: it is most likely done with. With a home (not 0), the one
+  /// that was taken for that before, if it is back.
+  block_buffer take(std::size_t bytes, std::uint64_t home = 0);
   void give(block_buffer b) noexcept;
 
   /// So many buffers more are there for whoever takes them.
@@ -50,9 +54,12 @@ class block_pool {
  private:
   struct of_size {
     std::deque<block_buffer> idle;
+    std::unordered_map<std::uint64_t, block_buffer> at_home;  // idle, too
     std::size_t all = 0, promised = 0;
   };
 
+  static std::size_t idle_of(const of_size& s) { return s.idle.size() + s.at_home.size(); }
+  static std::optional<block_buffer> any_idle(of_size& s);
   block_buffer allocate(std::size_t size) const;
   void release(block_buffer& b) noexcept;
 

@@ -129,8 +129,8 @@ struct block_state {
   /// that it is given, and of one that is written over after g(place).
   /// `by` puts small copies into its own stream; null: none does.
   template <class F, class G>
-  void* begin(access a, space_number s, copy_counts* told, simt::timeline* by, const F& after,
-              const G& after_users) {
+  void* begin(access a, space_number s, copy_counts* told, simt::timeline* by, std::uint64_t home,
+              const F& after, const G& after_users) {
     if (s >= views.size())
       refuse(a, fmt::format("memory {} was asked for, and there are {}", s, views.size()));
     if (written) refuse(a, "it is being written elsewhere; wait until that has ended");
@@ -138,9 +138,9 @@ struct block_state {
       refuse(a, fmt::format("{} others read it; wait until they have ended", readers));
     copy_counts now;
     if (a == access::write)
-      take(s);
+      take(s, home);
     else
-      see_to(a, s, now, by);
+      see_to(a, s, now, by, home);
     if (now.copies == 0) {
       now.avoided = 1;
       now.avoided_bytes = used_bytes();
@@ -193,7 +193,7 @@ struct block_state {
   void bring_to_host(simt::timeline& by, copy_counts& counts) {
     if (written || holds_all(views[host_space])) return;
     copy_counts now;
-    see_to(access::read, host_space, now, &by);
+    see_to(access::read, host_space, now, &by, 0);
     counts += now;
     memory->count(now);
   }
@@ -216,13 +216,14 @@ struct block_state {
     valid_in.store(bits, std::memory_order_relaxed);
   }
 
-  void take(space_number s) {
+  void take(space_number s, std::uint64_t home) {
     block_buffer& b = views[s].buffer;
-    if (b.data == nullptr) b = memory->pools[s].take(shape.size_bytes());
+    if (b.data == nullptr) b = memory->pools[s].take(shape.size_bytes(), home);
   }
 
   /// Has a valid view in a memory.
-  void see_to(access a, space_number s, copy_counts& counts, simt::timeline* by) {
+  void see_to(access a, space_number s, copy_counts& counts, simt::timeline* by,
+              std::uint64_t home) {
     if (holds_all(views[s])) return;
     // The host's is the source if it can be: that of a device may be busy.
     space_number from = 0;
@@ -232,15 +233,16 @@ struct block_state {
     // Between a GPU and a device of the host it goes by pinned memory.
     if (from != host_space && s != host_space &&
         devices[from - 1].kind() != devices[s - 1].kind()) {
-      copy(host_space, from, counts, nullptr);
+      copy(host_space, from, counts, nullptr, 0);
       from = host_space;
       by = nullptr;
     }
-    copy(s, from, counts, by);
+    copy(s, from, counts, by, home);
   }
 
-  void copy(space_number to, space_number from, copy_counts& counts, simt::timeline* by) {
-    take(to);
+  void copy(space_number to, space_number from, copy_counts& counts, simt::timeline* by,
+            std::uint64_t home) {
+    take(to, home);
     ++counts.copies;
     counts.bytes += used_bytes();
     // What takes less time than the calls by which streams wait for each other.
@@ -257,13 +259,13 @@ struct block_state {
     target.each_user([&](const stream_point& p) { wait_for_end(by, p); });
     const stream_point done = [&] {
       try {
-        if (!memory->tell_copy) {
+        const bool told = static_cast<bool>(memory->tell_copy);
+        const simt::stream_time begins = told ? by.time() : simt::stream_time();
+        if (to == host_space || from == host_space)
           by.copy(target.data, source.data, used_bytes());
-        } else {
-          const simt::stream_time begins = by.time();
-          by.copy(target.data, source.data, used_bytes());
-          memory->tell_copy({to, from, used_bytes(), begins, by.time()});
-        }
+        else
+          simt::copy_bytes(by.queue(), target.data, source.data, used_bytes());
+        if (told) memory->tell_copy({to, from, used_bytes(), begins, by.time()});
         return marked ? by.mark() : by.here();
       } catch (...) {
         // It may be under way: neither buffer is for others before that is over.
@@ -317,7 +319,7 @@ void* block_users::begin_on_host(const datablock& b, access a, stream_waits& wai
   block_state& state = b.state();
   std::lock_guard lock(state.mutex);
   return state.begin(
-      a, host_space, counts, nullptr, [&](const stream_point& p) { waits.to_come.add(p); },
+      a, host_space, counts, nullptr, 0, [&](const stream_point& p) { waits.to_come.add(p); },
       [&](const stream_point& p) { waits.to_end.add(p); });
 }
 void block_users::bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts) {
@@ -333,7 +335,7 @@ void block_users::end_on_host(const datablock& b, access a, bool failed) noexcep
 }
 
 device_access datablock::on_device(access a, simt::timeline& t, space_number s, copy_counts* counts,
-                                   stream_waits* later) const {
+                                   stream_waits* later, std::uint64_t home) const {
   block_state& b = state();
   if (s != host_space && s < b.views.size()) {
     const device& d = b.memory->devices[s - 1];
@@ -345,7 +347,7 @@ device_access datablock::on_device(access a, simt::timeline& t, space_number s, 
   {
     std::lock_guard lock(b.mutex);
     data = b.begin(
-        a, s, counts, &t,
+        a, s, counts, &t, home,
         [&](const stream_point& p) { later != nullptr ? later->to_come.add(p) : t.wait_for(p); },
         [&](const stream_point& p) {
           later != nullptr ? later->to_end.add(p) : wait_for_end(t, p);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "flow/graph_core.hpp"
 #include "flow/stretch.hpp"
@@ -227,6 +228,7 @@ const plan& graph::compile() {
   for (node_core& n : core_->nodes) {
     if (n.part_of != block_channel::outside) continue;
     n.latency.start();
+    n.first_home = std::exchange(e.next_home, e.next_home + n.ports.size() * stretch::most_graphs);
     if (e.trace) n.track = e.trace->add_track(core_->options.name + ": " + n.name);
   }
   if (core_->has_deadlines()) {

@@ -102,6 +102,7 @@ struct node_core {
   bool same_always = false;  // its function for devices puts the same into a stream each time
   std::shared_ptr<stretch> runs_all_of;       // of a node that is a stretch
   unsigned part_of = block_channel::outside;  // a stretch, which runs it
+  std::uint64_t first_home = 0;               // of a stretch: of memory at its ports
   unsigned stream = 0;                        // of each device, that it is put into
   std::int64_t queued_at = 0;
   std::int64_t partly_since = -1;  // when it came to have some inputs and not all; -1: it has not
@@ -260,6 +261,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   void enqueue(graph_core* g, unsigned node);
   std::vector<graph_core*> watched;  // graphs with inputs that have deadlines
   unsigned next_stream = 0;          // that a chain of nodes gets
+  std::uint64_t next_home = 1;       // that a stretch's ports get
   bool has_ended() const { return ends_; }
   /// Takes the graph's nodes out of the queue.
   void forget(graph_core* g);
@@ -319,6 +321,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   running look_after();
   void look_at_deadlines();
   void took(node_core& n, const invocation_core& r, bool failed);
+  std::uint64_t home_of(const invocation_core& r, std::size_t port) const;
   std::unique_ptr<looks_for> for_trace(const invocation_core& r, std::size_t port,
                                        const char* reason) const;
   void trace_run(invocation_core& r, const queued& q, const char* reason);

@@ -195,6 +195,13 @@ std::exception_ptr executor_core::set_counts(invocation_core& r) {
   return nullptr;
 }
 
+/// So that a stretch finds its blocks where they were some runs ago, for which it has a CUDA graph.
+std::uint64_t executor_core::home_of(const invocation_core& r, std::size_t port) const {
+  const node_core& n = r.of->nodes[r.node];
+  if (!n.runs_all_of) return 0;
+  return n.first_home + port * stretch::most_graphs + r.run % stretch::most_graphs;
+}
+
 void executor_core::put_on_device(running r) {
   const node_core& n = r->of->nodes[r->node];
   const auto space = static_cast<space_number>(r->unit);
@@ -217,11 +224,8 @@ void executor_core::put_on_device(running r) {
         const device_access to = r->blocks[i].write(t, space);
         t.copy(to.data(), from.data(), p.count * p.shape->element().bytes);
       }
-      const direction way = n.ports[i].is.way;
-      copy_counts* const counts = &r->copies[i];
-      in_use.push_back(way == direction::in    ? r->blocks[i].read(t, space, counts, &waits)
-                       : way == direction::out ? r->blocks[i].write(t, space, counts, &waits)
-                                               : r->blocks[i].update(t, space, counts, &waits));
+      in_use.push_back(block_users::on_device(r->blocks[i], access_of(n.ports[i].is.way), t, space,
+                                              &r->copies[i], waits, home_of(*r, i)));
       p.data = in_use.back().data();
     }
     waits.put_into(t);

@@ -60,21 +60,41 @@ void stretch::put(const member& m, on_device& d, const std::vector<void*>& outsi
                       m.name, scratch.ports[i].count, m.shapes[i].text()));
 }
 
+/// Sees to it that the last graph looks at these blocks.
+bool stretch::find_graph(on_device& d, const std::vector<void*>& outside) {
+  const auto same = std::find_if(d.graphs.begin(), d.graphs.end(),
+                                 [&](const captured& c) { return c.made_for == outside; });
+  // Not every place is worth one: programs may never come back to it.
+  const bool makes = d.graphs.empty() || (d.graphs.size() < most_graphs && d.changes >= 16);
+  if (same == d.graphs.end() && makes) {
+    d.changes = 0;
+    return make_graph(d, outside);
+  }
+  // Else the one whose last use is longest ago.
+  std::rotate(same == d.graphs.end() ? d.graphs.begin() : same,
+              std::next(same == d.graphs.end() ? d.graphs.begin() : same), d.graphs.end());
+  if (d.graphs.back().made_for == outside) return true;
+  ++d.changes;
+  return change_graph(d, d.graphs.back(), outside);
+}
+
 bool stretch::make_graph(on_device& d, const std::vector<void*>& outside) {
-  d.graph = simt::stream_graph::make(d.where);
-  if (!d.graph) return false;
+  auto graph = simt::stream_graph::make(d.where);
+  if (!graph) return false;
   detail::invocation scratch;
   for (const member& m : members)
-    if (!d.graph->add(m.after, [&](simt::stream& s) { put(m, d, outside, scratch, s); }))
+    if (!graph->add(m.after, [&](simt::stream& s) { put(m, d, outside, scratch, s); }))
       return false;
-  return d.graph->finish();
+  if (!graph->finish()) return false;
+  d.graphs.push_back({std::move(graph), outside});
+  return true;
 }
 
 /// The parts that look at other blocks than in the run before.
-bool stretch::change_graph(on_device& d, const std::vector<void*>& outside) {
+bool stretch::change_graph(on_device& d, captured& c, const std::vector<void*>& outside) {
   detail::invocation scratch;
   const auto moved = [&](const place& p) {
-    return p.outside && d.made_for[p.number] != outside[p.number];
+    return p.outside && c.made_for[p.number] != outside[p.number];
   };
   std::vector<unsigned> changed;
   for (const unsigned i : at_border_) {
@@ -84,8 +104,10 @@ bool stretch::change_graph(on_device& d, const std::vector<void*>& outside) {
                     [&](const auto& p) { return p && moved(*p); }))
       changed.push_back(i);
   }
-  return d.graph->replace(
+  const bool whole = c.graph->replace(
       changed, [&](unsigned i, simt::stream& s) { put(members[i], d, outside, scratch, s); });
+  if (whole) c.made_for = outside;
+  return whole;
 }
 
 void stretch::run(detail::invocation& v) {
@@ -96,20 +118,17 @@ void stretch::run(detail::invocation& v) {
   std::vector<void*> outside;
   for (const auto& p : v.ports) outside.push_back(p.data);
   if (d.captures) {
-    bool whole = false;
     try {
-      whole = d.graph ? change_graph(d, outside) : make_graph(d, outside);
-      if (whole) {
-        d.made_for = outside;
-        d.graph->launch(*v.stream);
+      if (find_graph(d, outside)) {
+        d.graphs.back().graph->launch(*v.stream);
         return;
       }
     } catch (...) {  // it says why when it is called below
     }
     // What one run puts into a stream is not always the same, or cannot be in a graph.
     d.captures = false;
-    if (d.graph) fell_back_ = true;
-    d.graph.reset();
+    if (!d.graphs.empty()) fell_back_ = true;
+    d.graphs.clear();
   }
   detail::invocation scratch;
   for (const member& m : members) put(m, d, outside, scratch, *v.stream);

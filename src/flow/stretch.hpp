@@ -15,10 +15,12 @@
 namespace grosr::flow {
 
 /// The functions of a stretch, in an order in which they can run, and the memory of what flows
-/// between them. On a GPU they are one CUDA graph, of which each run changes the parts that look at
-/// blocks from outside; elsewhere, or where that cannot be, they are put into a stream one by one.
+/// between them. On a GPU they are one CUDA graph, and one more for other places where blocks from
+/// outside lie, up to some; a run with blocks elsewhere changes the parts that look at them.
+/// On the host backend, or where that cannot be, they are put into a stream one by one.
 class stretch {
  public:
+  static constexpr unsigned most_graphs = 3;
   /// Where a member finds what is at one of its ports: at a port of the stretch, or in a buffer of
   /// its own.
   struct place {
@@ -48,19 +50,24 @@ class stretch {
   bool has_fallen_back() { return fell_back_.exchange(false); }
 
  private:
+  struct captured {
+    std::unique_ptr<simt::stream_graph> graph;
+    std::vector<void*> made_for;  // data at the ports of the stretch
+  };
   struct on_device {
     explicit on_device(const device& d) : where(d) {}
     device where;
     std::vector<simt::buffer<std::byte>> buffers;
-    std::unique_ptr<simt::stream_graph> graph;
-    std::vector<void*> made_for;  // data at the ports of the stretch
+    std::deque<captured> graphs;  // the one that was used last at the end
+    unsigned changes = 0;         // since the last one was made
     bool captures = true;
   };
 
   void put(const member& m, on_device& d, const std::vector<void*>& outside,
            detail::invocation& scratch, simt::stream& s) const;
+  bool find_graph(on_device& d, const std::vector<void*>& outside);
   bool make_graph(on_device& d, const std::vector<void*>& outside);
-  bool change_graph(on_device& d, const std::vector<void*>& outside);
+  bool change_graph(on_device& d, captured& c, const std::vector<void*>& outside);
 
   std::atomic<bool> fell_back_{false};
   std::deque<on_device> devices_;

@@ -191,7 +191,7 @@ class datablock {
   block_state& state() const;
   void* on_host(access a, const element_type& as) const;
   device_access on_device(access a, simt::timeline& t, space_number s, copy_counts* counts,
-                          stream_waits* later) const;
+                          stream_waits* later, std::uint64_t home = 0) const;
 
   std::shared_ptr<block_state> block_;
 };
@@ -234,6 +234,12 @@ class block_memory {
 /// For those who run functions on blocks.
 class block_users {
  public:
+  /// As datablock::read() and its kin for a device. Memory that the block gets there is the same as
+  /// last time for that `home`, if it is free; 0: any.
+  static device_access on_device(const datablock& b, access a, simt::timeline& t, space_number s,
+                                 copy_counts* counts, stream_waits& later, std::uint64_t home) {
+    return b.on_device(a, t, s, counts, &later, home);
+  }
   /// As datablock::read() and its kin for the host, but waits for nothing: what is to have happened
   /// before the view is used is added to `waits`. end_on_host() is to follow.
   static void* begin_on_host(const datablock& b, access a, stream_waits& waits,
