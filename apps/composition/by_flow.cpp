@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <deque>
+#include <utility>
 
 #include "grosr/flow/graph.hpp"
 #include "operations.hpp"
@@ -9,42 +9,71 @@
 namespace grosr::composition {
 namespace {
 
+/// Puts a step into a stream: a node's function, which says by its parameters how many blocks it
+/// reads and writes.
+template <class Reads, class Results>
+struct step_in_stream;
+template <std::size_t... R, std::size_t... W>
+struct step_in_stream<std::index_sequence<R...>, std::index_sequence<W...>> {
+  template <class View, std::size_t>
+  using one_of = View;
+
+  step what;
+  void operator()(simt::stream& s, one_of<flow::in<float>, R>... reads,
+                  one_of<flow::out<float>, W>... results) const {
+    launch_step(s, what, {{reads.data...}, {results.data...}});
+  }
+};
+
+template <std::size_t Reads = 1, std::size_t Results = 1>
+flow::node add_node(flow::graph& g, const std::string& name, const step& s,
+                    const std::vector<flow::port>& ports) {
+  if constexpr (Reads < step::most_reads)
+    if (s.reads.size() > Reads) return add_node<Reads + 1, Results>(g, name, s, ports);
+  if constexpr (Results < step::most_results)
+    if (s.results.size() > Results) return add_node<Reads, Results + 1>(g, name, s, ports);
+  using function =
+      step_in_stream<std::make_index_sequence<Reads>, std::make_index_sequence<Results>>;
+  return g.on_stream(name, function{s}, ports, flow::stream_work::same_always);
+}
+
 class by_flow final : public way {
  public:
   by_flow(const device& d, const work& w)
-      : w_(w), executor_({.devices = {d}, .threads = 1}), graph_(executor_, {.name = w.name}) {
-    const auto matrix = flow::block_template::of<float>(w.side, w.side);
-    const auto compute = [this](simt::stream& s, flow::in<float> left, flow::in<float> right,
-                                flow::out<float> result) {
-      launch_operation(s, w_.what, w_.side, left.data, right.data, result.data);
-    };
-    std::vector<flow::node> nodes;
-    std::vector<std::optional<flow::source<float>>> from(w.inputs);
-    for (std::size_t i = 0; i < w.steps.size(); ++i) {
-      nodes.push_back(graph_.on_stream(fmt::format("{} {}", name_of(w.what), i), compute,
-                                       {{"left", matrix}, {"right", matrix}, {"result", matrix}},
-                                       flow::stream_work::same_always));
-      for (const auto& [operand, port] :
-           {std::pair{w.steps[i].left, "left"}, std::pair{w.steps[i].right, "right"}}) {
-        if (operand < w.inputs)
-          from[operand] = graph_.source<float>(nodes[i][port], {.capacity = 2});
+      : w_(w),
+        executor_({.devices = {d}, .threads = 1}),
+        graph_(executor_, {.name = w.name}),
+        from_(w.inputs) {
+    std::vector<flow::port_ref> made(w_.operands.size());
+    for (std::size_t i = 0; i < w_.steps.size(); ++i) {
+      const step& s = w_.steps[i];
+      std::vector<flow::port> ports;
+      for (std::size_t r = 0; r < s.reads.size(); ++r)
+        ports.push_back({fmt::format("operand {}", r), shape_of(s.reads[r])});
+      for (std::size_t r = 0; r < s.results.size(); ++r)
+        ports.push_back({fmt::format("result {}", r), shape_of(s.results[r])});
+      const flow::node node = add_node(graph_, fmt::format("{} {}", name_of(s.what), i), s, ports);
+      for (std::size_t r = 0; r < s.reads.size(); ++r) {
+        const unsigned o = s.reads[r];
+        if (o < w_.inputs)
+          from_[o].push_back(graph_.source<float>(node[ports[r].name], {.capacity = 2}));
         else
-          graph_.connect(nodes[operand - w.inputs]["result"], nodes[i][port]);
+          graph_.connect(made[o], node[ports[r].name]);
       }
+      for (std::size_t r = 0; r < s.results.size(); ++r)
+        made[s.results[r]] = node[ports[s.reads.size() + r].name];
     }
-    for (const auto& f : from) from_.push_back(*f);
-    for (const unsigned o : w.outputs)
-      to_.push_back(graph_.sink<float>(nodes[o - w.inputs]["result"], {.capacity = 2}));
+    for (const unsigned o : w_.outputs) to_.push_back(graph_.sink<float>(made[o], {.capacity = 2}));
     graph_.compile();
     for (std::size_t set = 0; set < sets; ++set)
       for (unsigned i = 0; i < w.inputs; ++i) {
-        inputs_.push_back(from_[i].make());
+        inputs_.push_back(from_[i].front().make());
         const auto elements = inputs_.back().write<float>();
         for (std::size_t e = 0; e < elements.size(); ++e) elements[e] = input_element(i, e, 0);
       }
   }
 
-  std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
+  arrays run(unsigned first, unsigned rounds) override {
     std::vector<flow::datablock> last;
     for (unsigned pushed = first, pulled = first; pulled < first + rounds;) {
       // The next round goes in before the outputs of this one are waited for.
@@ -52,7 +81,7 @@ class by_flow final : public way {
         for (unsigned i = 0; i < w_.inputs; ++i) {
           flow::datablock& b = inputs_[pushed % sets * w_.inputs + i];
           b.update<float>()[0] = input_element(i, 0, pushed);
-          from_[i].push(b);
+          for (const auto& from : from_[i]) from.push(b);
         }
         ++pushed;
         continue;
@@ -62,7 +91,7 @@ class by_flow final : public way {
       for (const flow::datablock& b : last) b.read<float>();
       ++pulled;
     }
-    std::vector<std::vector<float>> got;
+    arrays got;
     for (const flow::datablock& b : last) {
       const auto elements = b.read<float>();
       got.emplace_back(elements.begin(), elements.end());
@@ -74,10 +103,14 @@ class by_flow final : public way {
  private:
   static constexpr unsigned sets = 3;
 
+  flow::block_template shape_of(unsigned o) const {
+    return flow::block_template::of<float>(w_.operands[o].elements);
+  }
+
   const work w_;
   mutable flow::executor executor_;
   flow::graph graph_;
-  std::vector<flow::source<float>> from_;
+  std::vector<std::vector<flow::source<float>>> from_;  // of each input, one for each that reads it
   std::vector<flow::sink<float>> to_;
   std::vector<flow::datablock> inputs_;  // of each set
 };

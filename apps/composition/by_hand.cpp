@@ -10,66 +10,89 @@ namespace {
 
 using simt::space;
 
+/// Inputs side by side, then results; outputs are the last ones.
+struct layout {
+  std::vector<std::size_t> at;  // of each operand, in elements
+  std::size_t inputs, outputs_at, all;
+
+  explicit layout(const work& w) : at(w.operands.size()) {
+    std::vector<bool> is_output(at.size());
+    for (const unsigned o : w.outputs) is_output[o] = true;
+    std::size_t next = 0;
+    const auto put = [&](unsigned o) {
+      at[o] = next;
+      next += w.operands[o].elements;
+    };
+    for (unsigned i = 0; i < w.inputs; ++i) put(i);
+    inputs = next;
+    for (unsigned o = w.inputs; o < at.size(); ++o)
+      if (!is_output[o]) put(o);
+    outputs_at = next;
+    for (const unsigned o : w.outputs) put(o);
+    all = next;
+  }
+  std::size_t outputs() const { return all - outputs_at; }
+};
+
 /// Inputs side by side, and outputs, in host memory.
 struct host_side {
+  const work& w;
+  const layout& l;
   simt::buffer<float> inputs, outputs;
 
-  host_side(const device& d, const work& w)
-      : inputs(d, space::pinned, w.inputs * w.elements()),
-        outputs(d, space::pinned, w.outputs.size() * w.elements()) {
+  host_side(const device& d, const work& of, const layout& as)
+      : w(of), l(as), inputs(d, space::pinned, l.inputs), outputs(d, space::pinned, l.outputs()) {
     for (unsigned i = 0; i < w.inputs; ++i)
-      for (std::size_t e = 0; e < w.elements(); ++e)
-        inputs[i * w.elements() + e] = input_element(i, e, 0);
+      for (std::size_t e = 0; e < w.operands[i].elements; ++e) input(i)[e] = input_element(i, e, 0);
   }
-  void begin(const work& w, unsigned round) {
-    for (unsigned i = 0; i < w.inputs; ++i) inputs[i * w.elements()] = input_element(i, 0, round);
+  float* input(unsigned i) const { return inputs.data() + l.at[i]; }
+  float* output(unsigned o) const { return outputs.data() + l.at[o] - l.outputs_at; }
+  void begin(unsigned round) {
+    for (unsigned i = 0; i < w.inputs; ++i) *input(i) = input_element(i, 0, round);
   }
-  std::vector<std::vector<float>> results(const work& w) const {
-    std::vector<std::vector<float>> got;
-    for (std::size_t o = 0; o < w.outputs.size(); ++o) {
-      const float* first = outputs.data() + o * w.elements();
-      got.emplace_back(first, first + w.elements());
-    }
+  arrays results() const {
+    arrays got;
+    for (const unsigned o : w.outputs)
+      got.emplace_back(output(o), output(o) + w.operands[o].elements);
     return got;
   }
 };
 
-/// Inputs side by side, then results; outputs are the last ones.
+/// All operands, in device memory.
 struct device_side {
+  const layout& l;
   simt::buffer<float> all;
-  device_side(const device& d, const work& w)
-      : all(d, space::device, (w.inputs + w.steps.size()) * w.elements()) {}
-  float* at(const work& w, unsigned operand) const { return all.data() + operand * w.elements(); }
-};
 
-void launch_step(simt::stream& s, const work& w, const device_side& on, unsigned i) {
-  launch_operation(s, w.what, w.side, on.at(w, w.steps[i].left), on.at(w, w.steps[i].right),
-                   on.at(w, w.inputs + i));
-}
+  device_side(const device& d, const layout& as) : l(as), all(d, space::device, l.all) {}
+  float* at(unsigned o) const { return all.data() + l.at[o]; }
+  void launch(simt::stream& s, const step& what) const {
+    launch_step(s, what, places::of(what, [&](unsigned o) { return at(o); }));
+  }
+};
 
 class by_hand final : public way {
  public:
-  by_hand(const device& d, const work& w) : w_(w), stream_(d), here_(d, w), there_(d, w) {}
+  by_hand(const device& d, const work& w)
+      : w_(w), layout_(w_), stream_(d), here_(d, w_, layout_), there_(d, layout_) {}
 
-  std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
+  arrays run(unsigned first, unsigned rounds) override {
     for (unsigned r = first; r < first + rounds; ++r) {
-      here_.begin(w_, r);
+      here_.begin(r);
       for (unsigned i = 0; i < w_.inputs; ++i)
-        simt::copy_bytes(stream_, there_.at(w_, i), here_.inputs.data() + i * w_.elements(),
-                         w_.bytes());
-      for (unsigned i = 0; i < w_.steps.size(); ++i) launch_step(stream_, w_, there_, i);
-      for (std::size_t o = 0; o < w_.outputs.size(); ++o)
-        simt::copy_bytes(stream_, here_.outputs.data() + o * w_.elements(),
-                         there_.at(w_, w_.outputs[o]), w_.bytes());
+        simt::copy_bytes(stream_, there_.at(i), here_.input(i), w_.operands[i].bytes());
+      for (const step& s : w_.steps) there_.launch(stream_, s);
+      for (const unsigned o : w_.outputs)
+        simt::copy_bytes(stream_, here_.output(o), there_.at(o), w_.operands[o].bytes());
       stream_.wait();
     }
-    copied_ += (w_.inputs + w_.outputs.size()) * w_.bytes() * rounds;
-    return here_.results(w_);
+    copied_ += w_.outside_bytes() * rounds;
+    return here_.results();
   }
   std::uint64_t copied_bytes() const override { return copied_; }
 
  private:
   const work w_;
+  const layout layout_;
   simt::stream stream_;
   host_side here_;
   device_side there_;
@@ -78,34 +101,33 @@ class by_hand final : public way {
 
 class best_by_hand final : public way {
  public:
-  best_by_hand(const device& d, const work& w) : w_(w), in_(d), computes_(d), out_(d) {
-    for (int i = 0; i < 3; ++i) sets_.push_back(std::make_unique<set>(d, w_));
+  best_by_hand(const device& d, const work& w) : w_(w), layout_(w_), in_(d), computes_(d), out_(d) {
+    for (int i = 0; i < 3; ++i) sets_.push_back(std::make_unique<set>(d, w_, layout_));
   }
 
-  std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
+  arrays run(unsigned first, unsigned rounds) override {
     for (unsigned r = first; r < first + rounds; ++r) {
       set& s = *sets_[r % 3];
       s.came.wait();  // its inputs have been read, and its outputs are there
-      s.here.begin(w_, r);
+      s.here.begin(r);
       in_.wait_for(s.computed);
       simt::copy_bytes(in_.queue(), s.there.all.data(), s.here.inputs.data(),
-                       w_.inputs * w_.bytes());
+                       s.here.inputs.bytes());
       computes_.wait_for(in_.mark());
       computes_.wait_for(s.came);
       if (s.graph)
         s.graph->launch(computes_.queue());
       else
-        for (unsigned i = 0; i < w_.steps.size(); ++i)
-          launch_step(computes_.queue(), w_, s.there, i);
+        for (const step& what : w_.steps) s.there.launch(computes_.queue(), what);
       s.computed = computes_.mark();
       out_.wait_for(s.computed);
-      simt::copy_bytes(out_.queue(), s.here.outputs.data(), s.there.at(w_, w_.outputs.front()),
-                       w_.outputs.size() * w_.bytes());
+      simt::copy_bytes(out_.queue(), s.here.outputs.data(), s.there.all.data() + layout_.outputs_at,
+                       s.here.outputs.bytes());
       s.came = out_.mark();
     }
     for (const auto& s : sets_) s->came.wait();
-    copied_ += (w_.inputs + w_.outputs.size()) * w_.bytes() * rounds;
-    return sets_[(first + rounds - 1) % 3]->here.results(w_);
+    copied_ += w_.outside_bytes() * rounds;
+    return sets_[(first + rounds - 1) % 3]->here.results();
   }
   std::uint64_t copied_bytes() const override { return copied_; }
 
@@ -116,20 +138,21 @@ class best_by_hand final : public way {
     std::unique_ptr<simt::stream_graph> graph;
     simt::stream_point computed, came;
 
-    set(const device& d, const work& w)
-        : here(d, w), there(d, w), graph(simt::stream_graph::make(d)) {
+    set(const device& d, const work& w, const layout& l)
+        : here(d, w, l), there(d, l), graph(simt::stream_graph::make(d)) {
       bool whole = graph != nullptr;
-      for (unsigned i = 0; whole && i < w.steps.size(); ++i) {
+      for (std::size_t i = 0; whole && i < w.steps.size(); ++i) {
         std::vector<unsigned> after;
-        for (const unsigned o : {w.steps[i].left, w.steps[i].right})
-          if (o >= w.inputs) after.push_back(o - w.inputs);
-        whole = graph->add(after, [&, i](simt::stream& s) { launch_step(s, w, there, i); });
+        for (const unsigned o : w.steps[i].reads)
+          if (o >= w.inputs) after.push_back(w.operands[o].made_by);
+        whole = graph->add(after, [&](simt::stream& s) { there.launch(s, w.steps[i]); });
       }
       if (!whole || !graph->finish()) graph.reset();
     }
   };
 
   const work w_;
+  const layout layout_;
   simt::timeline in_, computes_, out_;
   std::vector<std::unique_ptr<set>> sets_;
   std::uint64_t copied_ = 0;

@@ -1,4 +1,5 @@
 // Operations that can be put together freely, because each copies for itself.
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <exception>
@@ -13,47 +14,69 @@
 namespace grosr::composition {
 namespace {
 
-/// A matrix operation as a subroutine: host memory in, host memory out.
+/// Operations as a subroutine: host memory in, host memory out.
 class subroutine {
  public:
-  subroutine(const device& d, const work& w)
-      : w_(w),
-        stream_(d),
-        left_(d, simt::space::device, w.elements()),
-        right_(d, simt::space::device, w.elements()),
-        result_(d, simt::space::device, w.elements()) {}
+  subroutine(const device& d, const work& w) : w_(w), stream_(d) {
+    std::array<std::size_t, step::most_reads> reads{};
+    std::array<std::size_t, step::most_results> results{};
+    for (const step& s : w.steps) {
+      for (std::size_t i = 0; i < s.reads.size(); ++i)
+        reads[i] = std::max(reads[i], w.operands[s.reads[i]].elements);
+      for (std::size_t i = 0; i < s.results.size(); ++i)
+        results[i] = std::max(results[i], w.operands[s.results[i]].elements);
+    }
+    for (const std::size_t n : reads) reads_.emplace_back(d, simt::space::device, n);
+    for (const std::size_t n : results) results_.emplace_back(d, simt::space::device, n);
+    for (std::size_t i = 0; i < reads.size(); ++i) at_.reads[i] = reads_[i].data();
+    for (std::size_t i = 0; i < results.size(); ++i) at_.results[i] = results_[i].data();
+  }
 
-  void operator()(const float* left, const float* right, float* result) {
-    simt::copy_bytes(stream_, left_.data(), left, w_.bytes());
-    simt::copy_bytes(stream_, right_.data(), right, w_.bytes());
-    launch_operation(stream_, w_.what, w_.side, left_.data(), right_.data(), result_.data());
-    simt::copy_bytes(stream_, result, result_.data(), w_.bytes());
+  void operator()(const step& s, const places& host) {
+    for (std::size_t i = 0; i < s.reads.size(); ++i)
+      simt::copy_bytes(stream_, reads_[i].data(), host.reads[i], w_.operands[s.reads[i]].bytes());
+    launch_step(stream_, s, at_);
+    for (std::size_t i = 0; i < s.results.size(); ++i)
+      simt::copy_bytes(stream_, host.results[i], results_[i].data(),
+                       w_.operands[s.results[i]].bytes());
     stream_.wait();
   }
 
  private:
   const work& w_;
   simt::stream stream_;
-  simt::buffer<float> left_, right_, result_;
+  std::vector<simt::buffer<float>> reads_, results_;
+  places at_;
 };
 
+/// Of all steps of a round.
+std::size_t copied_by_steps(const work& w) {
+  std::size_t bytes = 0;
+  for (const step& s : w.steps) {
+    for (const unsigned o : s.reads) bytes += w.operands[o].bytes();
+    for (const unsigned o : s.results) bytes += w.operands[o].bytes();
+  }
+  return bytes;
+}
+
 /// Inputs and results, in pinned memory.
-class matrices {
+class host_operands {
  public:
-  matrices(const device& d, const work& w) : w_(w) {
-    for (std::size_t i = 0; i < w.inputs + w.steps.size(); ++i)
-      all_.emplace_back(d, simt::space::pinned, w.elements());
+  host_operands(const device& d, const work& w) : w_(w) {
+    for (const operand& o : w.operands) all_.emplace_back(d, simt::space::pinned, o.elements);
     for (unsigned i = 0; i < w.inputs; ++i)
-      for (std::size_t e = 0; e < w.elements(); ++e) all_[i][e] = input_element(i, e, 0);
+      for (std::size_t e = 0; e < all_[i].size(); ++e) all_[i][e] = input_element(i, e, 0);
   }
   void begin(unsigned round) {
     for (unsigned i = 0; i < w_.inputs; ++i) all_[i][0] = input_element(i, 0, round);
   }
-  float* operator[](unsigned operand) const { return all_[operand].data(); }
-  std::vector<std::vector<float>> outputs() const {
-    std::vector<std::vector<float>> got;
+  places of(const step& s) const {
+    return places::of(s, [&](unsigned o) { return all_[o].data(); });
+  }
+  arrays outputs() const {
+    arrays got;
     for (const unsigned o : w_.outputs)
-      got.emplace_back(all_[o].data(), all_[o].data() + w_.elements());
+      got.emplace_back(all_[o].data(), all_[o].data() + all_[o].size());
     return got;
   }
 
@@ -66,20 +89,19 @@ class by_one_thread final : public way {
  public:
   by_one_thread(const device& d, const work& w) : w_(w), operands_(d, w_), call_(d, w_) {}
 
-  std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
+  arrays run(unsigned first, unsigned rounds) override {
     for (unsigned r = first; r < first + rounds; ++r) {
       operands_.begin(r);
-      for (unsigned i = 0; i < w_.steps.size(); ++i)
-        call_(operands_[w_.steps[i].left], operands_[w_.steps[i].right], operands_[w_.inputs + i]);
+      for (const step& s : w_.steps) call_(s, operands_.of(s));
     }
-    copied_ += 3 * w_.bytes() * w_.steps.size() * rounds;
+    copied_ += copied_by_steps(w_) * rounds;
     return operands_.outputs();
   }
   std::uint64_t copied_bytes() const override { return copied_; }
 
  private:
   const work w_;
-  matrices operands_;
+  host_operands operands_;
   subroutine call_;
   std::uint64_t copied_ = 0;
 };
@@ -92,7 +114,7 @@ class by_threads final : public way {
     for (unsigned i = 0; i < threads; ++i) calls_.push_back(std::make_unique<subroutine>(d, w_));
   }
 
-  std::vector<std::vector<float>> run(unsigned first, unsigned rounds) override {
+  arrays run(unsigned first, unsigned rounds) override {
     const std::size_t count = w_.steps.size();
     std::vector<std::atomic<bool>> done(count);
     std::atomic<std::size_t> next{0};
@@ -124,7 +146,7 @@ class by_threads final : public way {
     serve(0);
     for (std::thread& t : others) t.join();
     if (thrown) std::rethrow_exception(thrown);
-    copied_ += 3 * w_.bytes() * count * rounds;
+    copied_ += copied_by_steps(w_) * rounds;
     return operands_.outputs();
   }
   std::uint64_t copied_bytes() const override { return copied_; }
@@ -134,20 +156,19 @@ class by_threads final : public way {
   void serve_round(unsigned t, std::vector<std::atomic<bool>>& done, std::atomic<std::size_t>& next,
                    const std::atomic<bool>& failed) {
     for (std::size_t i; (i = next.fetch_add(1)) < done.size();) {
-      for (const unsigned o : {w_.steps[i].left, w_.steps[i].right})
+      for (const unsigned o : w_.steps[i].reads)
         if (o >= w_.inputs)
-          while (!done[o - w_.inputs].load(std::memory_order_acquire)) {
+          while (!done[w_.operands[o].made_by].load(std::memory_order_acquire)) {
             if (failed.load()) return;
             std::this_thread::yield();
           }
-      (*calls_[t])(operands_[w_.steps[i].left], operands_[w_.steps[i].right],
-                   operands_[w_.inputs + static_cast<unsigned>(i)]);
+      (*calls_[t])(w_.steps[i], operands_.of(w_.steps[i]));
       done[i].store(true, std::memory_order_release);
     }
   }
 
   const work w_;
-  matrices operands_;
+  host_operands operands_;
   std::vector<std::unique_ptr<subroutine>> calls_;
   std::uint64_t copied_ = 0;
 };

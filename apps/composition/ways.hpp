@@ -15,7 +15,7 @@ class way {
  public:
   virtual ~way() = default;
   /// Computes rounds from `first` on. Returns the outputs of the last one.
-  virtual std::vector<std::vector<float>> run(unsigned first, unsigned rounds) = 0;
+  virtual arrays run(unsigned first, unsigned rounds) = 0;
   /// Bytes that it copied between the host and the device so far; 0: not counted.
   virtual std::uint64_t copied_bytes() const { return 0; }
 };

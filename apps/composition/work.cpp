@@ -5,44 +5,59 @@
 #include <cmath>
 
 namespace grosr::composition {
+namespace {
 
-work tree(operation what, std::uint32_t side, unsigned depth) {
-  const unsigned leaves = 1u << (depth - 1);
-  work w{
-      fmt::format("{}, tree of {} levels", name_of(what), depth), what, side, 2 * leaves, {}, {}};
-  unsigned first = 0;  // of the level below
-  for (unsigned count = leaves; count != 0; count /= 2) {
-    for (unsigned i = 0; i < count; ++i) w.steps.push_back({first + 2 * i, first + 2 * i + 1});
-    first += 2 * count;
+/// Of the largest element: sums in another order. Other operations have one right result.
+float allowed_difference(operation what) {
+  switch (what) {
+    case operation::gemm:
+    case operation::pca_centre:
+    case operation::pca_column:
+    case operation::pca_loading:
+    case operation::pca_normalise:
+    case operation::pca_score:
+    case operation::pca_deflate:
+    case operation::group_sum:
+      return 1e-3f;
+    default:
+      return 0;
   }
-  w.outputs = {w.inputs + static_cast<unsigned>(w.steps.size()) - 1};
-  return w;
 }
 
-work columns(operation what, std::uint32_t side, unsigned width, unsigned depth) {
-  work w{fmt::format("{}, {} columns of {}", name_of(what), width, depth),
-         what,
-         side,
-         width * (depth + 1),
-         {},
-         {}};
-  for (unsigned row = 0; row < depth; ++row)
-    for (unsigned column = 0; column < width; ++column) {
-      const unsigned above = row == 0 ? column : w.inputs + (row - 1) * width + column;
-      w.steps.push_back({above, (row + 1) * width + column});
-    }
-  for (unsigned column = 0; column < width; ++column)
-    w.outputs.push_back(w.inputs + (depth - 1) * width + column);
-  return w;
-}
+}  // namespace
 
 const char* name_of(operation what) {
-  return what == operation::gemm ? "gemm" : what == operation::madd ? "madd" : "mcopy";
+  static constexpr const char* names[] = {
+      "gemm",          "madd",          "mcopy",       "bitonic_local", "bitonic_pass",
+      "fdtd_magnetic", "fdtd_electric", "pca_centre",  "pca_column",    "pca_loading",
+      "pca_normalise", "pca_score",     "pca_deflate", "group_key",     "group_count",
+      "group_size",    "group_start",   "group_place", "group_scatter", "group_sum"};
+  static_assert(std::size(names) == static_cast<std::size_t>(operation::group_sum) + 1);
+  return names[static_cast<std::size_t>(what)];
 }
 
-float product_scale(std::uint32_t side) {
-  // Elements of inputs are from -0.5 to 0.5: their variance is 1/12, and so it stays.
-  return std::sqrt(12.0f / static_cast<float>(side));
+unsigned work::add_input(std::size_t elements) {
+  operands.push_back({elements, 0});
+  return inputs++;
+}
+
+unsigned work::add_step(operation what, const std::array<std::uint32_t, 3>& parameters,
+                        std::vector<unsigned> reads, const std::vector<std::size_t>& elements) {
+  const auto first = static_cast<unsigned>(operands.size());
+  step s{what, parameters, std::move(reads), {}};
+  for (const std::size_t n : elements) {
+    s.results.push_back(static_cast<unsigned>(operands.size()));
+    operands.push_back({n, static_cast<unsigned>(steps.size())});
+  }
+  steps.push_back(std::move(s));
+  return first;
+}
+
+std::size_t work::outside_bytes() const {
+  std::size_t bytes = 0;
+  for (unsigned i = 0; i < inputs; ++i) bytes += operands[i].bytes();
+  for (const unsigned o : outputs) bytes += operands[o].bytes();
+  return bytes;
 }
 
 float input_element(unsigned input, std::size_t element, unsigned round) {
@@ -57,40 +72,25 @@ float input_element(unsigned input, std::size_t element, unsigned round) {
   return static_cast<float>(x >> 40) / static_cast<float>(1 << 24) - 0.5f;
 }
 
-std::vector<std::vector<float>> compute_plainly(const work& w, unsigned round) {
-  std::vector<std::vector<float>> all(w.inputs);
-  const std::size_t n = w.side;
+arrays compute_plainly(const work& w, unsigned round) {
+  arrays inputs(w.inputs);
   for (unsigned i = 0; i < w.inputs; ++i)
-    for (std::size_t e = 0; e < w.elements(); ++e) all[i].push_back(input_element(i, e, round));
-  for (const step& s : w.steps) {
-    const std::vector<float>&a = all[s.left], &b = all[s.right];
-    std::vector<float> c(w.elements());
-    for (std::size_t e = 0; e < c.size(); ++e) {
-      if (w.what == operation::madd) c[e] = (a[e] + b[e]) / 2;
-      if (w.what == operation::mcopy) c[e] = a[e];
-    }
-    if (w.what == operation::gemm)
-      for (std::size_t y = 0; y < n; ++y)
-        for (std::size_t k = 0; k < n; ++k)
-          for (std::size_t x = 0; x < n; ++x)
-            c[y * n + x] += a[y * n + k] * b[k * n + x] * product_scale(w.side);
-    all.push_back(std::move(c));
-  }
-  std::vector<std::vector<float>> outputs;
-  for (const unsigned o : w.outputs) outputs.push_back(all[o]);
-  return outputs;
+    for (std::size_t e = 0; e < w.operands[i].elements; ++e)
+      inputs[i].push_back(input_element(i, e, round));
+  return w.plainly(std::move(inputs));
 }
 
-std::string first_wrong(const work& w, const std::vector<std::vector<float>>& got,
-                        const std::vector<std::vector<float>>& expected) {
+std::string first_wrong(const work& w, const arrays& got, const arrays& expected) {
   if (got.size() != expected.size())
     return fmt::format("{} outputs came, not {}", got.size(), expected.size());
   for (std::size_t o = 0; o < got.size(); ++o) {
+    if (got[o].size() != expected[o].size())
+      return fmt::format("output {} has {} elements, not {}", o, got[o].size(), expected[o].size());
     float largest = 0;
     for (const float x : expected[o]) largest = std::max(largest, std::abs(x));
     if (!(largest > 1e-6f)) return fmt::format("output {} has nothing in it to compare", o);
-    // Sums in another order.
-    const float allowed = w.what == operation::gemm ? largest * 1e-3f : 0;
+    const float allowed =
+        largest * allowed_difference(w.steps[w.operands[w.outputs[o]].made_by].what);
     for (std::size_t e = 0; e < expected[o].size(); ++e)
       if (!(std::abs(got[o][e] - expected[o][e]) <= allowed))
         return fmt::format("output {} has {} at {}, not {}", o, got[o][e], e, expected[o][e]);

@@ -1,24 +1,15 @@
-#include "grosr/simt/lanes.hpp"
+#include "kernels.hpp"
 #include "operations.hpp"
+#include "works.hpp"
 
 namespace grosr::composition {
 namespace {
-
-constexpr unsigned threads = 128;
 
 struct operands {
   const float* left;
   const float* right;
   float* result;
   std::uint32_t side;
-
-  template <class F>
-  GROSR_DEVICE void each(std::uint32_t all, const F& f) const {
-    const std::uint32_t stride = simt::grid_size() * simt::block_size();
-    for (std::uint32_t i = simt::block_id() * simt::block_size() + simt::thread_id(); i < all;
-         i += stride)
-      f(i);
-  }
 };
 
 /// Four elements of a column at a time, so that an element of the right matrix is read once for
@@ -56,22 +47,16 @@ struct copy : operands {
 
 }  // namespace
 
-void launch_operation(simt::stream& s, operation what, std::uint32_t side, const float* left,
-                      const float* right, float* result) {
-  const operands o{left, right, result, side};
-  const std::uint32_t points = what == operation::gemm ? side * ((side + 3) / 4) : side * side;
-  const simt::shape grid{(points + threads - 1) / threads, threads};
-  switch (what) {
-    case operation::gemm:
-      simt::launch<threads>(s, grid, multiply{o, product_scale(side)});
-      break;
-    case operation::madd:
-      simt::launch<threads>(s, grid, add{o});
-      break;
-    case operation::mcopy:
-      simt::launch<threads>(s, grid, copy{o});
-      break;
-  }
+void launch_matrix_step(simt::stream& s, const step& what, const places& at) {
+  const std::uint32_t side = what.parameters[0];
+  const operands o{at.reads[0], at.reads[1], at.results[0], side};
+  if (what.what == operation::gemm)
+    simt::launch<block_threads>(s, threads_for(side * ((side + 3) / 4)),
+                                multiply{o, product_scale(side)});
+  else if (what.what == operation::madd)
+    simt::launch<block_threads>(s, threads_for(side * side), add{o});
+  else
+    simt::launch<block_threads>(s, threads_for(side * side), copy{o});
 }
 
 }  // namespace grosr::composition
