@@ -41,12 +41,15 @@ class node_sets {
     }
     std::vector<bool> can(of_.size(), false);
     for (const unsigned n : order) can[n] = can_be_in_one(g.nodes[n]);
+    std::vector<edge> edges;
     for (const unsigned n : order)
       for (const port_core& p : g.nodes[n].ports) {
         if (p.is.way == direction::out || p.in == block_channel::outside) continue;
         const unsigned from = g.channels[p.in].from;
-        if (can[n] && from != block_channel::outside && can[from]) try_merge(of_[from], of_[n]);
+        if (can[n] && from != block_channel::outside && can[from]) edges.push_back({from, n});
       }
+    merge_whole(order, edges);
+    for (const edge& e : edges) try_merge(of_[e.from], of_[e.to]);
   }
 
   /// The sets of several nodes, each in an order in which they can run.
@@ -58,6 +61,31 @@ class node_sets {
   }
 
  private:
+  struct edge {
+    unsigned from, to;
+  };
+
+  /// All nodes that hang together, where they can be one. Two of them may not: in a stencil, what
+  /// comes out of each node goes to others with inputs of their own.
+  void merge_whole(const std::vector<unsigned>& order, const std::vector<edge>& edges) {
+    std::vector<unsigned> part(of_);  // by one of its nodes
+    const auto part_of = [&](unsigned n) {
+      while (part[n] != n) n = part[n] = part[part[n]];
+      return n;
+    };
+    for (const edge& e : edges) part[part_of(e.from)] = part_of(e.to);
+    std::map<unsigned, std::vector<unsigned>> parts;
+    for (const unsigned n : order) parts[part_of(n)].push_back(n);
+    for (auto& [any, set] : parts) {
+      if (set.size() == 1 || set.size() > most_members || !can_be_one(set)) continue;
+      for (const unsigned n : set) {
+        of_[n] = set.front();
+        members_[n].clear();
+      }
+      members_[set.front()] = set;
+    }
+  }
+
   /// In which no block has to be, ever.
   static bool is_plain(const block_channel& c) {
     return c.options.full == when_full::block && c.options.capacity == 1 && c.blocks.empty();

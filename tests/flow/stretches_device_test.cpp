@@ -149,6 +149,40 @@ TEST_P(stretches, do_not_go_round_what_lies_between) {
   }
 }
 
+// In a stencil two neighbours cannot be one, as what one gives others does not need what the other
+// one takes; all of them can.
+TEST_P(stretches, are_made_of_stencils) {
+  executor e({.devices = {where()}});
+  graph g(e);
+  const std::vector<port> joins = {{"a", array()}, {"b", array()}, {"c", array()}};
+  std::vector<node> first, second;
+  for (int t = 0; t < 4; ++t) {
+    first.push_back(g.kernel(std::string("f").append(std::to_string(t)), sum_of_two{}, joins));
+    second.push_back(g.kernel(std::string("s").append(std::to_string(t)), sum_of_two{}, joins));
+    if (t == 0) continue;
+    g.connect(first[t - 1]["c"], first[t]["a"]);
+    g.connect(second[t - 1]["c"], first[t]["b"]);
+    g.connect(second[t - 1]["c"], second[t]["b"]);
+  }
+  for (int t = 0; t < 4; ++t) g.connect(first[t]["c"], second[t]["a"]);
+  const auto x = g.source<word>(first[0]["a"]), y = g.source<word>(first[0]["b"]),
+             z = g.source<word>(second[0]["b"]);
+  const auto to = g.sink<word>(second[3]["c"]);
+  g.compile();
+  EXPECT_EQ(parts(g), "[f0 s0 f1 s1 f2 s2 f3 s3 ]");
+  for (word round = 0; round < 10; ++round) {
+    x.push(numbers(round));
+    y.push(numbers(3));
+    z.push(numbers(2 * round));
+    word f = 7 + round + 7 + 3, s = f + 7 + 2 * round;
+    for (int t = 1; t < 4; ++t) {
+      f += s;
+      s += f;
+    }
+    EXPECT_EQ(to.pull_elements()[7], s);
+  }
+}
+
 TEST_P(stretches, are_not_made_of_what_may_differ) {
   executor e({.devices = {where()}});
   const auto built = [&](const graph_options& o, const channel_options& c, stream_work work) {
