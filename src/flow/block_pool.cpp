@@ -16,6 +16,14 @@ block_pool::~block_pool() {
     while (auto b = any_idle(s)) release(*b);
 }
 
+/// With the lock.
+block_buffer block_pool::leave_home(of_size& s, std::list<block_buffer>::iterator b) {
+  block_buffer left = std::move(*b);
+  s.homes.erase(left.home);
+  s.at_home.erase(b);
+  return left;
+}
+
 /// With the lock. Of those that have a home only where there are no others.
 std::optional<block_buffer> block_pool::any_idle(of_size& s) {
   std::optional<block_buffer> b;
@@ -23,8 +31,7 @@ std::optional<block_buffer> block_pool::any_idle(of_size& s) {
     b = std::move(s.idle.front());
     s.idle.pop_front();
   } else if (!s.at_home.empty()) {
-    b = std::move(s.at_home.begin()->second);
-    s.at_home.erase(s.at_home.begin());
+    b = leave_home(s, s.at_home.begin());
   }
   return b;
 }
@@ -34,12 +41,8 @@ block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
   {
     std::lock_guard lock(mutex_);
     of_size& s = sizes_[size];
-    if (const auto own = home == 0 ? s.at_home.end() : s.at_home.find(home);
-        own != s.at_home.end()) {
-      block_buffer b = std::move(own->second);
-      s.at_home.erase(own);
-      return b;
-    }
+    if (const auto own = home == 0 ? s.homes.end() : s.homes.find(home); own != s.homes.end())
+      return leave_home(s, own->second);
     if (auto b = any_idle(s)) {
       b->home = home;
       return std::move(*b);
@@ -57,7 +60,11 @@ void block_pool::give(block_buffer b) noexcept {
   if (b.data == nullptr) return;
   std::lock_guard lock(mutex_);
   of_size& s = sizes_[b.bytes];
-  if (b.home != 0 && s.at_home.try_emplace(b.home, b).second) return;
+  if (b.home != 0 && !s.homes.contains(b.home)) {
+    s.at_home.push_back(std::move(b));
+    s.homes[s.at_home.back().home] = std::prev(s.at_home.end());
+    return;
+  }
   b.home = 0;
   s.idle.push_back(std::move(b));
 }

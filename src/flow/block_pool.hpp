@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -54,11 +55,13 @@ class block_pool {
  private:
   struct of_size {
     std::deque<block_buffer> idle;
-    std::unordered_map<std::uint64_t, block_buffer> at_home;  // idle, too
+    std::list<block_buffer> at_home;                                             // idle, too
+    std::unordered_map<std::uint64_t, std::list<block_buffer>::iterator> homes;  // of these
     std::size_t all = 0, promised = 0;
   };
 
   static std::size_t idle_of(const of_size& s) { return s.idle.size() + s.at_home.size(); }
+  static block_buffer leave_home(of_size& s, std::list<block_buffer>::iterator b);
   static std::optional<block_buffer> any_idle(of_size& s);
   block_buffer allocate(std::size_t size) const;
   void release(block_buffer& b) noexcept;

@@ -54,6 +54,12 @@ executor_core::executor_core(const executor_options& o)
     throw error(errc::invalid_option,
                 "executor: depth 0 was asked for; at least 1 invocation must be "
                 "under way on a device");
+  units_.emplace_back().depth = std::max(o.threads, 1u);
+  for (const device& d : o.devices) {
+    unit& u = units_.emplace_back();
+    u.depth = o.depth;
+    for (unsigned i = 0; i < streams_each; ++i) u.streams.emplace_back(d);
+  }
   std::string file = o.trace;
   if (const char* asked = std::getenv("GROSR_TRACE"); file.empty() && asked != nullptr)
     file = asked;
@@ -63,12 +69,6 @@ executor_core::executor_core(const executor_options& o)
       const looks_for* const whom = looks_for::here();
       t->add(c, whom ? whom->what : "for the program", whom ? whom->reason : "the program looks");
     });
-  }
-  units_.emplace_back().depth = std::max(o.threads, 1u);
-  for (const device& d : o.devices) {
-    unit& u = units_.emplace_back();
-    u.depth = o.depth;
-    for (unsigned i = 0; i < streams_each; ++i) u.streams.emplace_back(d);
   }
 }
 
@@ -96,6 +96,14 @@ void executor_core::end() {
   work.notify_all();
   for (std::thread& t : threads_)
     if (t.joinable()) t.join();
+}
+
+void executor_core::write_trace() noexcept {
+  if (trace) try {
+      trace->write();
+    } catch (const std::exception& e) {  // nothing else would say that it was not written
+      std::fprintf(stderr, "grosr: %s\n", e.what());
+    }
 }
 
 std::int64_t executor_core::now() const { return options.clock ? options.clock() : ticks(); }
@@ -326,16 +334,17 @@ executor_core::running executor_core::next() {
 
 executor::executor(const executor_options& options)
     : core_(std::make_shared<executor_core>(options)) {
-  core_->start();
+  try {
+    core_->start();
+  } catch (...) {
+    core_->write_trace();
+    throw;
+  }
 }
 
 executor::~executor() {
   core_->end();
-  if (core_->trace) try {
-      core_->trace->write();
-    } catch (const std::exception& e) {  // nothing else would say that it was not written
-      std::fprintf(stderr, "grosr: %s\n", e.what());
-    }
+  core_->write_trace();
 }
 
 block_memory& executor::memory() { return core_->memory; }

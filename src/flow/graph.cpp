@@ -228,6 +228,7 @@ const plan& graph::compile() {
   for (node_core& n : core_->nodes) {
     if (n.part_of != block_channel::outside) continue;
     n.latency.start();
+    n.runs_on.resize(e.memory.devices().size() + 1);
     n.first_home = std::exchange(e.next_home, e.next_home + n.ports.size() * stretch::most_graphs);
     if (e.trace) n.track = e.trace->add_track(core_->options.name + ": " + n.name);
   }
@@ -431,8 +432,9 @@ bool push_into(graph_core& g, unsigned number, datablock b,
                     "source.make(), or copy it",
                     g.to_name(c)));
   executor_core& e = *g.where;
-  const std::int64_t born = e.now(), begins = e.trace ? executor_core::ticks() : 0;
+  const std::int64_t begins = e.trace ? executor_core::ticks() : 0;
   lock_type lock(e.mutex);
+  const std::int64_t born = e.now();
   if (!wait_in(g, c.waiters, lock, limit, [&] { return c.has_room(); })) return false;
   const std::uint64_t made_by = e.next_number();
   g.deliver(number, {std::move(b), {born, made_by}});

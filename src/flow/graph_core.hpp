@@ -102,6 +102,7 @@ struct node_core {
   bool same_always = false;  // its function for devices puts the same into a stream each time
   std::shared_ptr<stretch> runs_all_of;       // of a node that is a stretch
   unsigned part_of = block_channel::outside;  // a stretch, which runs it
+  std::vector<std::uint64_t> runs_on;         // each unit
   std::uint64_t first_home = 0;               // of a stretch: of memory at its ports
   unsigned stream = 0;                        // of each device, that it is put into
   std::int64_t queued_at = 0;
@@ -157,7 +158,7 @@ struct invocation_core {
   detail::invocation call;
   simt::stream_point end;  // on a device: when it is over
   std::int64_t began = 0, function_ns = 0;
-  std::uint64_t run = 0;  // of its node
+  std::uint64_t run = 0, run_there = 0;  // of its node, and of that on its unit
   bool failed = false;
   origin made;  // where its outputs come from
   trace_recorder::run traced;
@@ -253,6 +254,8 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
 
   void start();
   void end();
+  /// When all has ended.
+  void write_trace() noexcept;
 
   /// Does one thing there is to do; false: there was none.
   bool step();
@@ -324,6 +327,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::uint64_t home_of(const invocation_core& r, std::size_t port) const;
   std::unique_ptr<looks_for> for_trace(const invocation_core& r, std::size_t port,
                                        const char* reason) const;
+  void trace_end(invocation_core& r);
   void trace_run(invocation_core& r, const queued& q, const char* reason);
 
   std::deque<unit> units_;

@@ -45,6 +45,7 @@ void executor_core::begin(queued q, const choice& c, running& r) {
   r->unit = unit;
   r->began = now();
   r->run = ++n.stats.runs;
+  r->run_there = ++n.runs_on[unit];
   n.state = run_state::executing;
   n.stats.waited_ns += r->began - n.queued_at;
   average(n.mean_wait, r->began - n.queued_at);
@@ -106,6 +107,14 @@ void executor_core::run(running r) {
     run_on_host(std::move(r));
   else
     put_on_device(std::move(r));
+}
+
+/// A run that failed, and whose stream never came to its end, ends now.
+void executor_core::trace_end(invocation_core& r) {
+  if (!trace) return;
+  if (!r.traced.begins.was_known()) r.traced.begins = r.traced.began;
+  if (!r.traced.ends.was_known()) r.traced.ends = ticks();
+  trace->add(std::move(r.traced));
 }
 
 /// For whom and why the block at a port is looked at now.
@@ -199,7 +208,7 @@ std::exception_ptr executor_core::set_counts(invocation_core& r) {
 std::uint64_t executor_core::home_of(const invocation_core& r, std::size_t port) const {
   const node_core& n = r.of->nodes[r.node];
   if (!n.runs_all_of) return 0;
-  return n.first_home + port * stretch::most_graphs + r.run % stretch::most_graphs;
+  return n.first_home + port * stretch::most_graphs + r.run_there % stretch::most_graphs;
 }
 
 void executor_core::put_on_device(running r) {
@@ -295,13 +304,6 @@ void executor_core::finish(running r, std::exception_ptr thrown) {
   }
   r->blocks.clear();
   r->originals.clear();
-  if (trace) {
-    if (thrown) {
-      if (!r->traced.begins.is_known()) r->traced.begins = r->traced.began;
-      r->traced.ends = ticks();
-    }
-    trace->add(std::move(r->traced));
-  }
   r->failed = thrown != nullptr;
   if (r->unit != 0) {
     launching_ &= ~(std::uint64_t{1} << r->unit);
@@ -309,6 +311,7 @@ void executor_core::finish(running r, std::exception_ptr thrown) {
   } else {
     --units_[0].running;
     took(n, *r, r->failed);
+    trace_end(*r);
     average(n.mean_function, std::max(r->function_ns, std::int64_t{1}));
     g.leave();
     r->reset(0);
@@ -364,6 +367,10 @@ executor_core::running executor_core::look_after() {
     }
     if (!happened) continue;
     if (on_device) {
+      if (trace) {  // while no lock is held
+        r->traced.begins.is_known();
+        r->traced.ends.is_known();
+      }
       over.push_back({r, thrown});
     } else if (ready == nullptr) {
       ready = r;
@@ -381,6 +388,7 @@ executor_core::running executor_core::look_after() {
     --units_[r->unit].running;
     took(g.nodes[r->node], *r, r->failed || thrown);
     if (thrown) fail(*r, thrown);
+    trace_end(*r);
     r->reset(0);
     spare_.push_back(std::move(r));
     g.leave();

@@ -65,10 +65,12 @@ bool stretch::find_graph(on_device& d, const std::vector<void*>& outside) {
   const auto same = std::find_if(d.graphs.begin(), d.graphs.end(),
                                  [&](const captured& c) { return c.made_for == outside; });
   // Not every place is worth one: programs may never come back to it.
-  const bool makes = d.graphs.empty() || (d.graphs.size() < most_graphs && d.changes >= 16);
+  const bool makes = d.graphs.empty() || (d.graphs.size() < d.most && d.changes >= 16);
   if (same == d.graphs.end() && makes) {
     d.changes = 0;
-    return make_graph(d, outside);
+    if (make_graph(d, outside)) return true;
+    if (d.graphs.empty()) return false;
+    d.most = d.graphs.size();  // there is no memory for another one
   }
   // Else the one whose last use is longest ago.
   std::rotate(same == d.graphs.end() ? d.graphs.begin() : same,
@@ -81,6 +83,7 @@ bool stretch::find_graph(on_device& d, const std::vector<void*>& outside) {
 bool stretch::make_graph(on_device& d, const std::vector<void*>& outside) {
   auto graph = simt::stream_graph::make(d.where);
   if (!graph) return false;
+  d.tried = true;
   detail::invocation scratch;
   for (const member& m : members)
     if (!graph->add(m.after, [&](simt::stream& s) { put(m, d, outside, scratch, s); }))
@@ -127,7 +130,7 @@ void stretch::run(detail::invocation& v) {
     }
     // What one run puts into a stream is not always the same, or cannot be in a graph.
     d.captures = false;
-    if (!d.graphs.empty()) fell_back_ = true;
+    if (d.tried) fell_back_ = true;
     d.graphs.clear();
   }
   detail::invocation scratch;

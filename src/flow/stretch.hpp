@@ -60,7 +60,8 @@ class stretch {
     std::vector<simt::buffer<std::byte>> buffers;
     std::deque<captured> graphs;  // the one that was used last at the end
     unsigned changes = 0;         // since the last one was made
-    bool captures = true;
+    std::size_t most = most_graphs;
+    bool captures = true, tried = false;
   };
 
   void put(const member& m, on_device& d, const std::vector<void*>& outside,

@@ -77,21 +77,9 @@ void trace_recorder::keep(std::deque<E>& all, E e) {
   all.push_back(std::move(e));
 }
 
-/// Asks for times before many are asked for at once: a stream_time holds an event until then.
-template <class E>
-void trace_recorder::settle(std::deque<E>& all) {
-  constexpr std::size_t each = 256;
-  if (all.size() % each != 0) return;
-  for (std::size_t i = all.size() - std::min(all.size(), 2 * each); i < all.size(); ++i) {
-    all[i].begins.is_known();
-    all[i].ends.is_known();
-  }
-}
-
 void trace_recorder::add(run r) {
   std::lock_guard lock(mutex_);
   keep(runs_, std::move(r));
-  settle(runs_);
 }
 void trace_recorder::add(call c) {
   c.thread = ::gettid();
@@ -99,10 +87,17 @@ void trace_recorder::add(call c) {
   keep(calls_, std::move(c));
 }
 void trace_recorder::add(const block_copy& c, const std::string& what, const char* reason) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(copies_mutex_);
   keep(copies_, {c, what, reason, c.begins, c.ends});
   copies_.back().is.begins = copies_.back().is.ends = {};
-  settle(copies_);
+  // A time holds an event until it is known.
+  constexpr std::size_t each = 256;
+  if (++told_ % each != 0) return;
+  for (std::size_t i = copies_.size() - std::min(copies_.size(), 2 * each); i < copies_.size();
+       ++i) {
+    copies_[i].begins.is_known();
+    copies_[i].ends.is_known();
+  }
 }
 void trace_recorder::mark(unsigned track, std::int64_t at, const std::string& text) {
   std::lock_guard lock(mutex_);
@@ -112,7 +107,7 @@ void trace_recorder::mark(unsigned track, std::int64_t at, const std::string& te
 // ---- writing ----
 
 void trace_recorder::write() {
-  std::lock_guard lock(mutex_);
+  std::scoped_lock lock(mutex_, copies_mutex_);
   std::erase_if(runs_, [](run& r) { return !r.begins.is_known() || !r.ends.is_known(); });
   std::erase_if(copies_, [](copied& c) { return !c.begins.is_known() || !c.ends.is_known(); });
   const auto earlier = [](const auto& a, const auto& b) { return a.begins.ns() < b.begins.ns(); };

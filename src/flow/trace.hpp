@@ -29,6 +29,7 @@ class trace_time {
     }
     return ns_ >= 0;
   }
+  bool was_known() const { return ns_ >= 0; }
   std::uint64_t ns() const { return static_cast<std::uint64_t>(ns_); }
 
  private:
@@ -63,6 +64,7 @@ class trace_recorder {
 
   /// A node's track.
   unsigned add_track(const std::string& name);
+  /// Asks no stream for the time.
   void add(run r);
   void add(call c);
   void add(const block_copy& c, const std::string& what, const char* reason);
@@ -86,8 +88,6 @@ class trace_recorder {
 
   template <class E>
   static void keep(std::deque<E>& all, E e);
-  template <class E>
-  static void settle(std::deque<E>& all);
 
   const grosr::run::trace_part part_;
   const std::vector<device> devices_;
@@ -95,8 +95,10 @@ class trace_recorder {
   std::vector<std::string> tracks_;
   std::deque<run> runs_;
   std::deque<call> calls_;
-  std::deque<copied> copies_;
   std::deque<marked> marks_;
+  std::mutex copies_mutex_;  // under which streams are asked for times
+  std::deque<copied> copies_;
+  std::size_t told_ = 0;
 };
 
 /// For whom this thread looks at blocks, while it exists.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <locale>
 #include <map>
 #include <mutex>
 
@@ -21,6 +22,24 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 std::string microseconds(std::uint64_t ns) {
   const std::string fraction = number(ns % 1000);
   return number(ns / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction;
+}
+
+/// Bytes of the character that begins at `i`; 0: none that is well-formed (Unicode, table 3-7).
+std::size_t utf8_length(const std::string& s, std::size_t i) {
+  const auto at = [&](std::size_t k) {
+    return k < s.size() ? static_cast<unsigned char>(s[k]) : 0u;
+  };
+  const unsigned first = at(i);
+  if (first < 0x80) return 1;
+  const std::size_t n = first >= 0xc2 && first <= 0xdf   ? 2
+                        : first >= 0xe0 && first <= 0xef ? 3
+                        : first >= 0xf0 && first <= 0xf4 ? 4
+                                                         : 0;
+  const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  for (std::size_t k = 1; k < n; ++k)
+    if (at(i + k) < (k == 1 ? low : 0x80) || at(i + k) > (k == 1 ? high : 0xbf)) return 0;
+  return n;
 }
 
 [[noreturn]] void refuse(const std::string& file) {
@@ -56,21 +75,27 @@ trace_part trace_part_for(const std::string& file, const device& d) {
 
 std::string trace_file::quoted(const std::string& s) {
   std::string out = "\"";
-  for (const char c : s) {
-    if (static_cast<unsigned char>(c) < 0x20) {
+  for (std::size_t i = 0; i < s.size();) {
+    const std::size_t n = utf8_length(s, i);
+    const char c = s[i];
+    if (n == 0) {
+      out += "\\ufffd";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
       char escaped[8];
       std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
       out += escaped;
-      continue;
+    } else {
+      if (c == '"' || c == '\\') out += '\\';
+      out.append(s, i, n);
     }
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    i += std::max<std::size_t>(n, 1);
   }
   return out + "\"";
 }
 
 trace_file::trace_file(const trace_part& part, const std::string& about, std::uint64_t origin)
     : path_(part.file), out_(part.file), origin_(origin) {
+  out_.imbue(std::locale::classic());
   out_ << R"({"displayTimeUnit":"ns","otherData":{)" << about << "},\"traceEvents\":[\n";
 }
 

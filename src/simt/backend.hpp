@@ -104,6 +104,8 @@ struct copies {
 
 /// Puts a kernel into a stream that makes these copies; none is longer than 4 GB.
 void launch_copies(stream& s, const copies& all);
+/// So that its first launch waits for nothing.
+void load_copies(const device& d);
 
 /// What is behind a stream_graph.
 class stream_graph_backend {

@@ -7,7 +7,7 @@
 namespace grosr::simt {
 namespace {
 
-constexpr unsigned threads = 256;
+constexpr unsigned threads = 256, few = 16;
 /// Bytes that a block of threads copies, at least.
 constexpr std::size_t chunk = 4096;
 
@@ -63,9 +63,14 @@ void launch_up_to(stream& s, const copies& all) {
 
 }  // namespace
 
+void load_copies(const device& d) {
+  fit<threads, 1, copy_all<few>>(d, threads);
+  fit<threads, 1, copy_all<most_copies>>(d, threads);
+}
+
 void launch_copies(stream& s, const copies& all) {
-  if (all.bytes.size() <= 16)
-    launch_up_to<16>(s, all);
+  if (all.bytes.size() <= few)
+    launch_up_to<few>(s, all);
   else
     launch_up_to<most_copies>(s, all);
 }

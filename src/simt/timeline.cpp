@@ -108,7 +108,9 @@ class timeline_state {
         queue(d),
         backend_(d.is_cuda() ? cuda_backend::make_timeline(queue)
                              : std::make_unique<host_timeline>(queue)) {
-    if (d.is_cuda()) copies_.reserve(most_copies);
+    if (!d.is_cuda()) return;
+    copies_.reserve(most_copies);
+    load_copies(d);
   }
   /// Waits for all that was put into it.
   ~timeline_state() {
@@ -144,9 +146,13 @@ class timeline_state {
   }
 
   stream_time time() {
-    std::lock_guard lock(mutex_);
-    put_copies();
-    return stream_time(backend_->time());
+    try {
+      std::lock_guard lock(mutex_);
+      put_copies();
+      return stream_time(backend_->time());
+    } catch (...) {  // whoever uses the stream next is told
+      return {};
+    }
   }
 
   /// Has a mark at a place or behind it.

@@ -71,16 +71,13 @@ std::shared_ptr<known_time> known_time_of(const device& d) {
 class cuda_time final : public stream_time::place {
  public:
   cuda_time(const device& d, cudaStream_t s, const std::string& asked)
-      : device_(d),
-        since_(known_time_of(d)),
-        event_(std::make_unique<event>(asked, cudaEventDefault)) {
+      : since_(known_time_of(d)), event_(std::make_unique<event>(asked, cudaEventDefault)) {
     check(cudaEventRecord(event_->it, s), asked);
   }
 
   std::optional<std::int64_t> ns() override {
     std::lock_guard lock(mutex_);
     if (event_ == nullptr) return known_;
-    const on_device here(device_.index());
     float ms = 0;
     const cudaError_t e = cudaEventElapsedTime(&ms, since_->at->it, event_->it);
     if (e != cudaSuccess) {
@@ -94,7 +91,6 @@ class cuda_time final : public stream_time::place {
   }
 
  private:
-  const device device_;
   std::mutex mutex_;
   std::shared_ptr<known_time> since_;
   std::unique_ptr<event> event_;  // until its time is known

@@ -186,6 +186,31 @@ TEST_F(flow_trace, names_runs_that_fail_and_inputs_that_are_late) {
   EXPECT_EQ(late, 1u);
 }
 
+// Of what fails in a stream, its executor hears later.
+TEST_F(flow_trace, names_what_fails_in_a_stream) {
+  {
+    executor_options o = traced();
+    o.devices = {device()};
+    executor e(o);
+    graph g(e, {.name = "g \xe9\n"});
+    const auto one = block_template::of<word>(1);
+    const node bad = g.on_stream("bad",
+                                 [](simt::stream& s, in<word>, out<word>) {
+                                   s.call_host([] { throw std::runtime_error("as asked"); });
+                                 },
+                                 {{"a", one}, {"b", one}});
+    const auto from = g.source<word>(bad["a"]);
+    const auto to = g.sink<word>(bad["b"]);
+    g.compile();
+    from.push(numbers(1, 1));
+    EXPECT_THROW(g.wait(), error);
+  }
+  read();
+  const auto runs = spans("g \xef\xbf\xbd\n: bad");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NE(runs[0].at("args").at("failed").get<std::string>().find("as asked"), std::string::npos);
+}
+
 TEST_F(flow_trace, of_a_stretch_has_its_runs) {
   {
     executor e(traced());

@@ -240,6 +240,30 @@ TEST_P(stretches, follow_blocks_to_other_addresses) {
   }
 }
 
+TEST_P(stretches, say_that_they_cannot_be_a_graph) {
+  executor e({.devices = {where()}});
+  graph g(e);
+  const auto waits = [](simt::stream& s, in<word> a, out<word> b) {
+    s.wait();
+    simt::copy_bytes(s, b.data, a.data, n * 4);
+  };
+  const node first = g.on_stream("first", waits, through(), stream_work::same_always);
+  const node last = g.kernel("last", plus{1}, through());
+  g.connect(first["b"], last["a"]);
+  const auto from = g.source<word>(first["a"]);
+  const auto to = g.sink<word>(last["b"]);
+  g.compile();
+  for (word round = 0; round < 3; ++round) {
+    from.push(numbers(round));
+    EXPECT_EQ(to.pull_elements()[3], round + 4);
+  }
+  g.wait();
+  if (where().is_cuda()) {
+    ASSERT_EQ(g.events().size(), 1u);
+    EXPECT_NE(g.events()[0].find("cannot be a CUDA graph"), std::string::npos) << g.events()[0];
+  }
+}
+
 // Blocks lie in the same few places again and again; when there is a CUDA graph for each, functions
 // are not called any more.
 TEST_P(stretches, find_blocks_where_they_were) {

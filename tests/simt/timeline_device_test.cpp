@@ -180,6 +180,37 @@ TEST_P(timelines, copies_that_depend_on_each_other_are_in_order) {
   for (std::uint32_t i = 0; i < rounds; ++i) ASSERT_EQ(back[i], i * 7);
 }
 
+// Few and many, short and long, at all places in a word: nothing beside them is written.
+TEST_P(timelines, copies_are_of_all_sizes) {
+  constexpr std::size_t room = 70'000, sizes[] = {1, 15, 16, 17, 4095, 4096, 65'537};
+  for (const std::size_t n : {3, 16, 17, 40}) {
+    auto from = make<unsigned char>(n * room, space::pinned),
+         back = make<unsigned char>(n * room, space::pinned);
+    auto there = make<unsigned char>(n * room);
+    for (std::size_t i = 0; i < n * room; ++i)
+      from[i] = static_cast<unsigned char>(i * 7 + i / 251);
+    for (std::size_t i = 0; i < n * room; ++i) back[i] = 0xee;
+    const auto size = [&](std::size_t i) { return sizes[(i + n) % std::size(sizes)]; };
+    const auto offset = [&](std::size_t i, std::size_t step) { return 64 + i * step % 17; };
+    timeline a(where());
+    for (std::size_t i = 0; i < n; ++i)
+      a.copy(there.data() + i * room + offset(i, 3), from.data() + i * room + offset(i, 5),
+             size(i));
+    a.queue();
+    for (std::size_t i = 0; i < n; ++i)
+      a.copy(back.data() + i * room + offset(i, 11), there.data() + i * room + offset(i, 3),
+             size(i));
+    a.here().wait();
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t k = 0; k < room; ++k) {
+        const std::size_t first = offset(i, 11);
+        const unsigned char expected =
+            k >= first && k < first + size(i) ? from[i * room + k - first + offset(i, 5)] : 0xee;
+        ASSERT_EQ(back[i * room + k], expected) << n << " copies, " << i << " at " << k;
+      }
+  }
+}
+
 TEST_P(timelines, copies_come_before_what_is_put_behind_them) {
   fit<1024, 1, copy_word>(where(), 32);
   auto from = make<std::uint32_t>(300, space::pinned),
@@ -250,13 +281,13 @@ TEST_P(timelines, tell_when_a_place_was_come_to) {
   launch(a.queue(), {1, 32}, pass{gate.data(), words.data()});
   const stream_time after = a.time();
   EXPECT_FALSE(after.ns());
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (!before.ns()) std::this_thread::yield();
   const std::int64_t opened = now();
   open(gate);
   a.here().wait();
   const std::int64_t ended = now();
   ASSERT_TRUE(before.ns() && after.ns());
-  EXPECT_LT(*before.ns(), opened);
+  EXPECT_LT(*before.ns(), opened + near);
   EXPECT_GT(*after.ns(), opened - near);
   EXPECT_LT(*after.ns(), ended + near);
   EXPECT_EQ(after.ns(), after.ns());

@@ -96,8 +96,9 @@ class timeline {
 
   /// Puts a copy into the stream, of pinned memory or memory of the stream's device. On a GPU it
   /// may be put there later, together with others, and by whichever thread asks first: when queue()
-  /// is called, or a point behind it is waited for or asked for. Throws error(device_lost); whoever
-  /// waits for it gets that, too.
+  /// is called, or a point behind it is waited for or asked for. Short ones are made by a kernel,
+  /// which needs room on a multiprocessor. Throws error(device_lost); whoever waits for it gets
+  /// that, too.
   void copy(void* to, const void* from, std::size_t bytes);
 
   /// Behind all that the stream holds now.
@@ -105,7 +106,7 @@ class timeline {
   /// As here(), and records an event at once, so that a wait covers no later work.
   stream_point mark();
 
-  /// Behind all that the stream holds now. Throws as stream().
+  /// Behind all that the stream holds now. Never known where it cannot be asked for.
   stream_time time();
 
   /// What is put into this stream from now on begins after `p`. Where that is in a stream of the
