@@ -32,6 +32,15 @@ std::unique_ptr<scheduling_policy> make_policy(const std::string& name) {
               fmt::format("executor: policy '{}' was asked for; there are {}", name, names));
 }
 
+simt::buffer<std::uint32_t> pinned_zero(const std::vector<device>& devices) {
+  const auto gpu =
+      std::find_if(devices.begin(), devices.end(), [](const device& d) { return d.is_cuda(); });
+  simt::buffer<std::uint32_t> b(gpu == devices.end() ? devices.front() : *gpu, simt::space::pinned,
+                                1);
+  b[0] = 0;
+  return b;
+}
+
 /// A thread that sleeps takes longer to wake.
 constexpr std::int64_t soon_ns = 3000;
 constexpr std::int64_t locks_ns = 1000, long_ns = 1'000'000;
@@ -49,7 +58,7 @@ thread_local const executor_core* serves = nullptr;
 // ---- threads ----
 
 executor_core::executor_core(const executor_options& o)
-    : memory(o.devices), options(o), policy_(make_policy(o.policy)) {
+    : memory(o.devices), options(o), zero(pinned_zero(o.devices)), policy_(make_policy(o.policy)) {
   if (o.depth == 0)
     throw error(errc::invalid_option,
                 "executor: depth 0 was asked for; at least 1 invocation must be "

@@ -105,6 +105,26 @@ node graph::add_node(detail::node_description d) {
                       name));
     n.ports.emplace_back(std::move(p));
   }
+  for (port_core& p : n.ports) {
+    if (p.is.count_port.empty()) continue;
+    const std::string name = d.name + "." + p.is.name;
+    const auto count = std::find_if(n.ports.begin(), n.ports.end(), [&](const port_core& o) {
+      return o.is.name == p.is.count_port;
+    });
+    if (count == n.ports.end() || count->is.way != direction::out ||
+        !(count->is.shape == block_template::of<std::uint32_t>(1)))
+      refuse(
+          fmt::format("port '{}': its number of elements is to be at port '{}', which the node "
+                      "does not have, or not as an output of one std::uint32_t; make it that",
+                      name, p.is.count_port));
+    if (p.is.way != direction::out || p.is.shape.layout() == block_template::records::fixed)
+      refuse(fmt::format(
+          "port '{}': its number of elements is to be at port '{}', but it is {}; only "
+          "an output of variable records or bytes has as many as it says",
+          name, p.is.count_port, p.is.way != direction::out ? "no output" : p.is.shape.text()));
+    p.count_at = static_cast<unsigned>(count - n.ports.begin());
+    count->counts = n.counts_late = true;
+  }
   n.name = n.stats.name = d.name;
   n.on_host = std::move(d.on_host);
   n.on_device = std::move(d.on_device);

@@ -12,6 +12,7 @@
 #include "flow/scheduling.hpp"
 #include "flow/trace.hpp"
 #include "grosr/flow/graph.hpp"
+#include "grosr/simt/buffer.hpp"
 
 namespace grosr::flow {
 
@@ -84,7 +85,9 @@ struct port_core {
   explicit port_core(detail::port_description d) : is(std::move(d)) {}
 
   detail::port_description is;
-  moving_block held;  // at an input
+  moving_block held;                 // at an input
+  std::optional<unsigned> count_at;  // the port that says how many elements it has
+  bool counts = false;               // others
   unsigned in = block_channel::outside;
   std::vector<unsigned> out;  // channels
   unsigned to_host =
@@ -99,6 +102,7 @@ struct node_core {
   detail::function on_host, on_device;  // at least one
   std::vector<port_core> ports;
   run_state state = run_state::waiting;
+  bool counts_late = false;  // an output's elements are known when a run is over
   bool same_always = false;  // its function for devices puts the same into a stream each time
   std::shared_ptr<stretch> runs_all_of;       // of a node that is a stretch
   unsigned part_of = block_channel::outside;  // a stretch, which runs it
@@ -141,7 +145,7 @@ struct invocation_core {
     call.stream = nullptr;
     end = {};
     thrown = nullptr;
-    failed = false;
+    failed = counts_late = false;
     made = {};
     traced = {};
   }
@@ -159,7 +163,7 @@ struct invocation_core {
   simt::stream_point end;  // on a device: when it is over
   std::int64_t began = 0, function_ns = 0;
   std::uint64_t run = 0, run_there = 0;  // of its node, and of that on its unit
-  bool failed = false;
+  bool failed = false, counts_late = false;
   origin made;  // where its outputs come from
   trace_recorder::run traced;
   std::exception_ptr thrown;
@@ -280,7 +284,8 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::condition_variable work;  // there may be something to do
   block_memory memory;
   const executor_options options;
-  std::shared_ptr<trace_recorder> trace;  // none: nothing is traced; blocks keep it
+  const simt::buffer<std::uint32_t> zero;  // in pinned memory
+  std::shared_ptr<trace_recorder> trace;   // none: nothing is traced; blocks keep it
 
  private:
   /// Threads of the host, or a device. Units have the numbers of their memories.
@@ -320,6 +325,8 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::exception_ptr set_counts(invocation_core& r);
   void put_on_device(running r);
   void finish(running r, std::exception_ptr thrown);
+  void hand_over(invocation_core& r, std::exception_ptr thrown);
+  std::exception_ptr take_counts(invocation_core& r);
   void fail(invocation_core& r, std::exception_ptr thrown);
   running look_after();
   void look_at_deadlines();

@@ -176,11 +176,16 @@ void executor_core::run_on_host(running r) {
         std::memcpy(r->call.ports[i].data, r->original_data[i],
                     r->call.ports[i].count * n.ports[i].is.shape.element().bytes);
     if (!thrown) {
+      for (std::size_t i = 0; i < n.ports.size(); ++i)
+        if (n.ports[i].counts) *static_cast<std::uint32_t*>(r->call.ports[i].data) = 0;
       const std::int64_t begins = ticks();
       r->traced.begins = begins;
       n.on_host(r->call);
       r->function_ns = ticks() - begins;
       r->traced.ends = begins + r->function_ns;
+      for (std::size_t i = 0; i < n.ports.size(); ++i)
+        if (const auto at = n.ports[i].count_at)
+          r->call.ports[i].count = *static_cast<const std::uint32_t*>(r->call.ports[*at].data);
     }
   } catch (...) {
     thrown = std::current_exception();
@@ -238,14 +243,20 @@ void executor_core::put_on_device(running r) {
       p.data = in_use.back().data();
     }
     waits.put_into(t);
+    for (std::size_t i = 0; i < n.ports.size(); ++i)
+      if (n.ports[i].counts) t.copy(r->call.ports[i].data, zero.data(), sizeof(std::uint32_t));
     if (trace) r->traced.begins = t.time();
     r->call.stream = &t.queue();
     n.on_device(r->call);
     if (trace) r->traced.ends = t.time();
     in_use.clear();
-    thrown = set_counts(*r);
+    if (n.counts_late)
+      r->counts_late = true;
+    else
+      thrown = set_counts(*r);
     for (std::size_t i = 0; !thrown && i < r->blocks.size(); ++i)
-      if (n.ports[i].to_host != block_channel::outside) {
+      if (n.ports[i].counts ||
+          (n.ports[i].to_host != block_channel::outside && !n.ports[i].count_at)) {
         const auto whom = for_trace(*r, i, "ahead: it goes to the host next");
         block_users::bring_to_host(r->blocks[i], t, r->fetched[i]);
         brought = true;
@@ -278,6 +289,33 @@ void executor_core::took(node_core& n, const invocation_core& r, bool failed) {
   if (!failed) n.latency.add(t - r.made.born);
 }
 
+/// What a run on a device that is over has counted.
+std::exception_ptr executor_core::take_counts(invocation_core& r) {
+  const node_core& n = r.of->nodes[r.node];
+  try {
+    for (std::size_t i = 0; i < n.ports.size(); ++i)
+      if (const auto at = n.ports[i].count_at)
+        r.call.ports[i].count = r.blocks[*at].read<std::uint32_t>()[0];
+  } catch (...) {
+    return std::current_exception();
+  }
+  return set_counts(r);
+}
+
+/// Its outputs go on, if nothing was thrown.
+void executor_core::hand_over(invocation_core& r, std::exception_ptr thrown) {
+  node_core& n = r.of->nodes[r.node];
+  n.state = run_state::completed;
+  for (std::size_t i = 0; i < n.ports.size(); ++i) {
+    port_core& p = n.ports[i];
+    if (p.is.way == direction::in || thrown) continue;
+    p.made = {std::move(r.blocks[i]), r.made};
+    p.given.assign(p.out.size(), false);
+  }
+  r.blocks.clear();
+  r.originals.clear();
+}
+
 /// The function has returned: on a device, what it put there may still be under way.
 void executor_core::finish(running r, std::exception_ptr thrown) {
   std::lock_guard lock(mutex);
@@ -289,22 +327,16 @@ void executor_core::finish(running r, std::exception_ptr thrown) {
     if (n.ports[i].to_host != block_channel::outside)
       g.channels[n.ports[i].to_host].copies += r->fetched[i];
   }
-  n.state = run_state::completed;
   if (n.runs_all_of && n.runs_all_of->has_fallen_back() && !thrown)
     g.note(
         fmt::format("graph '{}': {} cannot be a CUDA graph, or does not always do the same; its "
                     "functions are called in each run",
                     g.options.name, n.name));
   if (thrown) fail(*r, thrown);
-  for (std::size_t i = 0; i < n.ports.size(); ++i) {
-    port_core& p = n.ports[i];
-    if (p.is.way == direction::in || thrown) continue;
-    p.made = {std::move(r->blocks[i]), r->made};
-    p.given.assign(p.out.size(), false);
-  }
-  r->blocks.clear();
-  r->originals.clear();
   r->failed = thrown != nullptr;
+  r->counts_late = r->counts_late && !thrown;
+  const bool hands_over = !r->counts_late;
+  if (hands_over) hand_over(*r, thrown);
   if (r->unit != 0) {
     launching_ &= ~(std::uint64_t{1} << r->unit);
     under_way_.push_back(std::move(r));
@@ -317,6 +349,7 @@ void executor_core::finish(running r, std::exception_ptr thrown) {
     r->reset(0);
     spare_.push_back(std::move(r));
   }
+  if (!hands_over) return;
   if (!g.ended) g.settle(number);
   if (g.ended) n.state = run_state::waiting;
 }
@@ -371,6 +404,7 @@ executor_core::running executor_core::look_after() {
         r->traced.begins.is_known();
         r->traced.ends.is_known();
       }
+      if (r->counts_late && !thrown) thrown = take_counts(*r);
       over.push_back({r, thrown});
     } else if (ready == nullptr) {
       ready = r;
@@ -386,9 +420,16 @@ executor_core::running executor_core::look_after() {
     under_way_.erase(at);
     graph_core& g = *r->of;
     --units_[r->unit].running;
-    took(g.nodes[r->node], *r, r->failed || thrown);
+    node_core& n = g.nodes[r->node];
+    took(n, *r, r->failed || thrown);
     if (thrown) fail(*r, thrown);
     trace_end(*r);
+    if (r->counts_late) {
+      const unsigned number = r->node;
+      hand_over(*r, thrown);
+      if (!g.ended) g.settle(number);
+      if (g.ended) n.state = run_state::waiting;
+    }
     r->reset(0);
     spare_.push_back(std::move(r));
     g.leave();

@@ -89,6 +89,8 @@ bool is_looked_at(const graph_core& g, const block_channel& c, space_number s) {
     return static_cast<bool>(s == host_space ? g.nodes[n].on_host : g.nodes[n].on_device);
   };
   bool any = looks(c.from) || looks(c.to);
+  if (c.from != block_channel::outside && g.nodes[c.from].ports[c.from_port].counts)
+    any = any || s == host_space;
   if (c.from != block_channel::outside)
     for (const unsigned other : g.nodes[c.from].ports[c.from_port].out)
       any = looks(g.channels[other].to) || any;
@@ -176,7 +178,7 @@ void graph_core::check_whole() const {
         complain(
             fmt::format("graph '{}': input {} has no channel; connect it, or make a source of it",
                         options.name, port_name(n, i)));
-      if (p.is.way != direction::in && p.out.empty())
+      if (p.is.way != direction::in && p.out.empty() && !p.counts)
         complain(
             fmt::format("graph '{}': output {} has no channel; connect it, or make a sink of it",
                         options.name, port_name(n, i)));
@@ -238,6 +240,12 @@ std::unique_ptr<plan> graph_core::make_plan() const {
                           simt::in_units(bytes));
       continue;
     }
+    for (const port_core& p : nodes[n].ports)
+      if (p.counts && p.out.empty())
+        for (space_number s = 0; s < spaces; ++s) {
+          made->buffers_[s][256] += 2;
+          made->bytes_[s] += std::size_t{2} * 256;
+        }
     const std::string in_stretch =
         nodes[n].part_of == block_channel::outside ? "" : nodes[nodes[n].part_of].name;
     text += fmt::format("node {} ({})\n", nodes[n].name, place_of(nodes[n]));

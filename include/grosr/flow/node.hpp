@@ -34,6 +34,11 @@ struct port {
   /// How long an input may lack a block while another input that is not sticky has one; then that
   /// is reported (graph::events). None: as long as it takes.
   std::optional<std::chrono::nanoseconds> deadline = {};
+  /// For an output of variable records or bytes, of which only the function knows how many there
+  /// are when it runs, on a device, too: the name of another output of the node, one std::uint32_t,
+  /// which is 0 when the function begins and says the number when it is over. Outputs of such a
+  /// node go on when the device has come to its end.
+  std::string count_port = {};
 };
 
 /// Whether a node's function reads the block at a port, writes a new one, or changes one.
@@ -48,6 +53,7 @@ struct port_description {
   element_type element;  ///< that the function takes
   bool sticky;
   std::optional<std::chrono::nanoseconds> deadline;
+  std::string count_port;
 };
 
 /// What a node's function is called with.
@@ -143,14 +149,15 @@ struct views {
     std::vector<port_description> all;
     std::size_t i = 0;
     (all.push_back({ports[i].name, way_of<Views>(), ports[i].shape,
-                    element_type::of<typename Views::element>(), ports[i].sticky,
-                    ports[i].deadline}),
+                    element_type::of<typename Views::element>(), ports[i].sticky, ports[i].deadline,
+                    ports[i].count_port}),
      ...);
     for (i = 0; i < all.size(); ++i) {
       all[i].name = ports[i].name;
       all[i].shape = ports[i].shape;
       all[i].sticky = ports[i].sticky;
       all[i].deadline = ports[i].deadline;
+      all[i].count_port = ports[i].count_port;
     }
     return all;
   }
