@@ -40,11 +40,9 @@ flow::node add_node(flow::graph& g, const std::string& name, const step& s,
 class by_flow final : public way {
  public:
   by_flow(const device& d, const work& w)
-      : w_(w),
-        executor_({.devices = {d}, .threads = 1}),
-        graph_(executor_, {.name = w.name}),
-        from_(w.inputs) {
+      : w_(w), executor_({.devices = {d}, .threads = 1}), graph_(executor_, {.name = w.name}) {
     std::vector<flow::port_ref> made(w_.operands.size());
+    std::vector<std::vector<flow::port_ref>> readers(w_.inputs);
     for (std::size_t i = 0; i < w_.steps.size(); ++i) {
       const step& s = w_.steps[i];
       std::vector<flow::port> ports;
@@ -56,18 +54,19 @@ class by_flow final : public way {
       for (std::size_t r = 0; r < s.reads.size(); ++r) {
         const unsigned o = s.reads[r];
         if (o < w_.inputs)
-          from_[o].push_back(graph_.source<float>(node[ports[r].name], {.capacity = 2}));
+          readers[o].push_back(node[ports[r].name]);
         else
           graph_.connect(made[o], node[ports[r].name]);
       }
       for (std::size_t r = 0; r < s.results.size(); ++r)
         made[s.results[r]] = node[ports[s.reads.size() + r].name];
     }
+    for (const auto& ports : readers) from_.push_back(graph_.source<float>(ports, {.capacity = 2}));
     for (const unsigned o : w_.outputs) to_.push_back(graph_.sink<float>(made[o], {.capacity = 2}));
     graph_.compile();
     for (std::size_t set = 0; set < sets; ++set)
       for (unsigned i = 0; i < w.inputs; ++i) {
-        inputs_.push_back(from_[i].front().make());
+        inputs_.push_back(from_[i].make());
         const auto elements = inputs_.back().write<float>();
         for (std::size_t e = 0; e < elements.size(); ++e) elements[e] = input_element(i, e, 0);
       }
@@ -81,7 +80,7 @@ class by_flow final : public way {
         for (unsigned i = 0; i < w_.inputs; ++i) {
           flow::datablock& b = inputs_[pushed % sets * w_.inputs + i];
           b.update<float>()[0] = input_element(i, 0, pushed);
-          for (const auto& from : from_[i]) from.push(b);
+          from_[i].push(b);
         }
         ++pushed;
         continue;
@@ -110,7 +109,7 @@ class by_flow final : public way {
   const work w_;
   mutable flow::executor executor_;
   flow::graph graph_;
-  std::vector<std::vector<flow::source<float>>> from_;  // of each input, one for each that reads it
+  std::vector<flow::source<float>> from_;
   std::vector<flow::sink<float>> to_;
   std::vector<flow::datablock> inputs_;  // of each set
 };

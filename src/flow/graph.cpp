@@ -188,21 +188,38 @@ void graph::connect(port_ref from, port_ref to, const datablock& first, const ch
   b.in = number;
 }
 
-unsigned graph::add_source(port_ref to, const element_type& as, const channel_options& o) {
+unsigned graph::add_source(const std::vector<port_ref>& to, const element_type& as,
+                           const channel_options& o) {
   core_->check_building("make a source");
-  port_core& p = core_->at(to, "make a source");
-  const std::string asked = "make a source of " + core_->port_name(to.node, to.port);
-  if (p.is.way == direction::out) refuse(asked + ": that is an output; make a sink of it");
-  if (p.in != block_channel::outside)
-    refuse(asked + ": that input has a channel already; it takes one");
-  if (!takes(p.is.shape, as))
-    refuse(fmt::format("{}: elements of {}, and its template is {}", asked, as.name,
-                       p.is.shape.text()));
-  check_capacity(o, asked);
-  const auto number = static_cast<unsigned>(core_->channels.size());
-  core_->channels.emplace_back(block_channel::outside, 0u, to.node, to.port, p.is.shape, o);
-  p.in = number;
-  return number;
+  if (to.empty()) refuse("make a source: no input was named; name one, or several");
+  const auto first = static_cast<unsigned>(core_->channels.size());
+  const block_template& shape = core_->at(to.front(), "make a source").is.shape;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const port_core& p = core_->at(to[i], "make a source");
+    const std::string asked = "make a source of " + core_->port_name(to[i].node, to[i].port);
+    if (p.is.way == direction::out) refuse(asked + ": that is an output; make a sink of it");
+    if (p.in != block_channel::outside)
+      refuse(asked + ": that input has a channel already; it takes one");
+    for (std::size_t k = 0; k < i; ++k)
+      if (&core_->at(to[k], "make a source") == &p)
+        refuse(asked + ": that input is named twice; name it once");
+    if (!takes(p.is.shape, as))
+      refuse(fmt::format("{}: elements of {}, and its template is {}", asked, as.name,
+                         p.is.shape.text()));
+    if (!fits(p.is.shape, shape))
+      refuse(fmt::format("{}: its template is {}, and that of {} is {}; make them the same", asked,
+                         p.is.shape.text(), core_->port_name(to[0].node, to[0].port),
+                         shape.text()));
+    check_capacity(o, asked);
+  }
+  for (const port_ref& r : to) {
+    port_core& p = core_->at(r, "make a source");
+    p.in = static_cast<unsigned>(core_->channels.size());
+    core_->channels.emplace_back(block_channel::outside, 0u, r.node, r.port, p.is.shape, o);
+    core_->channels.back().first_of_source = first;
+    core_->channels[first].source.push_back(p.in);
+  }
+  return first;
 }
 
 unsigned graph::add_sink(port_ref from, const element_type& as, const channel_options& o) {
@@ -381,7 +398,7 @@ void graph_core::fill(unsigned node, std::vector<unsigned>& next) {
       if (c.from != block_channel::outside)
         next.push_back(c.from);
       else
-        c.waiters.wake_one();
+        channels[c.first_of_source].waiters.wake_one();
     }
   }
 }
@@ -455,10 +472,15 @@ bool push_into(graph_core& g, unsigned number, datablock b,
   const std::int64_t begins = e.trace ? executor_core::ticks() : 0;
   lock_type lock(e.mutex);
   const std::int64_t born = e.now();
-  if (!wait_in(g, c.waiters, lock, limit, [&] { return c.has_room(); })) return false;
+  const auto has_room = [&] {
+    return std::all_of(c.source.begin(), c.source.end(),
+                       [&](unsigned i) { return g.channels[i].has_room(); });
+  };
+  if (!wait_in(g, c.waiters, lock, limit, has_room)) return false;
   const std::uint64_t made_by = e.next_number();
-  g.deliver(number, {std::move(b), {born, made_by}});
-  g.settle(c.to);
+  for (const unsigned i : c.source)
+    g.deliver(i, {i == c.source.back() ? std::move(b) : b, {born, made_by}});
+  for (const unsigned i : c.source) g.settle(g.channels[i].to);
   if (e.trace)
     e.trace->add({.what = "push into " + g.options.name + ": " + g.to_name(c),
                   .number = made_by,

@@ -64,6 +64,8 @@ struct block_channel {
 
   unsigned from = outside, from_port = 0;  // a node's, or the program
   unsigned to = outside, to_port = 0;
+  std::vector<unsigned> source;  // the channels of a source, at the first of them
+  unsigned first_of_source = outside;
   const struct {
     unsigned from, from_port, to, to_port;
   } named;  // as the program made it: a stretch takes ends over

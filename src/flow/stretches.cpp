@@ -114,21 +114,34 @@ class node_sets {
     const auto is_inside = [&](unsigned n) {
       return n != block_channel::outside && member_[n] != 0;
     };
-    // Members that get something from outside have a bit each; which of them each member needs.
+    // Members that get something from outside have a bit each, and so has a source that gives to
+    // several; which of them each member needs.
     std::size_t gets = 0;
-    std::vector<std::vector<std::uint64_t>> needs(set.size());
+    std::vector<std::vector<std::size_t>> bits(set.size());
+    std::map<unsigned, std::size_t> sources;
     const auto comes_in = [&](const port_core& p) {
       return p.is.way != direction::out && !is_inside(g_.channels[p.in].from);
     };
-    std::vector<std::size_t> bit(set.size(), ~std::size_t{0});
-    for (unsigned i = 0; i < set.size(); ++i)
-      if (const auto& ports = g_.nodes[set[i]].ports;
-          std::any_of(ports.begin(), ports.end(), comes_in))
-        bit[i] = gets++;
+    for (unsigned i = 0; i < set.size(); ++i) {
+      bool gets_own = false;
+      for (const port_core& p : g_.nodes[set[i]].ports) {
+        if (!comes_in(p)) continue;
+        const unsigned source = g_.channels[p.in].first_of_source;
+        if (source == block_channel::outside || g_.channels[source].source.size() == 1) {
+          gets_own = true;
+          continue;
+        }
+        const auto [found, is_new] = sources.try_emplace(source, gets);
+        if (is_new) ++gets;
+        bits[i].push_back(found->second);
+      }
+      if (gets_own) bits[i].push_back(gets++);
+    }
+    std::vector<std::vector<std::uint64_t>> needs(set.size());
     const std::size_t words = (gets + 63) / 64;
     for (unsigned i = 0; i < set.size(); ++i) {
       needs[i].assign(words, 0);
-      if (bit[i] != ~std::size_t{0}) needs[i][bit[i] / 64] |= std::uint64_t{1} << bit[i] % 64;
+      for (const std::size_t b : bits[i]) needs[i][b / 64] |= std::uint64_t{1} << b % 64;
       bool goes_out = false;
       for (const port_core& p : g_.nodes[set[i]].ports) {
         if (p.is.way != direction::out && !comes_in(p)) {

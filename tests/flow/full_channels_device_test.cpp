@@ -169,5 +169,35 @@ TEST_P(full_channels, say_which_input_is_late_with_threads_that_sleep) {
   c.pull();
 }
 
+// A source of several inputs has room when all of them have.
+TEST_P(full_channels, of_one_source_are_filled_together) {
+  executor e(on(where()));
+  graph g(e);
+  const auto array = block_template::of<word>(4);
+  const node slow = g.host("slow", [](in<word>, in<word>) {}, {{"a", array}, {"b", array}});
+  const node quick = g.kernel("quick", plus{1}, {{"a", array}, {"b", array}});
+  const auto both = g.source<word>({quick["a"], slow["a"]}, {.capacity = 2});
+  const auto other = g.source<word>(slow["b"]);
+  const auto to = g.sink<word>(quick["b"], {.capacity = 10});
+  g.compile();
+  for (word i = 0; i < 3; ++i) both.push(numbers(i, 4));  // one lies at the input
+  EXPECT_FALSE(both.try_push([&] {
+    datablock b = both.make();
+    b.write<word>()[0] = 0;
+    return b;
+  }()));
+  for (word i = 0; i < 3; ++i) EXPECT_EQ(to.pull_elements()[0], i + 1);
+  std::thread frees([&] { other.push(numbers(0, 4)); });
+  both.push(numbers(3, 4));
+  frees.join();
+  EXPECT_EQ(to.pull_elements()[0], 4u);
+  expect_error(
+      [&] {
+        graph h(e);
+        h.source<word>(std::vector<port_ref>{});
+      },
+      "no input was named");
+}
+
 }  // namespace
 }  // namespace grosr::flow

@@ -183,6 +183,25 @@ TEST_P(stretches, are_made_of_stencils) {
   }
 }
 
+// What one source gives to several is all there when one of them has it.
+TEST_P(stretches, take_what_a_source_gives_to_several) {
+  executor e({.devices = {where()}});
+  graph g(e);
+  const std::vector<port> joins = {{"a", array()}, {"b", array()}, {"c", array()}};
+  const node first = g.kernel("first", plus{1}, through());
+  const node last = g.kernel("last", sum_of_two{}, joins);
+  g.connect(first["b"], last["a"]);
+  const auto from = g.source<word>({first["a"], last["b"]});
+  const auto early = g.sink<word>(first["b"]), to = g.sink<word>(last["c"]);
+  g.compile();
+  EXPECT_EQ(parts(g), "[first last ]");
+  for (word round = 0; round < 10; ++round) {
+    from.push(numbers(round));
+    EXPECT_EQ(early.pull_elements()[5], round + 6);
+    EXPECT_EQ(to.pull_elements()[5], 2 * (round + 5) + 1);
+  }
+}
+
 TEST_P(stretches, are_not_made_of_what_may_differ) {
   executor e({.devices = {where()}});
   const auto built = [&](const graph_options& o, const channel_options& c, stream_work work) {

@@ -129,10 +129,11 @@ class plan {
       buffers_;  // by memory: of so many bytes, how many
 };
 
-/// The end of a channel that the program pushes into. Thread-safe. After the graph it throws.
+/// The end of a channel, or of several, that the program pushes into. Thread-safe. After the graph
+/// it throws.
 class any_source {
  public:
-  /// Puts a block into the channel. With when_full::block it waits while the channel is full. The
+  /// Puts a block into the channel. With when_full::block it waits while one is full. The
   /// program may keep a handle. It may write the block again when a result that depends on the
   /// block has been pulled; earlier, a node may read the new elements or fail with error(misuse).
   /// An inout port copies a block of which the program keeps a handle. Throws
@@ -268,6 +269,12 @@ class graph {
   /// graph, or capacity 0; error(misuse) after compile().
   template <class T>
   flow::source<T> source(port_ref to, const channel_options& options = {}) {
+    return source<T>(std::vector{to}, options);
+  }
+  /// The same for several inputs of one template, each with a channel of its own: a block that is
+  /// pushed goes into all of them at once, when there is room in each.
+  template <class T>
+  flow::source<T> source(const std::vector<port_ref>& to, const channel_options& options = {}) {
     return flow::source<T>(core_, add_source(to, element_type::of<T>(), options));
   }
   /// Makes a channel from an output to the program. Throws as source(), for an input instead of an
@@ -340,7 +347,8 @@ class graph {
   node add_node(detail::node_description d);
   void add_way(const node& n, const std::vector<std::pair<direction, element_type>>& parameters,
                detail::function on_host, detail::function on_device);
-  unsigned add_source(port_ref to, const element_type& as, const channel_options& options);
+  unsigned add_source(const std::vector<port_ref>& to, const element_type& as,
+                      const channel_options& options);
   unsigned add_sink(port_ref from, const element_type& as, const channel_options& options);
 
   std::shared_ptr<graph_core> core_;
