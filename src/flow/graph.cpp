@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "flow/channel_end.hpp"
 #include "flow/graph_core.hpp"
 #include "flow/stretch.hpp"
 
@@ -455,7 +456,8 @@ bool wait_in(graph_core& g, outside_waiters& w, lock_type& lock,
   }
 }
 
-bool push_into(graph_core& g, unsigned number, datablock b,
+/// Leaves `b` as it is where it returns false.
+bool push_into(graph_core& g, unsigned number, datablock& b,
                std::optional<std::chrono::nanoseconds> limit) {
   block_channel& c = g.channels[number];
   g.where->check_outside("push");
@@ -507,12 +509,15 @@ datablock pull_from(graph_core& g, unsigned number, std::optional<std::chrono::n
 
 }  // namespace
 
-void any_source::push(datablock b) const { push_into(*of_, channel_, std::move(b), std::nullopt); }
+void any_source::push(datablock b) const { push_into(*of_, channel_, b, std::nullopt); }
 bool any_source::try_push(datablock b) const {
-  return push_into(*of_, channel_, std::move(b), std::chrono::nanoseconds(0));
+  return push_into(*of_, channel_, b, std::chrono::nanoseconds(0));
 }
 bool any_source::push_for(datablock b, std::chrono::nanoseconds limit) const {
-  return push_into(*of_, channel_, std::move(b), limit);
+  return push_into(*of_, channel_, b, limit);
+}
+bool channel_end::try_push(datablock& b) const {
+  return push_into(*of_, channel_, b, std::chrono::nanoseconds(0));
 }
 datablock any_source::make() const {
   return of_->where->memory.make(of_->channels[channel_].shape);
@@ -520,6 +525,9 @@ datablock any_source::make() const {
 
 datablock any_sink::pull() const { return pull_from(*of_, channel_, std::nullopt); }
 datablock any_sink::try_pull() const {
+  return pull_from(*of_, channel_, std::chrono::nanoseconds(0));
+}
+datablock channel_end::try_pull() const {
   return pull_from(*of_, channel_, std::chrono::nanoseconds(0));
 }
 datablock any_sink::pull_for(std::chrono::nanoseconds limit) const {

@@ -25,20 +25,40 @@ enum class run_state : std::uint8_t {
   completed,  ///< has outputs for which there is no room yet
 };
 
+/// An eventfd on which a thread waits for a channel to move. The thread arms it, looks at the
+/// channel, and then sleeps.
+class channel_watch {
+ public:
+  explicit channel_watch(int event) : event_(event) {}
+  void arm() { armed_.store(true); }
+  void tell();
+
+ private:
+  const int event_;
+  std::atomic<bool> armed_{false};
+};
+
 /// Threads of the program that wait for something of a graph, with the executor's lock.
 struct outside_waiters {
   std::condition_variable moved;
   unsigned count = 0;  // that sleep
   std::atomic<std::uint32_t> events{
       0};  // what they wait for may have come: to be looked at without the lock
+  std::vector<channel_watch*> watches;
 
   void wake_one() {
-    events.fetch_add(1, std::memory_order_relaxed);
+    tell();
     if (count != 0) moved.notify_one();
   }
   void wake_all() {
-    events.fetch_add(1, std::memory_order_relaxed);
+    tell();
     if (count != 0) moved.notify_all();
+  }
+
+ private:
+  void tell() {
+    events.fetch_add(1, std::memory_order_relaxed);
+    for (channel_watch* w : watches) w->tell();
   }
 };
 

@@ -12,6 +12,8 @@
 
 namespace grosr::flow {
 
+struct port_welcome;
+
 /// An element as templates compare it. Numbers by kind and size, all else by name and size.
 struct element_type {
   enum class kind : std::uint8_t { integer, natural, real, other };
@@ -77,6 +79,7 @@ class block_template {
   friend bool operator==(const block_template&, const block_template&) = default;
 
  private:
+  friend block_template template_of(const port_welcome&, const char*);
   block_template(records layout, element_type element, std::array<std::size_t, 3> extents);
 
   records layout_;

@@ -29,6 +29,7 @@
 
 namespace grosr::flow {
 
+class channel_end;
 class graph_core;
 
 /// A port of a node of a graph. A value.
@@ -149,6 +150,7 @@ class any_source {
   datablock make() const;
 
  protected:
+  friend class channel_end;
   friend class graph;
   any_source(std::shared_ptr<graph_core> g, unsigned channel)
       : of_(std::move(g)), channel_(channel) {}
@@ -182,6 +184,7 @@ class any_sink {
   datablock pull_for(std::chrono::nanoseconds limit) const;
 
  protected:
+  friend class channel_end;
   friend class graph;
   any_sink(std::shared_ptr<graph_core> g, unsigned channel)
       : of_(std::move(g)), channel_(channel) {}

@@ -1,0 +1,42 @@
+#include "flow/channel_end.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include "flow/graph_core.hpp"
+
+namespace grosr::flow {
+
+void channel_watch::tell() {
+  if (armed_.exchange(false)) eventfd_write(event_, 1);
+}
+
+const block_template& channel_end::shape() const { return of_->channels[channel_].shape; }
+
+void channel_end::check_served(const std::string& asked) const {
+  if (of_->where->options.threads == 0)
+    throw error(errc::invalid_option,
+                fmt::format("{}: the executor of graph '{}' has no threads, and nothing would run "
+                            "what other processes push; give it at least one",
+                            asked, of_->options.name));
+  check_running();
+}
+
+void channel_end::check_running() const {
+  std::lock_guard lock(of_->where->mutex);
+  of_->check_running();
+}
+
+void channel_end::add(channel_watch& w) const {
+  std::lock_guard lock(of_->where->mutex);
+  of_->channels[channel_].waiters.watches.push_back(&w);
+}
+
+void channel_end::remove(channel_watch& w) const noexcept {
+  std::lock_guard lock(of_->where->mutex);
+  std::erase(of_->channels[channel_].waiters.watches, &w);
+}
+
+datablock channel_end::make() const { return of_->where->memory.make(shape()); }
+
+}  // namespace grosr::flow

@@ -1,0 +1,40 @@
+// The program's end of a channel, for a thread that serves it to other processes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "grosr/flow/graph.hpp"
+
+namespace grosr::flow {
+
+class channel_watch;
+
+/// Thread-safe. Errors as those of any_source and any_sink. It keeps the graph's state, so it may
+/// be used after the graph.
+class channel_end {
+ public:
+  explicit channel_end(const any_source& s) : of_(s.of_), channel_(s.channel_) {}
+  explicit channel_end(const any_sink& s) : of_(s.of_), channel_(s.channel_) {}
+
+  const block_template& shape() const;
+  /// Throws error(misuse) before compile(), error(invalid_option) where the executor has no
+  /// threads, and what has ended the graph.
+  void check_served(const std::string& asked) const;
+  /// Throws what has ended the graph.
+  void check_running() const;
+
+  void add(channel_watch& w) const;
+  void remove(channel_watch& w) const noexcept;
+
+  datablock make() const;
+  /// Takes the block unless it returns false.
+  bool try_push(datablock& b) const;
+  datablock try_pull() const;
+
+ private:
+  std::shared_ptr<graph_core> of_;
+  unsigned channel_;
+};
+
+}  // namespace grosr::flow

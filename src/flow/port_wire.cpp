@@ -1,0 +1,176 @@
+#include "flow/port_wire.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace grosr::flow {
+namespace {
+
+[[noreturn]] void throw_errno(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+}  // namespace
+
+block_template template_of(const port_welcome& w, const char* name) {
+  element_type e;
+  e.is = static_cast<element_type::kind>(w.element_kind);
+  e.bytes = w.element_bytes;
+  e.name = name;
+  return block_template(static_cast<block_template::records>(w.layout), e,
+                        {w.extents[0], w.extents[1], w.extents[2]});
+}
+
+owned_descriptor::~owned_descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+// ---- memory ----
+
+port_memory::port_memory(std::size_t bytes)
+    : file_(memfd_create("grosr-port", MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes_(bytes) {
+  if (!file_) throw_errno("memfd_create");
+  // With all its pages, so that no access finds that there is no memory left.
+  if (const int failed = posix_fallocate(file_.get(), 0, static_cast<off_t>(bytes)); failed != 0)
+    throw std::system_error(failed, std::generic_category(), "posix_fallocate");
+  if (fcntl(file_.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) throw_errno("F_ADD_SEALS");
+  map(true);
+}
+
+port_memory::port_memory(owned_descriptor file, std::size_t bytes, bool writable)
+    : file_(std::move(file)), bytes_(bytes) {
+  struct ::stat is = {};
+  if (!file_ || fstat(file_.get(), &is) != 0 || static_cast<std::size_t>(is.st_size) != bytes ||
+      (fcntl(file_.get(), F_GET_SEALS) & seals) != seals)
+    throw error(errc::bad_input, fmt::format("it sent no file of memory of {} that keeps its size",
+                                             simt::in_units(bytes)));
+  map(writable);
+}
+
+void port_memory::map(bool writable) {
+  void* const at = mmap(nullptr, bytes_, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+                        file_.get(), 0);
+  if (at == MAP_FAILED) throw_errno("mmap");
+  data_ = static_cast<std::byte*>(at);
+}
+
+port_memory& port_memory::operator=(port_memory&& o) noexcept {
+  std::swap(file_, o.file_);
+  std::swap(data_, o.data_);
+  std::swap(bytes_, o.bytes_);
+  return *this;
+}
+
+port_memory::~port_memory() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+// ---- sockets ----
+
+port_peer peer_of(int socket) {
+  ucred is = {};
+  socklen_t bytes = sizeof is;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &is, &bytes) != 0) throw_errno("SO_PEERCRED");
+  return {is.uid, is.pid};
+}
+
+bool is_among(const port_users& users, uid_t user) {
+  if (!users) return user == geteuid();
+  return std::find(users->begin(), users->end(), user) != users->end();
+}
+
+port_sent send_message(int socket, const void* message, std::size_t bytes, int file) {
+  iovec part{const_cast<void*>(message), bytes};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr m = {};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  if (file >= 0) {
+    m.msg_control = control;
+    m.msg_controllen = sizeof control;
+    cmsghdr* const c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &file, sizeof file);
+  }
+  for (;;) {
+    if (sendmsg(socket, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return port_sent::yes;
+    if (errno == EINTR) continue;
+    return errno == EAGAIN || errno == ENOBUFS ? port_sent::full : port_sent::gone;
+  }
+}
+
+void send_text(int socket, port_word word, errc code, const std::string& text) {
+  port_text t = {};
+  t.head = {word, static_cast<std::uint32_t>(code), 0};
+  text.copy(t.text, sizeof t.text - 1);
+  send_message(socket, &t, sizeof t);
+}
+
+port_received receive_message(int socket, void* to, std::size_t room, bool takes_file) {
+  iovec part{to, room};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  for (;;) {
+    msghdr m = {};
+    m.msg_iov = &part;
+    m.msg_iovlen = 1;
+    if (takes_file) {
+      m.msg_control = control;
+      m.msg_controllen = sizeof control;
+    }
+    port_received r;
+    r.bytes = recvmsg(socket, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+    if (r.bytes < 0) {
+      // Linux says once that the other end closed with messages unread, before it gives those that
+      // are here.
+      if (errno == EINTR || errno == ECONNRESET) continue;
+      if (errno != EAGAIN) r.bytes = 0;
+      return r;
+    }
+    for (cmsghdr* c = CMSG_FIRSTHDR(&m); takes_file && c != nullptr; c = CMSG_NXTHDR(&m, c))
+      if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+        int file = -1;
+        std::memcpy(&file, CMSG_DATA(c), sizeof file);
+        r.file = owned_descriptor(file);
+      }
+    return r;
+  }
+}
+
+bool wait_for_descriptor(int fd, short events, port_clock::time_point until) {
+  for (;;) {
+    pollfd p{fd, events, 0};
+    timespec left{};
+    const bool limited = until != port_clock::time_point::max();
+    if (limited) {
+      const auto ns = std::max(std::chrono::nanoseconds(until - port_clock::now()),
+                               std::chrono::nanoseconds(0));
+      left.tv_sec = ns.count() / 1'000'000'000;
+      left.tv_nsec = ns.count() % 1'000'000'000;
+    }
+    const int ready = ppoll(&p, 1, limited ? &left : nullptr, nullptr);
+    if (ready > 0) return true;
+    if (ready == 0) return false;
+    if (errno != EINTR) throw_errno("ppoll");
+  }
+}
+
+port_clock::time_point after(std::optional<std::chrono::nanoseconds> limit) {
+  const auto now = port_clock::now();
+  return limit && *limit < port_clock::time_point::max() - now ? now + *limit
+                                                               : port_clock::time_point::max();
+}
+
+}  // namespace grosr::flow

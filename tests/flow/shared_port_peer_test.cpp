@@ -1,0 +1,98 @@
+// What other processes do in tests of shared ports: tested::peer starts this program once more.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "flow/port_peers.hpp"
+
+namespace grosr::flow {
+namespace {
+
+using namespace tested;
+using namespace std::chrono_literals;
+
+remote_port_options waiting(const std::string& folder) {
+  return {.connect_within = 60s, .folder = folder};
+}
+
+void push_and_pull(const std::string& folder) {
+  const remote_source<word> from("in", waiting(folder));
+  const remote_sink<word> to("out", waiting(folder));
+  unsigned right = 0;
+  constexpr word blocks = 200;
+  for (word i = 0; i < blocks; ++i) {
+    from.push(numbers(i, from.shape().count()));
+    const auto r = to.pull();
+    bool all = true;
+    for (word k = 0; k < r.size(); ++k) all = all && r[k] == 2 * (i + k);
+    right += all;
+  }
+  peer::say(std::to_string(right) + " of " + std::to_string(blocks));
+}
+
+void hold_slots(const std::string& folder) {
+  const remote_source<word> from("in", waiting(folder));
+  const remote_sink<word> to("out", waiting(folder));
+  const auto a = from.write(), b = from.write();
+  from.push(std::vector<word>(from.shape().count(), 1));
+  const auto r = to.pull();
+  from.push(std::vector<word>(from.shape().count(), 2));
+  peer::say("holds");
+  pause();
+}
+
+void push_for_ever(const std::string& folder) {
+  const remote_source<word> from("in", waiting(folder));
+  for (word i = 0;; ++i) {
+    from.push(std::vector<word>(from.shape().count(), i));
+    if (i == 3) peer::say("pushes");
+  }
+}
+
+void pull_for_ever(const std::string& folder) {
+  const remote_sink<word> to("out", waiting(folder));
+  std::vector<remote_read<word>> held(2);
+  for (word i = 0;; ++i) {
+    held[i % 2] = to.pull();
+    if (i == 3) peer::say("pulls");
+  }
+}
+
+// Of a port of user 0, by a user that it lets in and then by one that it does not.
+void be_others(const std::string& folder) {
+  remote_port_options o = waiting(folder);
+  if (setegid(65534) != 0 || seteuid(65534) != 0) std::abort();
+  const error e = testing::error_of([&] { remote_source<word>("in", o); });
+  peer::say(e.what());
+  o.users = {0};
+  remote_source<word>("in", o).push(numbers(4, 1));
+  if (seteuid(0) != 0 || seteuid(65533) != 0) std::abort();
+  peer::say(testing::error_of([&] { remote_source<word>("in", o); }).what());
+}
+
+void serve(const std::string& folder) {
+  const auto one = block_template::of<word>(1);
+  doubler full(one), empty(one);
+  const shared_port in(full.from, "in", {.folder = folder});
+  const shared_port out(empty.to, "out", {.folder = folder});
+  peer::say("serves");
+  pause();
+}
+
+TEST(shared_port_peer, plays_its_part) {
+  const char* const part = std::getenv("GROSR_PORT_PEER");
+  if (part == nullptr) return;  // it is for tests that start it
+  const std::map<std::string, std::function<void(const std::string&)>> parts = {
+      {"double", push_and_pull}, {"hold", hold_slots},  {"push", push_for_ever},
+      {"pull", pull_for_ever},   {"others", be_others}, {"serve", serve}};
+  parts.at(part)(std::getenv("GROSR_PORT_FOLDER"));
+}
+
+}  // namespace
+}  // namespace grosr::flow
