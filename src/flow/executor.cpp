@@ -286,7 +286,8 @@ void executor_core::enqueue(graph_core* g, unsigned node) {
                     n.mean_run,
                     g->options.priority,
                     (n.on_host ? 1u : 0u) | (n.on_device ? devices : 0),
-                    {}});
+                    {},
+                    g});
   // A thread of the executor looks at the queue next.
   if (serves != this) wake_for_the_rest(queue_.back().since);
 }

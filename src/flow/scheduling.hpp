@@ -19,6 +19,7 @@ struct queued_node {
   std::uint64_t units = ~0ull;  ///< a bit for each unit that it can run on
   /// Bytes of its inputs that lie in the memory of each unit already.
   std::span<const std::size_t> bytes;
+  const void* graph = nullptr;  ///< which one: graphs share units by priority
 
   bool can_run_on(std::size_t unit) const { return (units >> unit & 1) != 0; }
 };

@@ -23,8 +23,8 @@ struct executor_options {
   /// Invocations that may be queued or running on a device at a time; at least 1.
   unsigned depth = 16;
   /// Which queued node runs next, and where: "fifo", the one that has waited longest; "priority",
-  /// graph_options::priority, raised by long waits and short runs; "data_aware", where most of its
-  /// input bytes lie; "first_available", in turn.
+  /// so that graphs share units by graph_options::priority; "data_aware", where most of its input
+  /// bytes lie; "first_available", in turn.
   std::string policy = "fifo";
   /// Where a trace of all that its graphs do is written when it ends, for Perfetto: a track for
   /// each node, for the copies to and from each device, and for each thread that pushes and pulls;

@@ -70,7 +70,10 @@ enum class on_error : std::uint8_t {
 
 struct graph_options {
   std::string name = "graph";
-  int priority = 0;  ///< of all its nodes; larger ones run earlier by policy "priority"
+  /// By policy "priority" graphs that always have something queued run in proportion to it: from 1
+  /// to 100, a graph of priority 4 twice as often as one of 2. Priorities 0, -1, -2... to -98 count
+  /// as 1/2, 1/3, 1/4... to 1/100 of priority 1.
+  int priority = 0;
   on_error errors = on_error::end_graph;
   /// Nodes that run on devices alone, always in the same way, run as one where they feed each other
   /// by channels of capacity 1: on a GPU, as a CUDA graph. Not with on_error::go_on.
