@@ -120,6 +120,12 @@ std::vector<bench> benches() {
        {{"NODES", "kernels of the chain; default 1000 on GPUs", 1, 100'000}},
        "grosr bench dataflow --json dataflow.json",
        bench_dataflow},
+      {"policies",
+       "dataflow graphs by policy: shares of a device by priority, and what a second device is "
+       "worth",
+       {{"ROWS", "of the matrices; default 256 and 512 on GPUs", 2, 4096}},
+       "grosr bench policies --json policies.json",
+       bench_policies},
       {"priority",
        "urgent tasks while low-priority work fills every worker; and starvation",
        {{"TILE_US", "how long a tile of the low-priority work is; default 100", 1, 100'000}},

@@ -30,6 +30,7 @@ void bench_forkjoin(session& s);
 void bench_forkjoin_sweep(session& s);
 void bench_channels(session& s);
 void bench_dataflow(session& s);
+void bench_policies(session& s);
 void bench_priority(session& s);
 void bench_soak(session& s);
 void bench_syscalls(session& s);

@@ -27,6 +27,7 @@ SHORT = {
     "forkjoin-sweep": (["--repeats", "1"], 12),
     "channels": (["--repeats", "1"], 13),
     "dataflow": (["5", "--repeats", "2"], 4),
+    "policies": (["6", "--repeats", "1"], 17),
     "priority": (["20", "--repeats", "10"], 4),
     "soak": (["1"], 1),
     "pair-of-programs": (["6"], 1),
@@ -53,8 +54,8 @@ def check_document(name, document, rows):
             check(row["min_us"] <= row["mean_us"] * 1.000001 and row["mean_us"] <= row["max_us"] * 1.000001 and
                   row["stddev_us"] <= row["max_us"] - row["min_us"] + 1e-6, f"{name}: mean and deviation of {row}")
         numbers = {k: v for k, v in row.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
-        # By how much one is slower than another may be less than nothing.
-        check(numbers and all(v >= 0 or k == "median_percent" for k, v in numbers.items()), f"{name}: values of {row}")
+        # By how much one is slower than another, or more for a priority, may be less than nothing.
+        check(numbers and all(v >= 0 or k in ("median_percent", "slope_percent") for k, v in numbers.items()), f"{name}: values of {row}")
         for key in ("limits", "baselines"):
             check(all(c["what"] and c["ratio"] > 0 for c in row.get(key, [])), f"{name}: {key} of {row}")
         for target in row.get("targets", []):
