@@ -50,6 +50,16 @@ constexpr std::int64_t overdue_ns = 50'000;
 /// How often a thread asks what has come while another one starts functions.
 constexpr std::int64_t look_again_ns = 10'000;
 
+/// As queued_node::bytes.
+std::size_t bytes_of_inputs(const node_core& n, space_number s) {
+  std::size_t sum = 0;
+  for (const port_core& p : n.ports)
+    if (p.held && p.held.block.is_valid_in(s) &&
+        (n.on_host || !p.held.block.is_valid_in(host_space)))
+      sum += p.held.block.shape().size_bytes();
+  return sum;
+}
+
 /// The executor whose thread this is; null: none's.
 thread_local const executor_core* serves = nullptr;
 
@@ -315,20 +325,14 @@ executor_core::running executor_core::next() {
     if (policy_->looks_at_bytes()) {
       bytes_.clear();
       for (const queued& q : queue_)
-        for (space_number s = 0; s < units_.size(); ++s) {
-          std::size_t sum = 0;
-          for (const port_core& p : q.of->nodes[q.node].ports)
-            if (p.held && p.held.block.is_valid_in(s)) sum += p.held.block.shape().size_bytes();
-          bytes_.push_back(sum);
-        }
+        for (space_number s = 0; s < units_.size(); ++s)
+          bytes_.push_back(bytes_of_inputs(q.of->nodes[q.node], s));
       for (std::size_t i = 0; i < facts_.size(); ++i)
         facts_[i].bytes = {bytes_.data() + i * units_.size(), units_.size()};
     }
     loads_.clear();
-    for (std::size_t i = 0; i < units_.size(); ++i) {
-      const bool full = (launching_ >> i & 1) != 0;  // until a thread has come back from there
-      loads_.push_back({full ? units_[i].depth : units_[i].running, units_[i].depth});
-    }
+    for (std::size_t i = 0; i < units_.size(); ++i)
+      loads_.push_back({units_[i].running, units_[i].depth, (launching_ >> i & 1) != 0});
     const auto c = policy_->choose(facts_, loads_, now());
     if (!c) return nullptr;
     chosen = *c;

@@ -17,7 +17,8 @@ struct queued_node {
   double mean_run = 0;
   int priority = 0;             ///< its graph's
   std::uint64_t units = ~0ull;  ///< a bit for each unit that it can run on
-  /// Bytes of its inputs that lie in the memory of each unit already.
+  /// Bytes of its inputs that lie in the memory of each unit already. Of a node that runs on
+  /// devices alone: without those that the host has, too, which every device gets with one copy.
   std::span<const std::size_t> bytes;
   const void* graph = nullptr;  ///< which one: graphs share units by priority
 
@@ -27,7 +28,9 @@ struct queued_node {
 /// A unit, as policies see it: the threads of the host, then each device.
 struct unit_load {
   unsigned running = 0, depth = 1;
-  bool has_room() const { return running < depth; }
+  bool is_launching = false;  ///< a thread puts something there, and comes back soon
+  bool is_full() const { return running >= depth; }
+  bool has_room() const { return !is_full() && !is_launching; }
 };
 
 struct choice {

@@ -112,11 +112,50 @@ TEST(policies, data_aware_runs_where_the_inputs_lie) {
   // Busy: it waits, though another one is free, but not for ever.
   s.units[2].running = 1;
   EXPECT_FALSE(s.ask(*p, 100 * us));
-  EXPECT_EQ(s.ask(*p, 300 * us)->unit, 1u);
+  EXPECT_EQ(s.ask(*p, 1100 * us)->unit, 1u);
   // Longer where it runs for long.
   s.queue[0].mean_run = 1000 * us;
-  EXPECT_FALSE(s.ask(*p, 300 * us));
+  EXPECT_FALSE(s.ask(*p, 1100 * us));
   EXPECT_EQ(s.ask(*p, 9000 * us)->unit, 1u);
+}
+
+TEST(policies, data_aware_moves_nothing_to_where_it_would_wait_too) {
+  const auto p = make_data_aware();
+  scene s;
+  s.add(0);
+  s.lies(0, {0, 0, 20});
+  s.units = {{0, 1}, {9, 16}, {16, 16}};
+  EXPECT_FALSE(s.ask(*p, 1100 * us));
+  s.units[1].running = 8;
+  EXPECT_EQ(s.ask(*p, 1100 * us)->unit, 1u);
+  // Nor while a thread puts something where its inputs lie: that has room soon.
+  s.units[2] = {15, 16, true};
+  EXPECT_FALSE(s.ask(*p, 1100 * us));
+}
+
+TEST(policies, data_aware_waits_as_long_as_runs_of_others_say) {
+  const auto p = make_data_aware();
+  scene s;
+  s.add(0);
+  s.lies(0, {0, 0, 20});  // has not run yet
+  s.add(1, 0b001).mean_run = 1e9;
+  s.add(2).mean_run = 200 * us;
+  for (const std::size_t i : {1u, 2u}) s.lies(i, {0, 0, 20});
+  s.units = {{1, 1}, {0, 1}, {1, 1}};
+  EXPECT_FALSE(s.ask(*p, 1500 * us));
+  EXPECT_EQ(s.ask(*p, 1700 * us)->node, 0u);
+}
+
+TEST(policies, data_aware_takes_the_unit_with_less_to_do_of_those_with_as_much) {
+  const auto p = make_data_aware();
+  scene s;
+  s.add(0);
+  s.lies(0, {0, 20, 20});
+  s.units = {{0, 1}, {4, 16}, {3, 16}};
+  EXPECT_EQ(s.ask(*p)->unit, 2u);
+  s.lies(0, {0, 0, 0});
+  s.units[2].running = 5;
+  EXPECT_EQ(s.ask(*p)->unit, 1u);
 }
 
 TEST(policies, data_aware_lets_others_by_meanwhile) {

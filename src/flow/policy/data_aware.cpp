@@ -1,5 +1,6 @@
 // Nodes run where most of their inputs lie. While that device is busy they wait for it, up to a
-// threshold; then they run elsewhere, so that every node runs in the end.
+// threshold; then they run on another one that has little to do, if there is one. Nodes whose
+// inputs the host has run where there is the least to do: so the first ones of many chains spread.
 #include "flow/scheduling.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ class data_aware final : public scheduling_policy {
 
   std::optional<choice> choose(std::span<const queued_node> queue, std::span<const unit_load> units,
                                std::int64_t now) override {
+    const double mean_run = mean_on_devices(queue);
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const queued_node& n = queue[i];
       const auto preferred = unit_of_most(n, units);
@@ -23,29 +25,45 @@ class data_aware final : public scheduling_policy {
       }
       if (units[*preferred].has_room())
         return choice{i, *preferred, "most of its inputs lie there"};
-      if (unit && now - n.since > threshold(n))
+      // On another one that is busy, too, it would wait for a copy and for its turn.
+      if (unit && units[*preferred].is_full() && 2 * units[*unit].running <= units[*unit].depth &&
+          now - n.since > threshold(n, mean_run))
         return choice{i, *unit, "waited too long for where its inputs lie"};
     }
     return std::nullopt;
   }
 
  private:
-  /// Among equal ones rather one that has room.
+  /// Among equal ones the one with the least under way for its depth.
   static std::optional<std::size_t> unit_of_most(const queued_node& n,
                                                  std::span<const unit_load> units) {
     std::optional<std::size_t> most;
     for (std::size_t u = 0; u < n.bytes.size(); ++u) {
       if (!n.can_run_on(u) || n.bytes[u] == 0) continue;
       if (!most || n.bytes[u] > n.bytes[*most] ||
-          (n.bytes[u] == n.bytes[*most] && !units[*most].has_room() && units[u].has_room()))
+          (n.bytes[u] == n.bytes[*most] &&
+           std::uint64_t{units[u].running} * units[*most].depth <
+               std::uint64_t{units[*most].running} * units[u].depth))
         most = u;
     }
     return most;
   }
 
-  /// Until some runs of its own have gone by, and not less than a copy takes.
-  static std::int64_t threshold(const queued_node& n) {
-    return std::max<std::int64_t>(static_cast<std::int64_t>(8 * n.mean_run), 200'000);
+  static double mean_on_devices(std::span<const queued_node> queue) {
+    double all = 0, have_run = 0;
+    for (const queued_node& n : queue) {
+      if (n.mean_run == 0 || n.units == 1) continue;
+      all += n.mean_run;
+      ++have_run;
+    }
+    return have_run == 0 ? 0 : all / have_run;
+  }
+
+  /// Until some runs have gone by, its own or those of others: its own may have been short when
+  /// there was less to do, or there were none. And until short runs have, and a copy.
+  static std::int64_t threshold(const queued_node& n, double mean_run) {
+    return std::max(static_cast<std::int64_t>(8 * std::max(n.mean_run, mean_run)),
+                    std::int64_t{1'000'000});
   }
 };
 
