@@ -194,7 +194,8 @@ TEST_F(shared_ports, refuse_what_cannot_be) {
   expect_error(share("a", here(0)), "0 slots were asked for; ask for 1 to 64");
   expect_error(share("a", here(65)), "65 slots");
   expect_error(share("a", {.clients = 0, .folder = folder_.path()}), "allow at least 1");
-  for (const std::string name : {"", ".a", "a/b", "a b", std::string(65, 'a').c_str()})
+  const std::vector<std::string> no_names = {"", ".a", "a/b", "a b", std::string(65, 'a')};
+  for (const std::string& name : no_names)
     expect_error(share(name, here()), "names have 1 to 64 letters");
   expect_error(share(std::string(64, 'a'), {.folder = folder_.path() + "/" + std::string(60, 'b')}),
                "make it, or name another one");
