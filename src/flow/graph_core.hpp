@@ -243,7 +243,7 @@ class graph_core {
   /// Of a graph that was not compiled after all.
   void undo_stretches();
 
-  // ---- graph.cpp: how blocks move ----
+  // ---- moves.cpp ----
   /// A block comes to a channel that has room.
   void deliver(unsigned channel, moving_block b);
   /// Moves what can move, beginning at a node, until nothing can.
