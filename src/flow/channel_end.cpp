@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 
+#include <utility>
+
 #include "flow/graph_core.hpp"
 
 namespace grosr::flow {
@@ -35,6 +37,13 @@ void channel_end::add(channel_watch& w) const {
 void channel_end::remove(channel_watch& w) const noexcept {
   std::lock_guard lock(of_->where->mutex);
   std::erase(of_->channels[channel_].waiters.watches, &w);
+}
+
+void channel_end::put_back(datablock b) const {
+  std::lock_guard lock(of_->where->mutex);
+  block_channel& c = of_->channels[channel_];
+  c.blocks.push_front({std::move(b), {}});
+  c.waiters.wake_one();
 }
 
 datablock channel_end::make() const { return of_->where->memory.make(shape()); }

@@ -31,6 +31,8 @@ class channel_end {
   /// Takes the block unless it returns false.
   bool try_push(datablock& b) const;
   datablock try_pull() const;
+  /// The channel has it again, before all others.
+  void put_back(datablock b) const;
 
  private:
   std::shared_ptr<graph_core> of_;

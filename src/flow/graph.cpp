@@ -192,6 +192,11 @@ unsigned graph::add_source(const std::vector<port_ref>& to, const element_type& 
                            const channel_options& o) {
   core_->check_building("make a source");
   if (to.empty()) refuse("make a source: no input was named; name one, or several");
+  if (to.size() > 1 && o.full != when_full::block)
+    refuse(
+        "make a source of several inputs: their channels are to drop blocks when they are full, "
+        "each "
+        "by itself, and the inputs would get different ones; let them block");
   const auto first = static_cast<unsigned>(core_->channels.size());
   const block_template& shape = core_->at(to.front(), "make a source").is.shape;
   for (std::size_t i = 0; i < to.size(); ++i) {

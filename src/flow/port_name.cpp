@@ -19,6 +19,8 @@
 namespace grosr::flow {
 namespace {
 
+constexpr int socket_passes_rights = 83;  // SO_PASSRIGHTS, which not all headers have
+
 [[noreturn]] void refuse(const std::string& text) { throw error(errc::invalid_option, text); }
 [[noreturn]] void throw_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -146,6 +148,17 @@ port_name::port_name(const std::string& folder, const std::string& name, bool fo
       lock_(take_lock(lock_path_, name)),
       socket_(make_socket(SOCK_NONBLOCK)) {
   // The name comes into being when the socket accepts: a client that waits for it finds it whole.
+  struct ::stat there = {};
+  if (lstat(path_.c_str(), &there) == 0 &&
+      (!S_ISSOCK(there.st_mode) || try_connect(path_, port_clock::now()).second != ECONNREFUSED))
+    refuse(
+        fmt::format("share port '{}': {} is there already and is no port that a dead process has "
+                    "left; choose another name or folder",
+                    name, path_));
+  // Descriptors that come unasked are closed in this process, which may take as long as the client
+  // likes. Linux before 6.16 cannot keep them out.
+  const int no = 0;
+  setsockopt(socket_.get(), SOL_SOCKET, socket_passes_rights, &no, sizeof no);
   const std::string made = fmt::format("{}/.{}.new", folder, name);
   ::unlink(made.c_str());
   const sockaddr_un at = address_of(made);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -67,12 +69,18 @@ shared_port::server::server(port_side side, channel_end end, const std::string& 
                                              [](auto user) { return user != geteuid(); });
   name_held_.emplace(folder_of_ports(o.folder, std::nullopt), name, others);
   end_.add(watch_);
+  // The program's signals are for its own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { work(); });
   } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     end_.remove(watch_);
     throw;
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 shared_port::server::~server() {
@@ -139,6 +147,9 @@ void shared_port::server::end(errc code, const std::string& why) {
   name_held_.reset();  // who connects anew finds nobody
   for (const auto& c : clients_)
     if (!c->gone) send_text(c->socket.get(), port_word::ended, code, why);
+  for (const auto& c : clients_)
+    ::shutdown(c->socket.get(), SHUT_RDWR);  // a child may have it, too
+  put_back();
   hand_ = {};
   wants_.clear();
   clients_.clear();
@@ -181,9 +192,7 @@ bool shared_port::server::take_next() {
     b.set_count(p.count);
     {
       const host_view to(b, access::write);
-      if (p.count != 0)
-        std::memcpy(to.data(), c.memory.data() + p.slot * slot_bytes(),
-                    p.count * end_.shape().element().bytes);
+      c.memory.read(to.data(), p.slot * slot_bytes(), p.count * end_.shape().element().bytes);
     }
     hand_ = {std::move(b), &c, p.slot};
     count([](auto& s) { ++s.blocks; });
@@ -224,6 +233,12 @@ void shared_port::server::give_to_clients() {
       expel(c, "it does not read what is sent to it");
     }
   }
+  if (wants_.empty()) put_back();
+}
+
+/// A block for which nobody is left who wants it.
+void shared_port::server::put_back() {
+  if (side_ == port_side::sink && hand_.block) end_.put_back(std::exchange(hand_, {}).block);
 }
 
 std::size_t shared_port::server::slot_bytes() const {
@@ -234,7 +249,8 @@ std::size_t shared_port::server::slot_bytes() const {
 // ---- clients ----
 
 void shared_port::server::let_in() {
-  for (;;) {
+  // Those who come without end do not keep the others waiting.
+  for (int i = 0; i < 8; ++i) {
     owned_descriptor s(accept4(name_held_->socket(), nullptr, nullptr, SOCK_CLOEXEC));
     if (s) {
       let_in(std::move(s));
@@ -256,13 +272,18 @@ void shared_port::server::let_in(owned_descriptor socket) {
     return refuse(errc::misuse, fmt::format("user {} may not connect; name that user where the "
                                             "port is shared",
                                             peer.user));
+  if (clients_.size() >= options_.clients) {  // some may have gone meanwhile
+    for (const auto& c : clients_)
+      if (!c->gone) read_from(*c);
+    forget_who_left();
+  }
   if (clients_.size() >= options_.clients)
     return refuse(errc::misuse, fmt::format("{} clients are connected, and it serves no more at a "
                                             "time; end one, or allow more",
                                             clients_.size()));
   port_memory memory;
   try {
-    memory = port_memory(options_.slots * slot_bytes());
+    memory = port_memory(options_.slots * slot_bytes(), side_ == port_side::source);
   } catch (const std::system_error& e) {
     return refuse(errc::out_of_memory,
                   fmt::format("it has no memory for {} slots of {} ({}); end other programs, or "
@@ -366,9 +387,13 @@ void shared_port::server::forget_who_left() {
     return c->gone && c->pushes.empty() && hand_.of != c.get();
   };
   const std::size_t before = clients_.size();
+  for (std::size_t i = 0, turn = turn_; i < before; ++i) {
+    if (!left(clients_[i])) continue;
+    ::shutdown(clients_[i]->socket.get(), SHUT_RDWR);
+    if (i < turn) --turn_;
+  }
   std::erase_if(clients_, left);
   if (clients_.size() == before) return;
-  turn_ = 0;
   count([&](auto& s) { s.clients = static_cast<unsigned>(clients_.size()); });
 }
 

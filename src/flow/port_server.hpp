@@ -55,6 +55,7 @@ class shared_port::server {
   void take_from_clients();
   bool take_next();
   void give_to_clients();
+  void put_back();
   void let_in();
   void let_in(owned_descriptor socket);
   void read_from(client& c);

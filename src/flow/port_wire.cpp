@@ -20,6 +20,7 @@ namespace {
 }
 
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr int seal_against_others = 0x10;  // F_SEAL_FUTURE_WRITE, which not all headers have
 
 }  // namespace
 
@@ -38,14 +39,31 @@ owned_descriptor::~owned_descriptor() {
 
 // ---- memory ----
 
-port_memory::port_memory(std::size_t bytes)
+port_memory::port_memory(std::size_t bytes, bool others_write)
     : file_(memfd_create("grosr-port", MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes_(bytes) {
   if (!file_) throw_errno("memfd_create");
   // With all its pages, so that no access finds that there is no memory left.
-  if (const int failed = posix_fallocate(file_.get(), 0, static_cast<off_t>(bytes)); failed != 0)
-    throw std::system_error(failed, std::generic_category(), "posix_fallocate");
-  if (fcntl(file_.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) throw_errno("F_ADD_SEALS");
+  int failed = 0;
+  do {
+    failed = posix_fallocate(file_.get(), 0, static_cast<off_t>(bytes));
+  } while (failed == EINTR);
+  if (failed != 0) throw std::system_error(failed, std::generic_category(), "posix_fallocate");
   map(true);
+  // Where others only read, nobody else writes, or punches holes. Linux before 5.1 has no such
+  // seal.
+  if (!others_write && fcntl(file_.get(), F_ADD_SEALS, seal_against_others) != 0 && errno != EINVAL)
+    throw_errno("F_ADD_SEALS");
+  if (fcntl(file_.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) throw_errno("F_ADD_SEALS");
+}
+
+void port_memory::read(void* to, std::size_t from, std::size_t bytes) const {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = pread(file_.get(), static_cast<std::byte*>(to) + done, bytes - done,
+                            static_cast<off_t>(from + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) throw_errno("pread");
+    done += static_cast<std::size_t>(n);
+  }
 }
 
 port_memory::port_memory(owned_descriptor file, std::size_t bytes, bool writable)
@@ -128,7 +146,7 @@ port_received receive_message(int socket, void* to, std::size_t room, bool takes
     m.msg_iovlen = 1;
     if (takes_file) {
       m.msg_control = control;
-      m.msg_controllen = sizeof control;
+      m.msg_controllen = CMSG_LEN(sizeof(int));  // there is room for a second one behind
     }
     port_received r;
     r.bytes = recvmsg(socket, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
@@ -149,9 +167,9 @@ port_received receive_message(int socket, void* to, std::size_t room, bool takes
   }
 }
 
-bool wait_for_descriptor(int fd, short events, port_clock::time_point until) {
+bool wait_for_descriptor(int fd, short events, port_clock::time_point until, int also) {
   for (;;) {
-    pollfd p{fd, events, 0};
+    pollfd p[] = {{fd, events, 0}, {also, POLLIN, 0}};
     timespec left{};
     const bool limited = until != port_clock::time_point::max();
     if (limited) {
@@ -160,7 +178,7 @@ bool wait_for_descriptor(int fd, short events, port_clock::time_point until) {
       left.tv_sec = ns.count() / 1'000'000'000;
       left.tv_nsec = ns.count() % 1'000'000'000;
     }
-    const int ready = ppoll(&p, 1, limited ? &left : nullptr, nullptr);
+    const int ready = ppoll(p, 2, limited ? &left : nullptr, nullptr);
     if (ready > 0) return true;
     if (ready == 0) return false;
     if (errno != EINTR) throw_errno("ppoll");

@@ -92,8 +92,9 @@ class owned_descriptor {
 class port_memory {
  public:
   port_memory() = default;
-  /// Makes one, with all its pages. Throws std::system_error.
-  explicit port_memory(std::size_t bytes);
+  /// Makes one, with all its pages. Who gets it may write where `others_write`. Throws
+  /// std::system_error.
+  port_memory(std::size_t bytes, bool others_write);
   /// One of another process; throws error(bad_input) unless it has so many bytes and is sealed,
   /// std::system_error.
   port_memory(owned_descriptor file, std::size_t bytes, bool writable);
@@ -103,6 +104,9 @@ class port_memory {
 
   int file() const { return file_.get(); }
   std::byte* data() const { return data_; }
+  /// By a call of Linux: others may have punched holes into the file, which an access to data()
+  /// would have to fill. Throws std::system_error.
+  void read(void* to, std::size_t from, std::size_t bytes) const;
 
  private:
   void map(bool writable);
@@ -137,8 +141,9 @@ struct port_received {
 port_received receive_message(int socket, void* to, std::size_t room, bool takes_file = false);
 
 using port_clock = std::chrono::steady_clock;
-/// Waits until a descriptor is ready for `events`; false: not until then.
-bool wait_for_descriptor(int fd, short events, port_clock::time_point until);
+/// Waits until a descriptor is ready for `events`, or another one to be read (-1: none); false: not
+/// until then.
+bool wait_for_descriptor(int fd, short events, port_clock::time_point until, int also = -1);
 
 /// Now and so long; none: never.
 port_clock::time_point after(std::optional<std::chrono::nanoseconds> limit);

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <exception>
+#include <thread>
 
 #include "flow/port_name.hpp"
 
@@ -37,10 +41,11 @@ union port_answer {
 
 remote_connection::remote_connection(port_side side, const element_type& as,
                                      const std::string& name, const remote_port_options& options)
-    : side_(side), name_(name) {
+    : side_(side), name_(name), given_back_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!given_back_) throw std::system_error(errno, std::generic_category(), "eventfd");
   const std::string folder = folder_of_ports(options.folder, options.users);
   const auto until = after(options.connect_within);
-  do {
+  for (;;) {
     socket_ = connect_to_port(folder, name, until);
     if (!socket_)
       throw error(
@@ -51,8 +56,18 @@ remote_connection::remote_connection(port_side side, const element_type& as,
               name,
               std::chrono::duration_cast<std::chrono::milliseconds>(options.connect_within).count(),
               folder));
-  } while (!welcome(folder, as, options, until));
+    if (welcome(folder, as, options, until)) return;
+    if (port_clock::now() >= until)
+      throw error(errc::timed_out,
+                  fmt::format("connect to port '{}': process {}, which serves it, ends connections "
+                              "before it answers; look what it does",
+                              name, server_.process));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
+
+// A child of this process may have the socket, too.
+remote_connection::~remote_connection() { ::shutdown(socket_.get(), SHUT_RDWR); }
 
 /// False: the server ended before it said anything.
 bool remote_connection::welcome(const std::string& folder, const element_type& as,
@@ -107,8 +122,9 @@ void remote_connection::check(const port_welcome& w, const element_type& as,
                             name_, name_of(side_), name_of(w.side), name_of(w.side)));
   const std::string element(w.element_name, strnlen(w.element_name, sizeof w.element_name));
   const block_template theirs = template_of(w, element.c_str());
-  const bool fits =
-      theirs.layout() == block_template::records::bytes ? as.bytes == 1 : as == theirs.element();
+  const bool fits = theirs.layout() == block_template::records::bytes
+                        ? as.bytes == 1 && theirs.element().bytes == 1
+                        : as == theirs.element();
   if (!fits || (o.shape && *o.shape != theirs))
     throw error(errc::invalid_option,
                 fmt::format("connect to port '{}': its template is {}, and this program has {}; "
@@ -144,7 +160,7 @@ bool remote_connection::wait_until(lock_type& lock, port_clock::time_point until
     lock.unlock();
     std::exception_ptr thrown;
     try {
-      wait_for_descriptor(socket_.get(), POLLIN, until);
+      wait_for_descriptor(socket_.get(), POLLIN, until, given_back_.get());
     } catch (...) {
       thrown = std::current_exception();
     }
@@ -154,6 +170,8 @@ bool remote_connection::wait_until(lock_type& lock, port_clock::time_point until
       moved_.notify_all();
       std::rethrow_exception(thrown);
     }
+    eventfd_t told;
+    eventfd_read(given_back_.get(), &told);
     receive();
     moved_.notify_all();
   }
@@ -260,6 +278,7 @@ void remote_connection::give_back(unsigned slot) noexcept {
   free_[slot] = true;
   if (side_ == port_side::source) {
     moved_.notify_all();
+    if (reads_) eventfd_write(given_back_.get(), 1);
     return;
   }
   try {

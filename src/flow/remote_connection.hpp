@@ -18,6 +18,7 @@ class remote_connection {
   /// Throws as remote_source().
   remote_connection(port_side side, const element_type& as, const std::string& name,
                     const remote_port_options& options);
+  ~remote_connection();
 
   struct taken {
     unsigned slot;
@@ -58,6 +59,7 @@ class remote_connection {
   const port_side side_;
   const std::string name_;
   owned_descriptor socket_;
+  owned_descriptor given_back_;  // an eventfd, for the thread that sleeps on the socket
   port_peer server_{};
   port_memory memory_;
   std::size_t slot_bytes_ = 0;

@@ -191,12 +191,14 @@ TEST_P(full_channels, of_one_source_are_filled_together) {
   both.push(numbers(3, 4));
   frees.join();
   EXPECT_EQ(to.pull_elements()[0], 4u);
+  graph h(e);
+  const node two = h.host("two", [](in<word>, in<word>) {}, {{"a", array}, {"b", array}});
+  expect_error([&] { h.source<word>(std::vector<port_ref>{}); }, "no input was named");
   expect_error(
       [&] {
-        graph h(e);
-        h.source<word>(std::vector<port_ref>{});
+        h.source<word>({two["a"], two["b"]}, {.full = when_full::latest});
       },
-      "no input was named");
+      "let them block");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Ports with names when a process, or the graph, goes or speaks rubbish: nobody else is harmed.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -6,6 +7,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <random>
@@ -298,6 +300,60 @@ TEST_F(shared_ports_failures, clients_that_come_and_go_leave_nothing) {
   yield_until([&] { return in.stats().clients == 1; });
 }
 
+// A slot that is given back without a push is for a thread that waits for one.
+TEST_F(shared_ports_failures, slots_that_are_given_up_are_for_others) {
+  doubler d(one());
+  const shared_port in(d.from, "in", here(1));
+  remote_source<word> from("in", there());
+  for (word i = 0; i < 20; ++i) {
+    auto given_up = std::make_optional(from.write());
+    std::thread waits([&] { from.push(numbers(i, 1)); });
+    if (i % 2 == 0) std::this_thread::yield();
+    given_up.reset();
+    waits.join();
+    EXPECT_EQ(d.to.pull_elements()[0], 2 * i);
+  }
+}
+
+TEST_F(shared_ports_failures, a_place_is_free_when_its_client_has_gone) {
+  doubler d(one());
+  shared_port_options alone = here();
+  alone.clients = 1;
+  const shared_port in(d.from, "in", alone);
+  for (word i = 0; i < 50; ++i) {
+    remote_source<word>("in", there()).push(numbers(i, 1));
+    EXPECT_EQ(d.to.pull_elements()[0], 2 * i);
+  }
+}
+
+// Memory that a client takes out of the file that it shares reads as zeros.
+TEST_F(shared_ports_failures, holes_in_shared_memory_harm_nobody) {
+  doubler d(array());
+  const shared_port in(d.from, "in", here(1));
+  const owned_descriptor s = connect_to_port(folder_.path(), "in", after(60s));
+  port_welcome w = {};
+  wait_for_descriptor(s.get(), POLLIN, after(std::nullopt));
+  const port_received got = receive_message(s.get(), &w, sizeof w, true);
+  ASSERT_EQ(fallocate(got.file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                      static_cast<off_t>(w.slot_bytes)),
+            0);
+  const port_message push{port_word::push, 0, n};
+  send_message(s.get(), &push, sizeof push);
+  EXPECT_EQ(d.to.pull_elements(), std::vector<word>(n, 0));
+}
+
+TEST_F(shared_ports_failures, what_is_no_port_is_left_as_it_is) {
+  doubler d(one());
+  const std::string path = folder_.path() + "/data";
+  std::ofstream(path) << "mine";
+  expect_error([&] { shared_port(d.from, "data", here()); }, "data is there already");
+  std::string text;
+  std::ifstream(path) >> text;
+  EXPECT_EQ(text, "mine");
+  EXPECT_EQ(unlink(path.c_str()), 0);
+  { shared_port(d.from, "data", here()); }
+}
+
 // The server sends a message after it has let somebody in.
 TEST_F(shared_ports_failures, a_server_that_speaks_rubbish_is_named) {
   const port_name name(folder_.path(), "odd", false);
@@ -305,7 +361,7 @@ TEST_F(shared_ports_failures, a_server_that_speaks_rubbish_is_named) {
     return std::thread([&name, messages] {
       wait_for_descriptor(name.socket(), POLLIN, after(std::nullopt));
       const owned_descriptor s(accept4(name.socket(), nullptr, nullptr, SOCK_CLOEXEC));
-      const port_memory memory(256);
+      const port_memory memory(256, false);
       for (const auto& m : messages) send_message(s.get(), m.data(), m.size(), memory.file());
       char c;  // until the client goes
       while (recv(s.get(), &c, 1, 0) > 0) {

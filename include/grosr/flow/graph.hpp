@@ -278,7 +278,8 @@ class graph {
     return source<T>(std::vector{to}, options);
   }
   /// The same for several inputs of one template, each with a channel of its own: a block that is
-  /// pushed goes into all of them at once, when there is room in each.
+  /// pushed goes into all of them at once, when there is room in each. Throws error(invalid_option)
+  /// for channels that drop blocks, too.
   template <class T>
   flow::source<T> source(const std::vector<port_ref>& to, const channel_options& options = {}) {
     return flow::source<T>(core_, add_source(to, element_type::of<T>(), options));
