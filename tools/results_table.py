@@ -29,6 +29,7 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
          "docs/internals/fork-join.md": [("h100-2026-11-27", lambda bench: bench == "forkjoin", False)],
          "docs/internals/channels.md": [("h100-2026-11-27", lambda bench: bench == "channels", True)],
          "docs/apps/composition.md": [("h100-2026-11-27-dataflow", lambda bench: bench == "composition", True)],
+         "docs/apps/prk.md": [("h100-2026-11-27-dataflow", lambda bench: bench == "prk", True)],
          "docs/internals/graphs.md": [("h100-2026-11-27", lambda bench: bench == "bfs", True)]}
 
 
@@ -37,7 +38,7 @@ QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cp
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
             "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
             "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
-            "level_us": "a level", "flow_us": "a round", "hop_us": "a hop", "all_ms": "all ended after", "device_bytes": "device memory",
+            "level_us": "a level", "flow_us": "a round", "flow_iterations_per_s": "iterations", "hop_us": "a hop", "all_ms": "all ended after", "device_bytes": "device memory",
             "over_bound_x": "over the bound:", "over_waits_x": "over launches that are waited for:",
             "over_ahead_x": "over launches ahead:", "over_launches_x": "over the best of launches:",
             "over_cooperative_x": "over the cooperative kernel:", "over_best_x": "over the best other:",
@@ -97,7 +98,8 @@ def side(entry):
 
 def main_figure(row):
     """What a row without targets is about, as a target would name it."""
-    keys = [key for key in row if key.endswith("_per_s")] or [key for key in row if key == "p50_us"] or \
+    keys = [key for key in row if key == "flow_iterations_per_s"] or \
+        [key for key in row if key.endswith("_per_s")] or [key for key in row if key == "p50_us"] or \
         [key for key in row if key in ("median_us", "flow_us")]
     return [{"key": key} for key in keys[:1]]
 
