@@ -290,6 +290,12 @@ device_access::~device_access() {
   block_->end(how_, space_, &until);
 }
 
+void block_users::end_on_device(std::vector<device_access>& all, const stream_point& until) {
+  for (device_access& a : all)
+    if (const auto block = std::move(a.block_)) block->end(a.how_, a.space_, &until);
+  all.clear();
+}
+
 void end_on_host(block_state& b, access a) noexcept { b.end(a, host_space, nullptr); }
 
 block_state& datablock::state() const {

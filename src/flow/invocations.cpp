@@ -249,7 +249,7 @@ void executor_core::put_on_device(running r) {
     r->call.stream = &t.queue();
     n.on_device(r->call);
     if (trace) r->traced.ends = t.time();
-    in_use.clear();
+    block_users::end_on_device(in_use, t.here());
     if (n.counts_late)
       r->counts_late = true;
     else

@@ -89,6 +89,7 @@ class device_access {
 
  private:
   friend class datablock;
+  friend class block_users;
   device_access(std::shared_ptr<block_state> b, void* data, simt::timeline& t, space_number s,
                 access a)
       : block_(std::move(b)), data_(data), stream_(&t), space_(s), how_(a) {}
@@ -240,6 +241,8 @@ class block_users {
                                  copy_counts* counts, stream_waits& later, std::uint64_t home) {
     return b.on_device(a, t, s, counts, &later, home);
   }
+  /// Ends accesses in one stream, with one point for all: who waits for it waits once.
+  static void end_on_device(std::vector<device_access>& all, const simt::stream_point& until);
   /// As datablock::read() and its kin for the host, but waits for nothing: what is to have happened
   /// before the view is used is added to `waits`. end_on_host() is to follow.
   static void* begin_on_host(const datablock& b, access a, stream_waits& waits,
