@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "grosr/simt/lanes.hpp"
 #include "simt/backend.hpp"

@@ -226,9 +226,9 @@ bool queue_batch(stream& s, const copies& all) {
 }  // namespace
 #endif
 
-// Measured on an H100: a call for each copy takes the host 2.3 us, 2.7 in a batch where they are
-// short and 0.5 where they are long, and a kernel for all of them 5; a kernel copies as fast as
-// the bus allows, but on multiprocessors that others may need.
+// A call for each copy takes the host longer than a kernel for a few of them; so does a batch of
+// short ones. A kernel copies as fast as the bus allows, but on multiprocessors that others may
+// need, so long ones are for copy engines.
 void queue_copies(stream& s, const copies& all) {
   constexpr std::size_t few = 3, short_on_average = 64 << 10;
   const std::size_t n = all.bytes.size();
