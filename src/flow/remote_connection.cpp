@@ -41,7 +41,10 @@ union port_answer {
 
 remote_connection::remote_connection(port_side side, const element_type& as,
                                      const std::string& name, const remote_port_options& options)
-    : side_(side), name_(name), given_back_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : side_(side),
+      name_(name),
+      patience_(options.connect_within),
+      given_back_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!given_back_) throw std::system_error(errno, std::generic_category(), "eventfd");
   const std::string folder = folder_of_ports(options.folder, options.users);
   const auto until = after(options.connect_within);
@@ -207,7 +210,13 @@ std::optional<remote_connection::taken> remote_connection::take_block(
     if (!wait_until(lock, until, answered)) {
       // The block may be on its way already: only the server's answer says whether it is.
       send({port_word::cancel});
-      wait_until(lock, port_clock::time_point::max(), answered);
+      if (!wait_until(lock, after(patience_), answered)) {
+        over_ = {errc::timed_out,
+                 fmt::format("{}: process {}, which serves it, does not answer; look what it does, "
+                             "and connect anew",
+                             at_port(), server_.process)};
+        throw_if_over();
+      }
     }
   } catch (...) {
     asks_ = false;

@@ -58,6 +58,7 @@ class remote_connection {
 
   const port_side side_;
   const std::string name_;
+  const std::chrono::nanoseconds patience_;  // for an answer that the server owes
   owned_descriptor socket_;
   owned_descriptor given_back_;  // an eventfd, for the thread that sleeps on the socket
   port_peer server_{};

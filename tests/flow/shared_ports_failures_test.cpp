@@ -354,6 +354,37 @@ TEST_F(shared_ports_failures, what_is_no_port_is_left_as_it_is) {
   { shared_port(d.from, "data", here()); }
 }
 
+// A server that has been stopped, or hangs, holds nobody for longer than was said.
+TEST_F(shared_ports_failures, a_server_that_does_not_answer_is_left) {
+  const port_name name(folder_.path(), "mute", false);
+  std::thread serves([&] {
+    wait_for_descriptor(name.socket(), POLLIN, after(std::nullopt));
+    const owned_descriptor s(accept4(name.socket(), nullptr, nullptr, SOCK_CLOEXEC));
+    const port_memory memory(256, false);
+    port_welcome w = {};
+    w.head.word = port_word::welcome;
+    w.magic = port_magic;
+    w.version = port_version;
+    w.side = port_side::sink;
+    w.slots = 1;
+    w.slot_bytes = 256;
+    w.extents[0] = w.extents[1] = w.extents[2] = 1;
+    w.element_bytes = 4;
+    w.element_kind = static_cast<std::uint32_t>(element_type::kind::natural);
+    std::strcpy(w.element_name, "unsigned int");
+    send_message(s.get(), &w, sizeof w, memory.file());
+    char c;  // until the client goes
+    while (recv(s.get(), &c, 1, 0) > 0) {
+    }
+  });
+  {
+    remote_sink<word> to("mute", {.connect_within = 2s, .folder = folder_.path()});
+    expect_error([&] { to.pull_for(1ms); }, "does not answer");
+    expect_error([&] { to.try_pull(); }, "does not answer");
+  }
+  serves.join();
+}
+
 // The server sends a message after it has let somebody in.
 TEST_F(shared_ports_failures, a_server_that_speaks_rubbish_is_named) {
   const port_name name(folder_.path(), "odd", false);

@@ -24,7 +24,8 @@ namespace grosr::flow {
 class remote_connection;
 
 struct remote_port_options {
-  /// How long the constructor waits until the name is served and the server has answered.
+  /// How long the constructor waits until the name is served and the server has answered; and how
+  /// long try_pull() and pull_for() wait beyond their limit for an answer that the server owes.
   std::chrono::nanoseconds connect_within = std::chrono::seconds(5);
   /// What the port's template must be. None: any of the elements.
   std::optional<block_template> shape = {};
@@ -158,7 +159,8 @@ class remote_sink : public remote_port {
   /// Waits for a block. It lies in shared memory, and has a slot until the end of the object: while
   /// this process has all slots, it gets no other block.
   remote_read<T> pull() const { return pull(std::nullopt); }
-  /// Empty when there is none; a message goes to the server and back.
+  /// Empty when there is none; a message goes to the server and back. Where the server does not
+  /// answer, the connection ends with error(timed_out), as it does in pull_for().
   remote_read<T> try_pull() const { return pull(std::chrono::nanoseconds(0)); }
   /// Empty when there is none after `l`.
   remote_read<T> pull_for(std::chrono::nanoseconds l) const { return pull(l); }
