@@ -19,18 +19,18 @@ using simt::stream_point;
 /// Bytes.
 constexpr std::size_t small_copy = 64 * 1024;
 
+const char* verb(access a) {
+  return a == access::read ? "read" : a == access::write ? "write" : "update";
+}
+
+}  // namespace
+
 /// A stream that copies in one direction.
 struct copier {
   explicit copier(device d) : stream(d) {}
   std::mutex mutex;
   simt::timeline stream;
 };
-
-const char* verb(access a) {
-  return a == access::read ? "read" : a == access::write ? "write" : "update";
-}
-
-}  // namespace
 
 struct memory_state {
   std::vector<device> devices;

@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "flow/graph_core.hpp"
+#include "flow/refuse.hpp"
 #include "flow/stretch.hpp"
 
 namespace grosr::flow {
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw error(errc::invalid_option, text); }
 
 bool fits(const block_template& a, const block_template& b) { return a == b; }
 

@@ -10,7 +10,7 @@
 namespace grosr::flow {
 
 struct graph_plan::entry {
-  channel_options options;
+  grosr::channel_options options;
   std::uint32_t element_bytes = 0, kind = 0;
   queue::batch_buffer memory;
   simt::buffer<unsigned char> server;  // its function's node_state
@@ -81,7 +81,7 @@ void graph_plan::check_open(const char* what) const {
                                   " after it began to run; build it first, then push or execute");
 }
 
-queue::batch_buffer_state* graph_plan::add_channel(const channel_options& o,
+queue::batch_buffer_state* graph_plan::add_channel(const grosr::channel_options& o,
                                                    std::uint32_t element_bytes) {
   check_open("a channel was added");
   if (parts_->channels.size() == most_channels)

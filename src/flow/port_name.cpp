@@ -16,15 +16,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "flow/refuse.hpp"
+
 namespace grosr::flow {
 namespace {
 
 constexpr int socket_passes_rights = 83;  // SO_PASSRIGHTS, which not all headers have
-
-[[noreturn]] void refuse(const std::string& text) { throw error(errc::invalid_option, text); }
-[[noreturn]] void throw_errno(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un a = {};

@@ -12,12 +12,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "flow/refuse.hpp"
+
 namespace grosr::flow {
 namespace {
-
-[[noreturn]] void throw_errno(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
 
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr int seal_against_others = 0x10;  // F_SEAL_FUTURE_WRITE, which not all headers have

@@ -8,12 +8,11 @@
 
 #include "flow/channel_end.hpp"
 #include "flow/graph_core.hpp"
+#include "flow/refuse.hpp"
 
 namespace grosr::flow {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw error(errc::invalid_option, text); }
 
 using lock_type = std::unique_lock<std::mutex>;
 constexpr std::chrono::microseconds spin{20};

@@ -12,11 +12,9 @@
 namespace grosr::sys {
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
 // Linux maps whole pages; an end beyond the last address is none.
 std::uint64_t end_of(std::uint64_t begin, std::uint64_t bytes) {
-  const std::uint64_t end = (begin + bytes + page - 1) / page * page;
+  const std::uint64_t end = (begin + bytes + page_bytes - 1) / page_bytes * page_bytes;
   return end < begin || bytes > end ? ~std::uint64_t{0} : end;
 }
 
@@ -162,7 +160,7 @@ long mapped_ranges::unmap(std::uint64_t begin, std::uint64_t bytes, bool any) {
   {
     const std::unique_lock lock(lock_);
     if (!any && bytes != 0 && end_from(begin) < all.second) return -EPERM;
-    if (bytes == 0 || begin % page != 0) return -EINVAL;
+    if (bytes == 0 || begin % page_bytes != 0) return -EINVAL;
     if (!any && ends_.count(begin) == 0 && end_from(begin) != all.second && !room_to_divide_.take())
       return -ENOMEM;
     if (divides(all.first, all.second)) {

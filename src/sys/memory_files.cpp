@@ -14,10 +14,10 @@
 namespace grosr::sys {
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
 std::uint64_t whole_pages(std::uint64_t bytes) {
-  return bytes > ~std::uint64_t{0} - page ? bytes : (bytes + page - 1) / page * page;
+  return bytes > ~std::uint64_t{0} - page_bytes
+             ? bytes
+             : (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ void memory_file::settle(int fd) {
   struct stat s {};
   if (::fstat(fd, &s) != 0) return;
   // Huge pages are taken whole.
-  const auto unit = std::max(page, static_cast<std::uint64_t>(s.st_blksize));
+  const auto unit = std::max(page_bytes, static_cast<std::uint64_t>(s.st_blksize));
   const auto length = (static_cast<std::uint64_t>(s.st_size) + unit - 1) / unit * unit;
   const std::uint64_t now = std::max(length, kept_);
   if (now < charged_)

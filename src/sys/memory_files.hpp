@@ -12,6 +12,8 @@
 
 namespace grosr::sys {
 
+inline constexpr std::uint64_t page_bytes = 4096;
+
 /// A file of memory, charged by its length. Its descriptors, its mappings and calls on it share it:
 /// when the last of them is gone Linux frees the memory, and the charge ends.
 class memory_file {

@@ -21,7 +21,8 @@ class graph_plan {
   explicit graph_plan(device d);
   ~graph_plan();
 
-  queue::batch_buffer_state* add_channel(const channel_options& o, std::uint32_t element_bytes);
+  queue::batch_buffer_state* add_channel(const grosr::channel_options& o,
+                                         std::uint32_t element_bytes);
   /// A function as a plan sees it. `state`: a node_state<>, copied; the function is its first
   /// `function_bytes`.
   struct function {
