@@ -5,6 +5,7 @@ set(GROSR_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when nvcc is fou
 set_property(CACHE GROSR_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GROSR_SANITIZE "" CACHE STRING "Sanitizers for host code: 'address,undefined', 'thread' or empty")
 option(GROSR_WERROR "Warnings are errors" OFF)
+option(GROSR_UNITY_LIBRARIES "Compile host files of the libraries a few together, in half the time" OFF)
 option(GROSR_BUILD_GRAPH "Build grosr::graph, algorithms on graphs; needs zlib" ON)
 option(GROSR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GROSR_BUILD_PROGRAMS "Build the command-line program, applications and examples" ${PROJECT_IS_TOP_LEVEL})
@@ -61,4 +62,9 @@ function(grosr_own_target target)
   if(GROSR_SANITIZE_FLAGS)
     target_link_options(${target} PUBLIC "$<BUILD_INTERFACE:${GROSR_SANITIZE_FLAGS}>")
   endif()
+endfunction()
+
+# grosr_own_library(<target>): a library that programs are linked with. Its host files may be compiled together.
+function(grosr_own_library target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${GROSR_UNITY_LIBRARIES} UNITY_BUILD_BATCH_SIZE 6)
 endfunction()
