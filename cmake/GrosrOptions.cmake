@@ -38,6 +38,10 @@ if(GROSR_SANITIZE)
   endif()
   set(GROSR_SANITIZE_FLAGS -fsanitize=${GROSR_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
+  if(GROSR_SANITIZE STREQUAL "address,undefined")
+    # A sixth of the time to compile; AddressSanitizer reports what is read or written through null.
+    list(APPEND GROSR_SANITIZE_FLAGS -fno-sanitize=null,vptr)
+  endif()
 endif()
 
 # What tests run under. ThreadSanitizer of GCC 11 to 13 fails to start on kernels with much address
