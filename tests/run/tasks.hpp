@@ -1,5 +1,5 @@
 // The tasks that the suites of run/ are made of, and one runtime for all of them: its kernel is
-// compiled once, in tasks_device_test.cpp.
+// compiled once, in tasks_device.cpp.
 #pragma once
 
 #include <memory>
