@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t questions_asked = 16;
 constexpr std::uint32_t no_more = ~std::uint32_t{0};
-constexpr std::uint64_t patience_ns = 1'000'000'000;  // of both sides, for each question
+constexpr std::uint64_t answer_patience_ns = 1'000'000'000;  // of both sides, for each question
 
 }  // namespace
 
@@ -22,7 +22,7 @@ struct clock_kernel {
     if (simt::lane_id() != 0) return;
     const host_word asked(words->asked), answered(words->answered);
     for (std::uint32_t k = 1; k <= questions_asked; ++k) {
-      const std::uint64_t until = simt::clock_ns() + patience_ns;
+      const std::uint64_t until = simt::clock_ns() + answer_patience_ns;
       const auto is_asked = [&] { return asked.load(simt::acquire) >= k; };
       if (simt::wait_until(is_asked, until, nullptr, "a question about the clock") !=
               simt::wait_result::ready ||
@@ -49,7 +49,7 @@ std::optional<clock_reading> clock_reader::read() {
     host_word(words.asked).store(k, simt::release);
     // A1: pairs with R1 in the kernel.
     while (host_word(words.answered).load(simt::acquire) != k) {
-      if (simt::clock_ns() - before > patience_ns) {
+      if (simt::clock_ns() - before > answer_patience_ns) {
         host_word(words.asked).store(no_more, simt::release);  // should it still begin
         return best;
       }

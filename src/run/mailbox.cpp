@@ -5,6 +5,7 @@
 
 #include "grosr/run/detail/mail_host.hpp"
 #include "grosr/simt/relax.hpp"
+#include "run/deadline.hpp"
 
 namespace grosr::run {
 namespace {
@@ -17,8 +18,6 @@ using host_word = simt::atomic_ref<std::uint32_t, simt::scope::system>;
 constexpr std::chrono::milliseconds least_pause{1}, most_pause{100};
 constexpr std::chrono::milliseconds time_to_spin{2}, time_to_look{1};
 constexpr std::chrono::milliseconds most_patience{25};  // half of the shortest watchdog
-
-bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include "grosr/simt/asymmetric_fence.hpp"
 #include "grosr/simt/relax.hpp"
+#include "run/deadline.hpp"
 #include "run/engine.hpp"
 
 namespace grosr::run {
@@ -20,8 +21,6 @@ unsigned thread_number() {
   static thread_local const unsigned mine = threads.fetch_add(1, std::memory_order_relaxed);
   return mine;
 }
-
-bool expired(const deadline& until) { return until && clock::now() >= *until; }
 
 /// A wait_all() that other submitters keep from ending looks after 16 ms, then 32, up to 2048;
 /// after each look it holds them back for a quarter of that.

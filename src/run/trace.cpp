@@ -27,8 +27,6 @@ std::vector<submit_event> submit_log::all() const {
 
 namespace {
 
-std::string number(std::uint64_t n) { return std::to_string(n); }
-
 /// Since when something is to be found at a place, and whose thread put it there.
 class places {
  public:
@@ -79,16 +77,16 @@ void for_each_event(const trace_record& what, Use&& use) {
 void write_event(trace_file& file, std::uint64_t thread, std::size_t worker, const trace_event& e,
                  std::span<const task_type> types) {
   if (e.kind == trace_event::steal) {
-    file.mark(thread, e.begin, "steal", "\"from\":" + number(e.count));
+    file.mark(thread, e.begin, "steal", "\"from\":" + std::to_string(e.count));
   } else if (e.kind == trace_event::leave) {
     file.mark(thread, e.begin, "leaves the device");
   } else if (e.kind == trace_event::run) {
     const bool of_host = (e.place & trace_event::in_slot) != 0;
     file.span(thread, e.begin, e.end, types[e.type].name,
-              "\"tasks\":" + number(e.count) +
-                  (of_host ? ",\"slot\":" + number(e.place & ~trace_event::in_slot) : ""));
-    file.counter(thread, e.end, "queue of worker " + number(worker),
-                 "\"batches\":" + number(e.depth));
+              "\"tasks\":" + std::to_string(e.count) +
+                  (of_host ? ",\"slot\":" + std::to_string(e.place & ~trace_event::in_slot) : ""));
+    file.counter(thread, e.end, "queue of worker " + std::to_string(worker),
+                 "\"batches\":" + std::to_string(e.depth));
   }
 }
 
@@ -124,21 +122,23 @@ void write_perfetto(const trace_part& part, const device& d, const trace_record&
   found.sort();
 
   trace_file file(part,
-                  "\"device\":" + trace_file::quoted(d.name()) + ",\"program\":" +
-                      trace_file::quoted(program_name()) + ",\"runtime\":" + number(part.number),
+                  "\"device\":" + trace_file::quoted(d.name()) +
+                      ",\"program\":" + trace_file::quoted(program_name()) +
+                      ",\"runtime\":" + std::to_string(part.number),
                   origin);
   file.name_process(track.base, program_name() + ", " + d.name());
   for (const auto& [thread, nth] : track.submitters)
     file.name_track(track.of_submitter(thread), "host thread " + std::to_string(thread),
                     track.base);
   for (const auto& [w, sm] : multiprocessor)
-    file.name_track(track.of_worker(w), "SM " + number(sm) + ", worker " + number(w),
+    file.name_track(track.of_worker(w),
+                    "SM " + std::to_string(sm) + ", worker " + std::to_string(w),
                     track.of_worker(w));
   for (const submit_event& s : submits)
     file.span(track.of_submitter(s.thread), s.begin, s.end,
               std::string("submit ") + what.types[s.type].name,
-              "\"tasks\":" + number(s.count) + ",\"slot\":" + number(s.slot) +
-                  ",\"priority\":" + number(s.level));
+              "\"tasks\":" + std::to_string(s.count) + ",\"slot\":" + std::to_string(s.slot) +
+                  ",\"priority\":" + std::to_string(s.level));
   std::uint64_t arrows = track.base;
   for_each_event(what, [&](std::size_t w, const trace_event& e) {
     write_event(file, track.of_worker(w), w, e, what.types);

@@ -17,11 +17,9 @@
 namespace grosr::run {
 namespace {
 
-std::string number(std::uint64_t n) { return std::to_string(n); }
-
 std::string microseconds(std::uint64_t ns) {
-  const std::string fraction = number(ns % 1000);
-  return number(ns / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction;
+  const std::string fraction = std::to_string(ns % 1000);
+  return std::to_string(ns / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction;
 }
 
 /// Bytes of the character that begins at `i`; 0: none that is well-formed (Unicode, table 3-7).
@@ -42,7 +40,7 @@ std::size_t utf8_length(const std::string& s, std::size_t i) {
   return n;
 }
 
-[[noreturn]] void refuse(const std::string& file) {
+[[noreturn]] void cannot_write(const std::string& file) {
   throw error(errc::invalid_option, "trace: cannot write \"" + file + "\" (" +
                                         std::strerror(errno) +
                                         "); check the folder and its rights");
@@ -66,10 +64,11 @@ trace_part trace_part_for(const std::string& file, const device& d) {
   if (n > 1) {
     std::string where = d.name();
     where.erase(std::remove(where.begin(), where.end(), ':'), where.end());
-    path.replace_extension(program_name() + "." + number(static_cast<std::uint64_t>(::getpid())) +
-                           "." + where + "." + number(n) + path.extension().string());
+    path.replace_extension(program_name() + "." +
+                           std::to_string(static_cast<std::uint64_t>(::getpid())) + "." + where +
+                           "." + std::to_string(n) + path.extension().string());
   }
-  if (!std::ofstream(path)) refuse(path.string());
+  if (!std::ofstream(path)) cannot_write(path.string());
   return {path.string(), n};
 }
 
@@ -113,7 +112,8 @@ void trace_file::name_process(std::uint64_t track, const std::string& name) {
 
 void trace_file::name_track(std::uint64_t track, const std::string& name, std::uint64_t place) {
   add("M", track, 0, "thread_name", "\"args\":{\"name\":" + quoted(name) + "}");
-  add("M", track, 0, "thread_sort_index", "\"args\":{\"sort_index\":" + number(place) + "}");
+  add("M", track, 0, "thread_sort_index",
+      "\"args\":{\"sort_index\":" + std::to_string(place) + "}");
 }
 
 void trace_file::span(std::uint64_t track, std::uint64_t begin, std::uint64_t end,
@@ -135,7 +135,7 @@ void trace_file::counter(std::uint64_t track, std::uint64_t at, const std::strin
 
 void trace_file::arrow(const std::string& name, std::uint64_t id, std::uint64_t from,
                        std::uint64_t begin, std::uint64_t to, std::uint64_t end) {
-  const std::string more = "\"cat\":" + quoted(name) + ",\"id\":" + number(id);
+  const std::string more = "\"cat\":" + quoted(name) + ",\"id\":" + std::to_string(id);
   add("s", from, begin, name, more);
   add("f", to, end, name, more + R"(,"bp":"e")");
 }
@@ -143,7 +143,7 @@ void trace_file::arrow(const std::string& name, std::uint64_t id, std::uint64_t 
 void trace_file::close() {
   out_ << "\n]}\n";
   out_.close();
-  if (!out_) refuse(path_);
+  if (!out_) cannot_write(path_);
 }
 
 }  // namespace grosr::run

@@ -22,6 +22,8 @@ class on_device {
   int before_;
 };
 
+inline cudaStream_t native(const stream& s) { return static_cast<cudaStream_t>(s.native()); }
+
 /// Throws error(device_lost) unless `e` is success: what was asked, and CUDA's own text.
 void check(cudaError_t e, const std::string& asked);
 

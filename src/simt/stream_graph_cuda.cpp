@@ -10,8 +10,6 @@ std::unique_ptr<stream_graph_backend> make_stream_graph(const device&) { return 
 #else
 namespace {
 
-cudaStream_t native(const stream& s) { return static_cast<cudaStream_t>(s.native()); }
-
 /// What the stream's next node is to come after.
 cudaError_t ends_of(cudaStream_t s, std::vector<cudaGraphNode_t>& ends) {
   cudaStreamCaptureStatus status{};

@@ -23,8 +23,6 @@ struct event {
   }
 };
 
-cudaStream_t native(const stream& s) { return static_cast<cudaStream_t>(s.native()); }
-
 constexpr std::int64_t second_ns = 1'000'000'000;
 
 std::int64_t steady_ns() {

@@ -74,14 +74,14 @@ float read_weight(const char*& at, const char* end, const line_form& form) {
 }
 
 template <bool Arcs, bool Commas, bool Weighted>
-struct reader {
+struct line_reader {
   bool operator()(const char*& at, const char* end, const line_form& form, weighted_edge& e) const;
 };
 
 template <bool Arcs, bool Commas, bool Weighted>
-inline bool reader<Arcs, Commas, Weighted>::operator()(const char*& at, const char* end,
-                                                       const line_form& form,
-                                                       weighted_edge& e) const {
+inline bool line_reader<Arcs, Commas, Weighted>::operator()(const char*& at, const char* end,
+                                                            const line_form& form,
+                                                            weighted_edge& e) const {
   skip_blanks(at);
   if (*at == '\n') return false;
   if constexpr (Arcs) {
@@ -131,10 +131,12 @@ inline bool reader<Arcs, Commas, Weighted>::operator()(const char*& at, const ch
 /// Calls f(reader) with the reader of this form.
 template <class F>
 auto with_reader(const line_form& form, F&& f) {
-  if (form.arcs) return f(reader<true, false, true>());
+  if (form.arcs) return f(line_reader<true, false, true>());
   if (form.commas)
-    return form.weighted ? f(reader<false, true, true>()) : f(reader<false, true, false>());
-  return form.weighted ? f(reader<false, false, true>()) : f(reader<false, false, false>());
+    return form.weighted ? f(line_reader<false, true, true>())
+                         : f(line_reader<false, true, false>());
+  return form.weighted ? f(line_reader<false, false, true>())
+                       : f(line_reader<false, false, false>());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace grosr::graphs {
 namespace {
 
-constexpr std::size_t at_once = std::size_t{8} << 20;  // bytes
+constexpr std::size_t written_at_once = std::size_t{8} << 20;  // bytes
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -77,7 +77,7 @@ int output_file::open(const std::string& path) {
 
 int output_file::write(const char* from, std::size_t bytes) {
   while (bytes > 0) {
-    const ssize_t put = ::write(fd_, from, std::min(bytes, at_once));
+    const ssize_t put = ::write(fd_, from, std::min(bytes, written_at_once));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return errno;
     from += put;

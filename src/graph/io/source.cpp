@@ -20,7 +20,7 @@ namespace grosr::graphs {
 namespace {
 
 constexpr std::size_t head_bytes = 64 << 10, input_bytes = 256 << 10;
-constexpr std::size_t at_once = std::size_t{1} << 30;  // zlib and read() count in 32 bits
+constexpr std::size_t read_at_once = std::size_t{1} << 30;  // zlib and read() count in 32 bits
 
 }  // namespace
 
@@ -89,7 +89,7 @@ std::size_t source::read_file(char* to, std::size_t n) {
     threads_.look();
     pollfd there{fd_, POLLIN, 0};  // a pipe may wait for long
     if (!regular_ && poll(&there, 1, 50) == 0) continue;
-    const ssize_t r = ::read(fd_, to + got, std::min(n - got, at_once));
+    const ssize_t r = ::read(fd_, to + got, std::min(n - got, read_at_once));
     if (r == 0) break;
     if (r < 0 && errno == EINTR) continue;
     if (r < 0)
@@ -128,7 +128,7 @@ std::size_t source::read_inflated(char* to, std::size_t n) {
       i.in_member = true;
     }
     i.z.next_out = reinterpret_cast<Bytef*>(to + got);
-    const auto room = static_cast<uInt>(std::min(n - got, at_once));
+    const auto room = static_cast<uInt>(std::min(n - got, read_at_once));
     i.z.avail_out = room;
     const int result = inflate(&i.z, Z_NO_FLUSH);
     got += room - i.z.avail_out;
