@@ -1,5 +1,6 @@
 # Installs BUILD_DIR into a fresh folder, builds this project against it alone, and runs it. Then the same
-# for a project that has the source in it: add_subdirectory() is configured, FetchContent built.
+# for a project that has the source in it: add_subdirectory() is configured, FetchContent built, in the least
+# time: what others compile it with is theirs to say.
 set(work "${BUILD_DIR}/consumer")
 file(REMOVE_RECURSE "${work}")
 
@@ -24,7 +25,7 @@ step("running" "${work}/build/consumer")
 foreach(how subdirectory fetch)
   step("configuring by ${how}" ${CMAKE_COMMAND} -G "${GENERATOR}" -S "${CMAKE_CURRENT_LIST_DIR}/embedded" -B "${work}/${how}"
     "-DHOW=${how}" "-DGROSR_SOURCE=${SOURCE_DIR}" "-DGROSR_CUDA=${CUDA}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${cuda_arguments})
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DGROSR_UNITY_LIBRARIES=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${cuda_arguments})
   file(STRINGS "${work}/${how}/compile_commands.json" by_nvcc REGEX "nvcc.*consumer/tasks\\.cpp")
   if(CUDA STREQUAL "ON" AND NOT by_nvcc)
     message(FATAL_ERROR "consumer: by ${how}, device code is not compiled by nvcc although the library has CUDA.")
