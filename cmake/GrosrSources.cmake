@@ -17,18 +17,52 @@ if(GROSR_CUDA_ENABLED)
   add_custom_target(device_code)
 endif()
 
-# grosr_compile_quickly(): where it is called, and in what is added from there, nvcc makes PTX alone, and
-# spends little time on it.
-macro(grosr_compile_quickly)
-  set(CMAKE_CUDA_ARCHITECTURES 90-virtual)
-  set(CMAKE_CUDA_FLAGS_RELEASE "-O1 -DNDEBUG")
-  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
-    string(APPEND CMAKE_CUDA_FLAGS_RELEASE " -Ofc max")
-  endif()
+# grosr_optimize_by_target(): where it is called, and in what is added from there, how far nvcc optimizes is a
+# matter of each target, as nvcc takes -O but once.
+macro(grosr_optimize_by_target)
+  set(CMAKE_CUDA_FLAGS_RELEASE "-DNDEBUG")
 endmacro()
 
+# grosr_sample_device_code(<number>): where it is called, and in what is added from there, only every sixth
+# target, beginning with the one of that number, has device code as it ships, for one architecture. That of
+# others becomes files of PTX, which no linker takes.
+macro(grosr_sample_device_code number)
+  set(GROSR_DEVICE_CODE_SAMPLE ${number})
+  grosr_optimize_by_target()
+endmacro()
+
+# grosr_compile_quickly(<target>): nvcc makes PTX alone of it, and spends little time on it.
+function(grosr_compile_quickly target)
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
+  set(options -O1)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
+    list(APPEND options "SHELL:-Ofc max")
+  endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
+endfunction()
+
+# Whether the next target is one of the sample, and how it is compiled.
+function(grosr_take_into_sample target)
+  get_property(taken GLOBAL PROPERTY GROSR_TAKEN_INTO_SAMPLE)
+  list(LENGTH taken position)
+  set_property(GLOBAL APPEND PROPERTY GROSR_TAKEN_INTO_SAMPLE ${target})
+  math(EXPR turn "${position} % 6")
+  math(EXPR wanted "${GROSR_DEVICE_CODE_SAMPLE} % 6")
+  if(turn EQUAL wanted)
+    list(LENGTH CMAKE_CUDA_ARCHITECTURES count)
+    math(EXPR chosen "${GROSR_DEVICE_CODE_SAMPLE} / 6 % ${count}")
+    list(GET CMAKE_CUDA_ARCHITECTURES ${chosen} architecture)
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES ${architecture})
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-O3>")
+    message(STATUS "grosr ${target}: as it ships, for ${architecture}")
+  else()
+    grosr_compile_quickly(${target})
+    set_target_properties(${target} PROPERTIES CUDA_PTX_COMPILATION ON)
+  endif()
+endfunction()
+
 # grosr_own_device_sources(<target> <file>...): as grosr_device_sources(). Where nvcc compiles them they
-# are a library of objects, <target>_device_code; of PTX, which no linker takes, if GROSR_PTX_ALONE is set.
+# are a library of objects, <target>_device_code.
 function(grosr_own_device_sources target)
   if(NOT ARGN)
     return()
@@ -42,8 +76,8 @@ function(grosr_own_device_sources target)
   grosr_device_sources(${code} ${ARGN})
   target_include_directories(${code} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
   target_link_libraries(${code} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
-  if(GROSR_PTX_ALONE)
-    set_target_properties(${code} PROPERTIES CUDA_PTX_COMPILATION ON)
+  if(DEFINED GROSR_DEVICE_CODE_SAMPLE)
+    grosr_take_into_sample(${code})
   endif()
   grosr_own_target(${code})
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:${code}>)
