@@ -163,7 +163,7 @@ TEST(bad_frees_seeded, of_one_block_by_many) {
         EXPECT_EQ(h.report().live, 0u);
         EXPECT_EQ(some.fill({1, 32}, 4096), 32u);
       },
-      200);
+      40);
 }
 
 }  // namespace

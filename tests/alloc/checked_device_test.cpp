@@ -218,7 +218,7 @@ TEST(checked_heaps_seeded, find_nothing_else) {
       [] {
         expect_nothing_found(device(), {2, 32}, 4, 3);
       },
-      200);
+      40);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(class_shifts_seeded, in_every_schedule) {
           expect_full_capacity(h, {2, 32}, h.bytes());
         }
       },
-      200);
+      40);
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST(frees_by_others_seeded, at_the_same_time) {
         expect_passed_on(device(), {2, 32}, 80, 10, 4, true);
         expect_passed_on(device(), {2, 32}, 3, 12, 4, false);
       },
-      200);
+      40);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST(diverged_lanes_seeded, in_branches_and_loops) {
       [] {
         expect_served(device(), {2, 32}, 400, 3);
       },
-      200);
+      40);
 }
 
 }  // namespace
