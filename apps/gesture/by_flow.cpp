@@ -1,6 +1,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 
 #include "cli/progress.hpp"
 #include "grosr/flow/graph.hpp"
@@ -52,7 +53,11 @@ class in_flight {
     }
     fewer_.notify_all();
   }
-  /// Of the last ones, at most as many are left.
+  std::size_t count() {
+    std::lock_guard lock(mutex_);
+    return all_.size();
+  }
+  /// False: there still are as many after `limit`.
   bool wait_for_fewer(std::size_t than, std::chrono::milliseconds limit) {
     std::unique_lock lock(mutex_);
     return fewer_.wait_for(lock, limit, [&] { return all_.size() < than; });
@@ -67,7 +72,9 @@ class in_flight {
 class by_flow final : public way {
  public:
   explicit by_flow(const setup& s)
-      : s_(s), executor_({.devices = {s.where}}), graph_(executor_, {.name = "gesture"}) {
+      : s_(s),
+        executor_({.devices = {s.where}, .threads = s.threads}),
+        graph_(executor_, {.name = "gesture"}) {
     const frame_shape& shape = s.shape();
     const auto depths = flow::block_template::of<std::uint16_t>(shape.width, shape.height);
     const auto cloud = flow::block_template::of<point>(shape.width, shape.height);
@@ -91,7 +98,7 @@ class by_flow final : public way {
     const flow::node detect = graph_.host("detect", [this](flow::in<cell> of) { deliver(of.data); },
                                           {{"summary", summary}});
     graph_.connect(filter["filtered"], count["filtered"]);
-    graph_.connect(count["summary"], detect["summary"]);
+    graph_.connect(count["summary"], detect["summary"], {.capacity = s.in_flight});
     graph_.compile();
     // The buffers of the cameras' driver: pinned, for blocks.
     for (std::uint32_t i = 0; i < s.frames.frames; ++i)
@@ -106,8 +113,12 @@ class by_flow final : public way {
   run_usage run(const course& c, delivery& to) override {
     to_ = &to;
     return run_here(c, [&](feed& from) {
-      while (const auto t = from.next()) push(*t);
-      while (!waiting_.wait_for_fewer(1, std::chrono::milliseconds(100))) check();
+      while (const auto t = from.next()) {
+        push(*t);
+        // Without threads of the executor, this one brings what it has pushed to its end.
+        if (s_.threads == 0 && !from.ready()) graph_.wait();
+      }
+      wait_for_fewer(1);
       graph_.wait();
     });
   }
@@ -115,7 +126,7 @@ class by_flow final : public way {
  private:
   void push(const taken& t) {
     const auto i = static_cast<std::size_t>(t.number % s_.frames.frames);
-    while (!waiting_.wait_for_fewer(s_.in_flight, std::chrono::milliseconds(100))) check();
+    wait_for_fewer(s_.in_flight);
     waiting_.pushed(t);
     for (unsigned c = 0; c < cameras; ++c) {
       flow::datablock& b = frames_[i * cameras + c];
@@ -128,10 +139,20 @@ class by_flow final : public way {
     to_->summary(waiting_.oldest(), summary);
     waiting_.delivered();
   }
-  /// Throws what has ended the graph.
-  void check() {
-    tool::progress::pulse();
-    if (!graph_.events().empty()) graph_.wait();
+  /// Throws what has ended the graph, and interrupted.
+  void wait_for_fewer(std::size_t than) {
+    if (s_.threads == 0) {
+      while (waiting_.count() >= than) {
+        if (executor_.step()) continue;
+        tool::progress::pulse();
+        std::this_thread::yield();
+      }
+      return;
+    }
+    while (!waiting_.wait_for_fewer(than, std::chrono::milliseconds(100))) {
+      tool::progress::pulse();
+      if (!graph_.events().empty()) graph_.wait();
+    }
   }
 
   const setup s_;

@@ -23,7 +23,7 @@ constexpr std::uint32_t most_in_flight = 12;
 
 struct gesture_options {
   std::optional<std::string> device, json, size, from, frames, warmup, recorded, seed, rate,
-      in_flight;
+      in_flight, threads;
   std::vector<std::string> ways;
   std::vector<double> fps;
   std::string radius = "2", out = "-";
@@ -98,6 +98,7 @@ std::vector<course> courses_of(const gesture_options& o, bool gpu) {
 int measure(const gesture_options& o) {
   const device where = tool::pick_device(o.device);
   const unsigned radius = radius_of(o);
+  const unsigned threads = number("--threads", o.threads, 2, 0, 16);
   const unsigned in_flight = number("--in-flight", o.in_flight, 4, 1, most_in_flight);
   const std::vector<course> courses = courses_of(o, where.is_cuda());
   std::vector<const named_way*> ways;
@@ -118,7 +119,7 @@ int measure(const gesture_options& o) {
     out.remark(fmt::format("{} frames of 2 x {}x{} pixels, filtered over {} x {}", frames.frames,
                            frames.shape.width, frames.shape.height, 2 * radius + 1,
                            2 * radius + 1));
-    measure_all({where, radius, in_flight, frames}, ways, courses, out);
+    measure_all({where, radius, in_flight, threads, frames}, ways, courses, out);
   } catch (const tool::interrupt::interrupted&) {
     out.interrupted();
     out.finish();
@@ -210,6 +211,10 @@ int main(int argc, char** argv) {
   program.add_option("--frames", o.frames, "Frames that count, instead of --seconds")
       ->type_name("N");
   program.add_option("--warmup", o.warmup, "Frames before them; 30 on GPUs, else 1")
+      ->type_name("N");
+  program
+      .add_option("--threads", o.threads,
+                  "Of the executor of flow; 0: the thread that pushes does all; default 2")
       ->type_name("N");
   program
       .add_option("--in-flight", o.in_flight,

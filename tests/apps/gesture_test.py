@@ -47,6 +47,8 @@ check("baselines" in rows[-1] and len(rows[-1]["baselines"]) == 1, f"what flow s
 measured("--size", "24x20", "--seconds", "0.05", "--fps", "0", "--fps", "500", "--in-flight", "1", "--way", "best-by-hand", "--way", "flow",
          ways=["best-by-hand", "flow"], courses=2)
 
+measured("--size", "24x20", "--seconds", "0.05", "--fps", "0", "--fps", "500", "--threads", "0", "--way", "flow", ways=["flow"], courses=2)
+
 with tempfile.TemporaryDirectory(prefix="grosr-gesture-") as folder:
     path = os.path.join(folder, "hands.rec")
     code, out, err = gesture("record", "--size", "32x24", "--seconds", "1", "--rate", "30", "--seed", "3", "-o", path)
@@ -114,6 +116,7 @@ for arguments, said in (
     (["--fps", "nan"], "--fps"),
     (["--frames", "0"], "--frames"),
     (["--in-flight", "13"], "--in-flight"),
+    (["--threads", "many"], "--threads"),
     (["--recorded", "100000", "--size", "2048x2048"], "4 GiB"),
     (["--way", "magic"], "magic"),
     (["--device", "cuda:99"], "cuda:99"),
