@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "ways.hpp"
 
 namespace grosr::gesture {
@@ -25,6 +29,44 @@ struct planes {
   }
 };
 
+/// Also for processors that have AVX2, where the loader can choose and no sanitizer is in its way.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define GROSR_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define GROSR_WIDE
+#endif
+
+/// Adds, for each point of a row, how far the neighbour is that lies `to` behind it, times its
+/// weight: x, y, z, depth, and the weight itself, each `width` numbers. Neighbours are the outer
+/// loops, so that this one goes along the row.
+GROSR_WIDE void add_neighbours(const number* const* points, std::ptrdiff_t to, number nearness,
+                               std::size_t width, number* result) {
+  const number* const x = points[0];
+  const number* const y = points[1];
+  const number* const z = points[2];
+  const number* const depth = points[3];
+  number* const sum_x = result;
+  number* const sum_y = result + width;
+  number* const sum_z = result + 2 * width;
+  number* const sum_depth = result + 3 * width;
+  number* const sum = result + 4 * width;
+#pragma omp simd
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(width); ++i) {
+    // What is beyond the reach has no weight, however far.
+    number farther = depth[i + to] - depth[i];
+    farther = farther < -depth_reach ? -depth_reach : farther;
+    farther = farther > depth_reach ? depth_reach : farther;
+    const number left_over = depth_reach * depth_reach - farther * farther;
+    const number weight = ((left_over * left_over) >> 16) * nearness >> 8;
+    sum[i] += weight;
+    sum_x[i] += weight * (x[i + to] - x[i]);
+    sum_y[i] += weight * (y[i + to] - y[i]);
+    sum_z[i] += weight * (z[i + to] - z[i]);
+    sum_depth[i] += weight * farther;
+  }
+}
+
 class by_host final : public way {
  public:
   explicit by_host(const setup& s) : s_(s), weights_(weights_of(s.radius)), summary_(cells) {
@@ -32,6 +74,12 @@ class by_host final : public way {
       cameras_[c] = camera_of(s.shape(), c);
       clouds_.emplace_back(s.shape());
     }
+  }
+
+  ~by_host() override {
+#ifdef _OPENMP
+    omp_pause_resource_all(omp_pause_hard);  // its threads are no other way's
+#endif
   }
 
   run_usage run(const course& c, delivery& to) override {
@@ -58,7 +106,7 @@ class by_host final : public way {
                   depths + static_cast<std::size_t>(i) * width, y);
       }
       std::vector<cell> mine(cells);
-      std::vector<number> row(9 * width);
+      std::vector<number> row(5 * width);
 #pragma omp for schedule(dynamic, 4)
       for (std::int64_t i = 0; i < cameras * height; ++i) {
         const auto y = static_cast<std::size_t>(i % height);
@@ -90,32 +138,20 @@ class by_host final : public way {
     }
   }
 
-  /// A row of points: x, y, z, depth. Neighbours are the outer loops, so that the inner one goes
-  /// along the row.
+  /// A row of points: x, y, z, depth; and `width` numbers more to compute with.
   void filter(planes& cloud, std::size_t row, number* result) const {
     const std::size_t width = s_.shape().width;
     const number* const depth = cloud.row(3, row);
-    const number* const middle[3] = {cloud.row(0, row), cloud.row(1, row), cloud.row(2, row)};
-    number* const sum = result + 4 * width;
-    std::fill(result, result + 9 * width, 0);
+    const number* const points[4] = {cloud.row(0, row), cloud.row(1, row), cloud.row(2, row),
+                                     depth};
+    const number* const sum = result + 4 * width;
+    std::fill(result, result + 5 * width, 0);
     const number reach = weights_.radius;
     for (number v = -reach; v <= reach; ++v)
       for (number u = -reach; u <= reach; ++u) {
         const std::ptrdiff_t to = v * static_cast<std::ptrdiff_t>(cloud.pitch) + u;
         const number nearness = weights_.at[std::abs(v)][std::abs(u)];
-        for (std::size_t i = 0; i < width; ++i) {
-          const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i) + to;
-          // Beyond the reach the square may be anything that is not below it.
-          const number farther = std::clamp(depth[at] - depth[i], -depth_reach, depth_reach);
-          const number left_over = depth_reach * depth_reach - farther * farther;
-          const number weight = ((left_over * left_over) >> 16) * nearness >> 8;
-          sum[i] += weight;
-          // Those without weight may be too far to be multiplied, but by 0.
-          result[i] += weight * (middle[0][at] - middle[0][i]);
-          result[width + i] += weight * (middle[1][at] - middle[1][i]);
-          result[2 * width + i] += weight * (middle[2][at] - middle[2][i]);
-          result[3 * width + i] += weight * farther;
-        }
+        add_neighbours(points, to, nearness, width, result);
       }
     for (std::size_t i = 0; i < width; ++i) {
       if (depth[i] == 0) {
@@ -123,7 +159,7 @@ class by_host final : public way {
         continue;
       }
       for (unsigned a = 0; a < 3; ++a)
-        result[a * width + i] = middle[a][i] + result[a * width + i] / sum[i];
+        result[a * width + i] = points[a][i] + result[a * width + i] / sum[i];
       result[3 * width + i] = depth[i] + result[3 * width + i] / sum[i];
     }
   }

@@ -95,7 +95,7 @@ measured add_row(row& r, const setup& s, const named_way& how, const course& c,
     if (how.make != make_host) r.set("computed_gpu_percent", percent(alone.us() * 1e-6 * frames));
     r.set("gpu_memory_bytes", device_bytes);
   }
-  r.set("threads", u.threads > (gpu != nullptr ? 1u : 0u) ? u.threads : 1)
+  r.set("threads", u.threads - (gpu != nullptr && how.make != make_pipes ? 1 : 0))
       .set("ws_delta_bytes", resident)
       .set("late_frames", static_cast<double>(got.late()))
       .set("dropped_frames", static_cast<double>(u.dropped))
