@@ -123,6 +123,8 @@ class by_flow final : public way {
     });
   }
 
+  std::vector<std::string> notes() const override { return graph_.events(); }
+
  private:
   void push(const taken& t) {
     const auto i = static_cast<std::size_t>(t.number % s_.frames.frames);

@@ -1,4 +1,5 @@
 // Without a library: what an expert writes for these stages, and cannot use for others.
+#include <algorithm>
 #include <deque>
 
 #include "grosr/simt/stream_graph.hpp"
@@ -125,6 +126,11 @@ class best_by_hand final : public way {
       }
       while (!in_flight.empty()) deliver();
     });
+  }
+
+  std::vector<std::string> notes() const override {
+    if (!s_.where.is_cuda() || std::count(graphs_.begin(), graphs_.end(), nullptr) == 0) return {};
+    return {"CUDA graphs could not be made; frames were put into streams piece by piece"};
   }
 
  private:

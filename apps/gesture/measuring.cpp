@@ -70,6 +70,7 @@ measured add_row(row& r, const setup& s, const named_way& how, const course& c,
     const auto way = how.make(s);
     if (gpu != nullptr) static_cast<void>(gpu->percent());
     u = way->run(c, got);
+    for (const std::string& note : way->notes()) r.note(note);
     if (gpu != nullptr) gpu_percent = gpu->percent();
     device_bytes = grown(free_memory(s.where), free_before);
     resident =

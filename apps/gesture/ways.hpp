@@ -36,6 +36,8 @@ class way {
   virtual ~way() = default;
   /// Frames of the whole course go in, and what they show to `to`. Throws interrupted.
   virtual run_usage run(const course& c, delivery& to) = 0;
+  /// What a reader of its figures should know.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 struct named_way {
