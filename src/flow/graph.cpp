@@ -20,6 +20,25 @@ bool takes(const block_template& t, const element_type& as) {
   return t.layout() == block_template::records::bytes ? as.bytes == 1 : as == t.element();
 }
 
+void check_resident(const node_core& n) {
+  const std::string asked = fmt::format("resident node '{}'", n.name);
+  if (n.resident.options.blocks == 0)
+    refuse(asked + ": 0 blocks were asked for; it needs at least 1");
+  bool any_input = false;
+  for (const port_core& p : n.ports) {
+    any_input = any_input || p.is.way != direction::out;
+    if (p.is.shape.layout() != block_template::records::fixed || p.is.sticky || p.is.deadline)
+      refuse(
+          fmt::format("{}: port '{}' is {}; its ports have fixed templates and nothing else: "
+                      "make it so, or make the node a kernel",
+                      asked, p.is.name,
+                      p.is.sticky     ? "sticky"
+                      : p.is.deadline ? "one with a deadline"
+                                      : p.is.shape.text()));
+  }
+  if (!any_input) refuse(asked + " has no input; a node without one is a kernel");
+}
+
 void check_capacity(const channel_options& o, const std::string& asked) {
   if (o.capacity == 0)
     refuse(fmt::format("{}: capacity 0 was asked for; a channel has room for at least 1 block",
@@ -128,6 +147,8 @@ node graph::add_node(detail::node_description d) {
   n.on_host = std::move(d.on_host);
   n.on_device = std::move(d.on_device);
   n.same_always = d.same_always;
+  n.resident = std::move(d.resident);
+  if (n.resident) check_resident(n);
   core_->nodes.push_back(std::move(n));
   return node(core_.get(), static_cast<unsigned>(core_->nodes.size() - 1));
 }
@@ -138,6 +159,11 @@ void graph::add_way(const node& n,
   if (n.of_ != core_.get()) refuse("another way to run a node: it is of another graph");
   node_core& core = core_->nodes[n.number_];
   core_->check_building("add a way to run node '" + core.name + "'");
+  if (core.resident)
+    refuse(
+        fmt::format("node '{}' is resident, and runs in no other way; make it a kernel to give "
+                    "it one",
+                    core.name));
   bool same = parameters.size() == core.ports.size();
   for (std::size_t i = 0; same && i < parameters.size(); ++i)
     same = parameters[i].first == core.ports[i].is.way &&
@@ -255,6 +281,7 @@ const plan& graph::compile() {
         e.memory.reserve(s, bytes, n);
         undo.push_back([&e, s, bytes = bytes, n = n] { e.memory.unreserve(s, bytes, n); });
       }
+    core_->check_residency();
     for (const node_core& n : core_->nodes)
       if (n.runs_all_of) n.runs_all_of->prepare(e.memory.devices());
   } catch (...) {

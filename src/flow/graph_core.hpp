@@ -12,6 +12,7 @@
 #include "flow/scheduling.hpp"
 #include "flow/trace.hpp"
 #include "grosr/flow/graph.hpp"
+#include "grosr/flow/resident.hpp"
 #include "grosr/simt/buffer.hpp"
 
 namespace grosr::flow {
@@ -121,7 +122,8 @@ struct port_core {
 
 struct node_core {
   std::string name;
-  detail::function on_host, on_device;  // at least one
+  detail::function on_host, on_device;  // at least one, or
+  detail::resident_function resident;   // instead of these, until a stretch has it
   std::vector<port_core> ports;
   run_state state = run_state::waiting;
   bool counts_late = false;  // an output's elements are known when a run is over
@@ -242,6 +244,8 @@ class graph_core {
   void find_stretches();
   /// Of a graph that was not compiled after all.
   void undo_stretches();
+  /// Throws where resident nodes have no room on the device at once.
+  void check_residency() const;
 
   // ---- moves.cpp ----
   /// A block comes to a channel that has room.

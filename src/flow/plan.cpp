@@ -22,6 +22,7 @@ std::string quoted(const std::string& text) {
 }
 
 const char* place_of(const node_core& n) {
+  if (n.resident) return "resident";
   return !n.on_device ? "host" : n.on_host ? "host or device" : "device";
 }
 
@@ -226,6 +227,12 @@ std::unique_ptr<plan> graph_core::make_plan() const {
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     if (nodes[n].runs_all_of) {
       const std::size_t bytes = nodes[n].runs_all_of->bytes();
+      if (nodes[n].runs_all_of->is_resident()) {
+        made->bytes_[host_space + 1] += bytes;
+        text += fmt::format("stretch {}: stays on {}, and has {} there\n", nodes[n].name,
+                            where->memory.devices().front().name(), simt::in_units(bytes));
+        continue;
+      }
       for (space_number s = host_space + 1; s < spaces; ++s) {
         made->bytes_[s] += bytes;
         // A block that others have, too, is copied where the stretch changes it and nobody gets it.

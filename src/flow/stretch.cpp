@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "flow/resident_stretch.hpp"
 #include "grosr/simt/timeline.hpp"
 
 namespace grosr::flow {
+
+stretch::stretch() = default;
+stretch::~stretch() = default;
 
 std::size_t stretch::bytes() const {
   return std::accumulate(buffer_bytes.begin(), buffer_bytes.end(), std::size_t{0});
@@ -16,6 +20,13 @@ std::size_t stretch::bytes() const {
 void stretch::prepare(const std::vector<device>& devices) {
   devices_.clear();
   at_border_.clear();
+  residents_.reset();
+  if (is_resident()) {
+    if (!devices.empty())
+      residents_ =
+          std::make_unique<resident_stretch>(members, buffer_bytes, devices.front(), outside_ports);
+    return;
+  }
   const auto is_outside = [](const auto& p) { return p.outside; };
   for (unsigned i = 0; i < members.size(); ++i)
     if (std::any_of(members[i].places.begin(), members[i].places.end(), is_outside) ||
@@ -114,6 +125,10 @@ bool stretch::change_graph(on_device& d, captured& c, const std::vector<void*>& 
 }
 
 void stretch::run(detail::invocation& v) {
+  if (residents_) {
+    residents_->run(v);
+    return;
+  }
   const device where = v.stream->where();
   const auto found = std::find_if(devices_.begin(), devices_.end(),
                                   [&](const on_device& d) { return d.where == where; });

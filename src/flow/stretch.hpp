@@ -9,15 +9,19 @@
 #include <vector>
 
 #include "grosr/flow/graph.hpp"
+#include "grosr/flow/resident.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/stream_graph.hpp"
 
 namespace grosr::flow {
 
+class resident_stretch;
+
 /// The functions of a stretch, in an order in which they can run, and the memory of what flows
 /// between them. On a GPU they are one CUDA graph, and one more for other places where blocks from
 /// outside lie, up to some; a run with blocks elsewhere changes the parts that look at them.
 /// On the host backend, or where that cannot be, they are put into a stream one by one.
+/// Functions of resident nodes stay on the first device instead, and it is run on the host.
 class stretch {
  public:
   static constexpr unsigned most_graphs = 3;
@@ -30,21 +34,29 @@ class stretch {
   };
   struct member {
     std::string name;
-    detail::function function;
+    detail::function function;  // empty: it is resident
+    detail::resident_function resident;
     std::vector<block_template> shapes;             // a port each
     std::vector<place> places;                      // a port each
     std::vector<std::optional<place>> copied_from;  // a port each, before the function
     std::vector<unsigned> after;                    // members
   };
 
+  stretch();
+  ~stretch();
+
   std::vector<member> members;
   std::vector<std::size_t> buffer_bytes;
+  unsigned outside_ports = 0;
+
+  bool is_resident() const { return static_cast<bool>(members.front().resident); }
 
   std::size_t bytes() const;
   /// Makes the buffers on devices. Throws error(out_of_memory), and then has none.
   void prepare(const std::vector<device>& devices);
-  /// Puts all of it into a stream of one of these devices, with what is at the stretch's ports. One
-  /// thread at a time for each device. Throws what functions throw.
+  /// Puts all of it into a stream of one of these devices, with what is at the stretch's ports; or
+  /// waits until residents have done it. One thread at a time for each device. Throws what
+  /// functions throw.
   void run(detail::invocation& v);
   /// Whether a run has found since this was last asked that there can be no CUDA graph.
   bool has_fallen_back() { return fell_back_.exchange(false); }
@@ -72,6 +84,7 @@ class stretch {
 
   std::atomic<bool> fell_back_{false};
   std::deque<on_device> devices_;
+  std::unique_ptr<resident_stretch> residents_;
   std::vector<unsigned> at_border_;  // members that look at blocks from outside, or make them
 };
 

@@ -17,6 +17,7 @@ constexpr std::size_t most_members = 1024;
 
 /// Whether a node does the same with all blocks, when all its inputs are there, on devices.
 bool can_be_in_one(const node_core& n) {
+  if (n.resident) return true;
   if (!n.on_device || n.on_host || !n.same_always) return false;
   bool any_input = false;
   for (const port_core& p : n.ports) {
@@ -32,13 +33,15 @@ bool can_be_in_one(const node_core& n) {
 /// it.
 class node_sets {
  public:
-  node_sets(const graph_core& g, const std::vector<unsigned>& order)
+  /// Without `merges`, each node by itself.
+  node_sets(const graph_core& g, const std::vector<unsigned>& order, bool merges)
       : g_(g), of_(g.nodes.size()), rank_(g.nodes.size(), 0), member_(g.nodes.size(), 0) {
     for (unsigned i = 0; i < order.size(); ++i) rank_[order[i]] = i;
     for (unsigned n = 0; n < of_.size(); ++n) {
       of_[n] = n;
       members_.push_back({n});
     }
+    if (!merges) return;
     std::vector<bool> can(of_.size(), false);
     for (const unsigned n : order) can[n] = can_be_in_one(g.nodes[n]);
     std::vector<edge> edges;
@@ -46,17 +49,19 @@ class node_sets {
       for (const port_core& p : g.nodes[n].ports) {
         if (p.is.way == direction::out || p.in == block_channel::outside) continue;
         const unsigned from = g.channels[p.in].from;
-        if (can[n] && from != block_channel::outside && can[from]) edges.push_back({from, n});
+        if (can[n] && from != block_channel::outside && can[from] &&
+            is_resident(from) == is_resident(n))
+          edges.push_back({from, n});
       }
     merge_whole(order, edges);
     for (const edge& e : edges) try_merge(of_[e.from], of_[e.to]);
   }
 
-  /// The sets of several nodes, each in an order in which they can run.
+  /// The sets of several nodes or of a resident one, each in an order in which they can run.
   std::vector<std::vector<unsigned>> all() const {
     std::vector<std::vector<unsigned>> found;
     for (const auto& m : members_)
-      if (m.size() > 1) found.push_back(m);
+      if (m.size() > 1 || (m.size() == 1 && is_resident(m.front()))) found.push_back(m);
     return found;
   }
 
@@ -64,6 +69,8 @@ class node_sets {
   struct edge {
     unsigned from, to;
   };
+
+  bool is_resident(unsigned n) const { return static_cast<bool>(g_.nodes[n].resident); }
 
   /// All nodes that hang together, where they can be one. Two of them may not: in a stencil, what
   /// comes out of each node goes to others with inputs of their own.
@@ -177,6 +184,7 @@ class stretch_maker {
     number_ = static_cast<unsigned>(g_.nodes.size());
     place_outside();
     place_inside();
+    made_->outside_ports = static_cast<unsigned>(ports_.size());
     for (unsigned i = 0; i < nodes_.size(); ++i) describe(i);
     connect();
   }
@@ -194,7 +202,7 @@ class stretch_maker {
   };
 
   bool is_inside(const block_channel& c) const {
-    return c.from != block_channel::outside && c.to != block_channel::outside &&
+    return c.from != block_channel::outside && c.to != block_channel::outside && c.from != c.to &&
            index_.contains(c.from) && index_.contains(c.to);
   }
 
@@ -306,10 +314,17 @@ class stretch_maker {
     stretch::member& to = made_->members[m];
     to.name = n.name;
     to.function = n.on_device;
+    to.resident = n.resident;
     for (unsigned i = 0; i < n.ports.size(); ++i) {
       to.shapes.push_back(n.ports[i].is.shape);
       to.places.push_back(all_[at_[m][i]].at);
       to.copied_from.push_back(from_[m][i] ? std::optional(all_[*from_[m][i]].at) : std::nullopt);
+      if (n.resident && from_[m][i])
+        throw error(errc::invalid_option,
+                    fmt::format("graph '{}': resident node '{}' changes in place what other "
+                                "resident nodes read, too; let it write another block, or make it "
+                                "a kernel",
+                                g_.options.name, n.name));
     }
   }
 
@@ -339,9 +354,14 @@ class stretch_maker {
       }
     }
     node_core n;
-    n.name = n.stats.name = fmt::format("{} to {} ({} nodes)", g_.nodes[nodes_.front()].name,
-                                        g_.nodes[nodes_.back()].name, nodes_.size());
-    n.on_device = [s = made_](detail::invocation& v) { s->run(v); };
+    const std::string& first = g_.nodes[nodes_.front()].name;
+    n.name = n.stats.name = nodes_.size() == 1
+                                ? first + " (1 node)"
+                                : fmt::format("{} to {} ({} nodes)", first,
+                                              g_.nodes[nodes_.back()].name, nodes_.size());
+    (made_->is_resident() ? n.on_host : n.on_device) = [s = made_](detail::invocation& v) {
+      s->run(v);
+    };
     n.ports = std::move(ports_);
     n.runs_all_of = made_;
     g_.nodes.push_back(std::move(n));
@@ -364,8 +384,8 @@ class stretch_maker {
 }  // namespace
 
 void graph_core::find_stretches() {
-  if (!options.stretches || options.errors == on_error::go_on) return;
-  for (std::vector<unsigned>& members : node_sets(*this, in_order()).all())
+  const bool merges = options.stretches && options.errors != on_error::go_on;
+  for (std::vector<unsigned>& members : node_sets(*this, in_order(), merges).all())
     stretch_maker(*this, std::move(members));
 }
 

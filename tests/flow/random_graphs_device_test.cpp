@@ -20,8 +20,8 @@ GROSR_DEVICE_SUITE(random_graphs);
 /// A random graph without cycles, and what it does to numbers.
 struct drawn_graph {
   struct member {
-    int kind;  // 0: times on the device, 1: sum of two there, 2: in place there, 3 to 5: on the
-               // host
+    int kind;  // 0: times on the device, resident or not, 1: sum of two there, 2: in place there,
+               // 3 to 5: on the host
     word constant;
     unsigned a, b;
   };
@@ -91,9 +91,11 @@ TEST_P(random_graphs, do_what_plain_calls_do) {
         const auto plain = [by](in<word> a, out<word> b) {
           for (std::size_t k = 0; k < a.count; ++k) b[k] = a[k] * by;
         };
-        const node x = m.kind == 0 ? g.kernel(name, times{by}, {{"a", t}, {"b", t}})
-                                   : g.host(name, plain, {{"a", t}, {"b", t}});
-        if (random() % 4 == 0) {  // the policy chooses, run by run
+        const bool stays = m.kind == 0 && random() % 4 == 0;
+        const node x = stays         ? g.resident(name, times{by}, {{"a", t}, {"b", t}})
+                       : m.kind == 0 ? g.kernel(name, times{by}, {{"a", t}, {"b", t}})
+                                     : g.host(name, plain, {{"a", t}, {"b", t}});
+        if (!stays && random() % 4 == 0) {  // the policy chooses, run by run
           if (m.kind == 0)
             g.also_host(x, plain);
           else
@@ -102,13 +104,15 @@ TEST_P(random_graphs, do_what_plain_calls_do) {
         g.connect(made[m.a], x["a"], options());
         made.push_back(x["b"]);
       } else if (m.kind == 1 || m.kind == 4) {
-        const node x = m.kind == 1 ? g.kernel(name, sum_of_two{}, {{"a", t}, {"b", t}, {"c", t}})
-                                   : g.host(name,
-                                            [](in<word> a, in<word> b, out<word> c) {
-                                              for (std::size_t k = 0; k < a.count; ++k)
-                                                c[k] = a[k] + b[k];
-                                            },
-                                            {{"a", t}, {"b", t}, {"c", t}});
+        const node x = m.kind == 1 && random() % 4 == 0
+                           ? g.resident(name, sum_of_two{}, {{"a", t}, {"b", t}, {"c", t}})
+                       : m.kind == 1 ? g.kernel(name, sum_of_two{}, {{"a", t}, {"b", t}, {"c", t}})
+                                     : g.host(name,
+                                              [](in<word> a, in<word> b, out<word> c) {
+                                                for (std::size_t k = 0; k < a.count; ++k)
+                                                  c[k] = a[k] + b[k];
+                                              },
+                                              {{"a", t}, {"b", t}, {"c", t}});
         g.connect(made[m.a], x["a"], options());
         g.connect(made[m.b], x["b"], options());
         made.push_back(x["c"]);

@@ -26,11 +26,22 @@
 
 #include "grosr/flow/executor.hpp"
 #include "grosr/flow/node.hpp"
+#include "grosr/flow/resident.hpp"
 
 namespace grosr::flow {
 
 class channel_end;
 class graph_core;
+
+namespace detail {
+struct node_description {
+  std::string name;
+  std::vector<port_description> ports;
+  function on_host, on_device;  ///< one of them may be empty
+  bool same_always = false;     ///< on_device puts the same into a stream each time
+  resident_function resident;   ///< instead of these
+};
+}  // namespace detail
 
 /// A port of a node of a graph. A value.
 struct port_ref {
@@ -245,6 +256,24 @@ class graph {
     return add<at_ports_of<F>>(name, ports, {}, into_stream(std::move(f)),
                                work == stream_work::same_always);
   }
+  /// A node whose function stays on the executor's first device, on threads of its own, and runs
+  /// there as soon as its blocks have come: for blocks so small that a launch takes longer than the
+  /// function. `f` is as for kernel(). Resident nodes that feed each other by channels of capacity
+  /// 1 do so without the host. What they get from other nodes and from the program, and give to
+  /// these, lies in host memory, which the device reads and writes over the bus; so a node that
+  /// reads elements several times had better not be the first. Templates are fixed, and ports
+  /// neither sticky nor with a deadline. compile() throws error(invalid_option) where the blocks of
+  /// all resident nodes have no room on the device at once, or where one changes in place what
+  /// another one reads, too. Otherwise throws as host(), and error(invalid_option) for 0 blocks.
+  template <class F>
+  node resident(const std::string& name, const F& f, const std::vector<port>& ports,
+                const resident_options& options = {}) {
+    check_ports(name, ports, at_ports_of<F>::count);
+    check_over_points<F>();
+    detail::node_description d{name, at_ports_of<F>::describe(ports), {}, {}, false, {}};
+    d.resident = detail::resident_of<at_ports_of<F>>::make(f, options);
+    return add_node(std::move(d));
+  }
 
   /// Another way to run a node, with the same parameters: on the host beside a device, or on a
   /// device beside the host. The executor's policy chooses, run by run. Throws error
@@ -322,7 +351,7 @@ class graph {
            detail::function on_device, bool same_always = false) {
     check_ports(name, ports, Views::count);
     return add_node(
-        {name, Views::describe(ports), std::move(on_host), std::move(on_device), same_always});
+        {name, Views::describe(ports), std::move(on_host), std::move(on_device), same_always, {}});
   }
 
   template <class F>
@@ -341,11 +370,15 @@ class graph {
     };
   }
   template <class F>
-  static detail::function over_points(const F& f) {
+  static void check_over_points() {
     static_assert(std::is_trivially_copyable_v<F>,
                   "grosr: a kernel function is copied to the device as bytes");
     static_assert(std::is_same_v<typename detail::parameters<F>::before, std::tuple<point>>,
                   "grosr: a kernel function takes a point, then in<T>, out<T> and inout<T>");
+  }
+  template <class F>
+  static detail::function over_points(const F& f) {
+    check_over_points<F>();
     return [f](detail::invocation& v) { at_ports_of<F>::launch(f, v); };
   }
 

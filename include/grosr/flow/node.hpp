@@ -70,13 +70,6 @@ struct invocation {
 /// A way to run a node: on a thread of the host, or by putting work into a stream of a device.
 using function = std::function<void(invocation&)>;
 
-struct node_description {
-  std::string name;
-  std::vector<port_description> ports;
-  function on_host, on_device;  ///< one of them may be empty
-  bool same_always = false;     ///< on_device puts the same into a stream each time
-};
-
 // ---- from the parameters of functions ----
 
 template <class T>
