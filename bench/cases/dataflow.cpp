@@ -59,6 +59,35 @@ void kernel_nodes(session& s, unsigned nodes) {
   s.out.add(r);
 }
 
+/// One block through nodes that stay on the device, beside the same as kernels. These come first:
+/// memory is freed when residents have left.
+void resident_nodes(session& s, unsigned nodes) {
+  const plan p{20, s.sized(20'000u, 100u), 3.0};
+  dataflow_chain kernels(s.where, chain_nodes::kernel, nodes, 0);
+  std::vector<double> by_hand;
+  const samples launched = s.repeat("dataflow: the same nodes as kernels", p, [&] {
+    by_hand.push_back(launch_increments(s.where, nodes));
+    return timed([&] { kernels.one(); });
+  });
+  dataflow_chain resident(s.where, chain_nodes::resident, nodes, 0);
+  const samples us =
+      s.repeat("dataflow: resident nodes", p, [&] { return timed([&] { resident.one(); }); });
+  row r("one block through " + std::to_string(nodes) + " resident nodes");
+  r.latency(us)
+      .set("p999_us", us.quantile(0.999))
+      .check(resident.wrong().empty(), resident.wrong())
+      .check(kernels.wrong().empty(), kernels.wrong())
+      .baseline("the same nodes as kernels, which run as one", "p50_us", launched.median())
+      .baseline("the same kernels launched on a stream, and two copies", "p50_us",
+                samples(by_hand).median());
+  if (s.gpu()) {
+    r.at_most("mean_us", 6);
+    r.at_most("stddev_us", 0.3);
+    r.at_most("p999_us", us.median() + 2, "2 us more than most");
+  }
+  s.out.add(r);
+}
+
 }  // namespace
 
 void bench_dataflow(session& s) {
@@ -66,6 +95,7 @@ void bench_dataflow(session& s) {
   host_nodes(s, 1, s.sized(20'000u, 2'000u));
   host_nodes(s, 100, s.sized(1'000u, 50u));
   one_block(s);
+  resident_nodes(s, 5);
   kernel_nodes(s, nodes);
 }
 

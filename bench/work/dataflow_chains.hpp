@@ -9,7 +9,7 @@
 
 namespace grosr::tool {
 
-enum class chain_nodes : std::uint8_t { host, kernel };
+enum class chain_nodes : std::uint8_t { host, kernel, resident };
 
 class dataflow_chain {
  public:

@@ -32,8 +32,9 @@ dataflow_chain::dataflow_chain(const device& d, chain_nodes kind, unsigned nodes
   std::vector<flow::node> all;
   for (unsigned i = 0; i < nodes; ++i) {
     const std::string name = "add " + std::to_string(i);
-    all.push_back(kind == chain_nodes::kernel
-                      ? graph_.kernel(name, increment{}, ports)
+    all.push_back(kind == chain_nodes::kernel ? graph_.kernel(name, increment{}, ports)
+                  : kind == chain_nodes::resident
+                      ? graph_.resident(name, increment{}, ports)
                       : graph_.host(
                             name,
                             [](flow::in<std::uint32_t> from, flow::out<std::uint32_t> to) {
