@@ -1,6 +1,7 @@
 #include "flow/block_pool.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -11,9 +12,44 @@ constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 
 
 }  // namespace
 
+bool block_buffer::is_done_with() const noexcept {
+  bool done = true;
+  each_user([&](const simt::stream_point& p) {
+    try {
+      done = done && p.has_happened();
+    } catch (...) {  // its stream has failed, and uses nothing any more
+    }
+  });
+  return done;
+}
+
+void block_buffer::wait() const noexcept {
+  each_user([](const simt::stream_point& p) {
+    try {
+      p.wait();
+    } catch (...) {  // likewise
+    }
+  });
+}
+
 block_pool::~block_pool() {
   for (auto& [bytes, s] : sizes_)
     while (auto b = any_idle(s)) release(*b);
+  see_off(true);
+}
+
+/// Frees what guests have given back and no stream uses any more; or all, when that is so.
+void block_pool::see_off(bool all) noexcept {
+  std::vector<block_buffer> gone;
+  {
+    std::lock_guard lock(mutex_);
+    const auto used = std::partition(guests_.begin(), guests_.end(), [&](const block_buffer& b) {
+      return !all && !b.is_done_with();
+    });
+    std::move(used, guests_.end(), std::back_inserter(gone));
+    guests_.erase(used, guests_.end());
+  }
+  for (const block_buffer& b : gone) b.wait();
 }
 
 /// With the lock.
@@ -58,6 +94,13 @@ block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
 
 void block_pool::give(block_buffer b) noexcept {
   if (b.data == nullptr) return;
+  if (b.guest) {
+    {
+      std::lock_guard lock(mutex_);
+      guests_.push_back(std::move(b));
+    }
+    return see_off(false);
+  }
   std::lock_guard lock(mutex_);
   of_size& s = sizes_[b.bytes];
   if (b.home != 0 && !s.homes.contains(b.home)) {
@@ -133,12 +176,7 @@ block_buffer block_pool::allocate(std::size_t size) const {
 }
 
 void block_pool::release(block_buffer& b) noexcept {
-  b.each_user([](const simt::stream_point& p) {
-    try {
-      p.wait();
-    } catch (...) {  // its stream has failed, and uses nothing any more
-    }
-  });
+  b.wait();
   simt::free_bytes(device_, space_, b.data);
 }
 

@@ -5,9 +5,11 @@
 #include <deque>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/timeline.hpp"
@@ -18,10 +20,13 @@ namespace grosr::flow {
 struct block_buffer {
   void* data = nullptr;
   std::size_t bytes = 0;
-  std::uint64_t home = 0;      ///< who is to get it again; 0: anybody
-  simt::stream_point written;  ///< when what it holds is there
-  simt::stream_points read;    ///< when those who read it are done
+  std::uint64_t home = 0;       ///< who is to get it again; 0: anybody
+  std::shared_ptr<void> guest;  ///< whose end frees it; null: it is the pool's
+  simt::stream_point written;   ///< when what it holds is there
+  simt::stream_points read;     ///< when those who read it are done
 
+  bool is_done_with() const noexcept;
+  void wait() const noexcept;
   /// f(place), for all that must be over before it is written.
   template <class F>
   void each_user(const F& f) const {
@@ -42,6 +47,7 @@ class block_pool {
   /// The one that was given back first: it is most likely done with. With a home (not 0), the one
   /// that was taken for that before, if it is back.
   block_buffer take(std::size_t bytes, std::uint64_t home = 0);
+  /// A guest's is freed, later if a stream still uses it.
   void give(block_buffer b) noexcept;
 
   /// So many buffers more are there for whoever takes them.
@@ -61,6 +67,7 @@ class block_pool {
   };
 
   static std::size_t idle_of(const of_size& s) { return s.idle.size() + s.at_home.size(); }
+  void see_off(bool all) noexcept;
   static block_buffer leave_home(of_size& s, std::list<block_buffer>::iterator b);
   static std::optional<block_buffer> any_idle(of_size& s);
   block_buffer allocate(std::size_t size) const;
@@ -71,6 +78,7 @@ class block_pool {
   mutable std::mutex mutex_;
   std::map<std::size_t, of_size> sizes_;
   std::size_t held_ = 0;
+  std::vector<block_buffer> guests_;  // that may still be used
 };
 
 }  // namespace grosr::flow

@@ -198,6 +198,12 @@ struct block_state {
     memory->count(now);
   }
 
+  /// Of a block that nobody else knows yet: what a memory holds for it.
+  void take_in(space_number s, block_buffer b) {
+    views[s].buffer = std::move(b);
+    set_valid(s);
+  }
+
   bool holds_all(const view& v) const { return v.valid && v.holds >= count; }
 
  private:
@@ -362,6 +368,44 @@ device_access datablock::on_device(access a, simt::timeline& t, space_number s, 
   device_access used(block_, data, t, s, a);
   if (later == nullptr) t.queue();  // whoever has its stream already is to find the bytes there
   return used;
+}
+
+block_users::held_view block_users::hold(const datablock& b, space_number s) {
+  block_state& state = b.state();
+  stream_waits waits;
+  void* data = nullptr;
+  {
+    std::lock_guard lock(state.mutex);
+    data = state.begin(
+        access::read, s, nullptr, nullptr, 0, [&](const stream_point& p) { waits.to_come.add(p); },
+        [&](const stream_point& p) { waits.to_end.add(p); });
+  }
+  try {
+    waits.wait();
+  } catch (...) {
+    let_go(b, s);
+    throw;
+  }
+  return {data, state.memory->pools[s].where()};
+}
+
+void block_users::let_go(const datablock& b, space_number s) noexcept {
+  b.block_->end(access::read, s, nullptr);
+}
+
+datablock block_users::adopt(block_memory& m, const block_template& shape, space_number s,
+                             void* data, void* owner, void (*free)(void*)) {
+  datablock b = m.make(shape);
+  std::shared_ptr<bool> taken = std::make_shared<bool>(false);
+  block_buffer buffer;
+  buffer.data = data;
+  buffer.bytes = shape.size_bytes();
+  buffer.guest = std::shared_ptr<void>(owner, [free, taken](void* p) {
+    if (*taken) free(p);
+  });
+  *taken = true;
+  b.state().take_in(s, std::move(buffer));
+  return b;
 }
 
 const block_template& datablock::shape() const { return state().shape; }

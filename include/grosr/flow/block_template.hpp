@@ -12,6 +12,7 @@
 
 namespace grosr::flow {
 
+class block_users;
 struct port_welcome;
 
 /// An element as templates compare it. Numbers by kind and size, all else by name and size.
@@ -79,6 +80,7 @@ class block_template {
   friend bool operator==(const block_template&, const block_template&) = default;
 
  private:
+  friend class block_users;
   friend block_template template_of(const port_welcome&, const char*);
   block_template(records layout, element_type element, std::array<std::size_t, 3> extents);
 

@@ -13,6 +13,7 @@
 // docs/internals/dataflow.md has the rules.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -254,6 +255,22 @@ class block_users {
   /// Has each copy told to `f`, on the thread that puts it into a stream. Copies are put there one
   /// by one from then on. Before there are blocks.
   static void tell_copies(block_memory& m, std::function<void(const block_copy&)> f);
+  /// Reads a block in a memory until let_go(), by whoever gets the address. Waits until it is
+  /// there. `where` is the device that has the memory, or allocated it. Throws as
+  /// datablock::read().
+  struct held_view {
+    void* data;
+    device where;
+  };
+  static held_view hold(const datablock& b, space_number s);
+  static void let_go(const datablock& b, space_number s) noexcept;
+  /// A block that holds what is at `data` in a memory, which `free(owner)` frees when nobody uses
+  /// it any more. Throws error(out_of_memory), and then has not freed it.
+  static datablock adopt(block_memory& m, const block_template& shape, space_number s, void* data,
+                         void* owner, void (*free)(void*));
+  static block_template fixed(const element_type& e, const std::array<std::size_t, 3>& extents) {
+    return block_template(block_template::records::fixed, e, extents);
+  }
   /// `failed`: what was to be written was not, and the block holds nothing.
   static void end_on_host(const datablock& b, access a, bool failed) noexcept;
 };
