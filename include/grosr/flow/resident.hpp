@@ -156,7 +156,6 @@ struct resident_points {
   }
 
   GROSR_DEVICE void say_done(std::uint64_t run) const {
-    links.block_runs[simt::block_id()] = run;
     std::uint64_t now = run;
     // R1: what the run wrote, before the count. Also of the blocks that came before this one.
     if (links.done.each_run == 1)
@@ -166,6 +165,7 @@ struct resident_points {
     // R3: pairs with A3 in resident_stretch::run().
     if (links.told != nullptr && now == run * links.done.each_run)
       simt::atomic_ref<std::uint64_t, simt::scope::system>(*links.told).store(run, simt::release);
+    links.block_runs[simt::block_id()] = run;  // for a later launch: nobody is to wait for it
   }
 };
 
