@@ -35,21 +35,28 @@ void block_buffer::wait() const noexcept {
 block_pool::~block_pool() {
   for (auto& [bytes, s] : sizes_)
     while (auto b = any_idle(s)) release(*b);
-  see_off(true);
+  free_guests(true);
 }
 
-/// Frees what guests have given back and no stream uses any more; or all, when that is so.
-void block_pool::see_off(bool all) noexcept {
-  std::vector<block_buffer> gone;
+void block_pool::free_guests(bool all) noexcept {
+  if (!has_guests_.load(std::memory_order_relaxed)) return;
+  std::vector<block_buffer> seen, used;
   {
     std::lock_guard lock(mutex_);
-    const auto used = std::partition(guests_.begin(), guests_.end(), [&](const block_buffer& b) {
-      return !all && !b.is_done_with();
-    });
-    std::move(used, guests_.end(), std::back_inserter(gone));
-    guests_.erase(used, guests_.end());
+    seen.swap(guests_);
+    has_guests_.store(false, std::memory_order_relaxed);
   }
-  for (const block_buffer& b : gone) b.wait();
+  // Without the lock: a guest's end may give others back.
+  for (block_buffer& b : seen)
+    if (all)
+      b.wait();
+    else if (!b.is_done_with())
+      used.push_back(std::move(b));
+  seen.clear();
+  if (used.empty()) return;
+  std::lock_guard lock(mutex_);
+  std::move(used.begin(), used.end(), std::back_inserter(guests_));
+  has_guests_.store(true, std::memory_order_relaxed);
 }
 
 /// With the lock.
@@ -94,14 +101,12 @@ block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
 
 void block_pool::give(block_buffer b) noexcept {
   if (b.data == nullptr) return;
-  if (b.guest) {
-    {
-      std::lock_guard lock(mutex_);
-      guests_.push_back(std::move(b));
-    }
-    return see_off(false);
-  }
   std::lock_guard lock(mutex_);
+  if (b.guest) {
+    guests_.push_back(std::move(b));
+    has_guests_.store(true, std::memory_order_relaxed);
+    return;
+  }
   of_size& s = sizes_[b.bytes];
   if (b.home != 0 && !s.homes.contains(b.home)) {
     s.at_home.push_back(std::move(b));

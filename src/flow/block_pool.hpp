@@ -1,6 +1,7 @@
 // Memory that views of datablocks come from and go back to.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <list>
@@ -47,8 +48,10 @@ class block_pool {
   /// The one that was given back first: it is most likely done with. With a home (not 0), the one
   /// that was taken for that before, if it is back.
   block_buffer take(std::size_t bytes, std::uint64_t home = 0);
-  /// A guest's is freed, later if a stream still uses it.
+  /// A guest's is for free_guests(): who gives it back may hold locks, and its end calls others.
   void give(block_buffer b) noexcept;
+  /// Frees what guests have given back and no stream uses any more; or all, when that is so.
+  void free_guests(bool all) noexcept;
 
   /// So many buffers more are there for whoever takes them.
   void reserve(std::size_t bytes, std::size_t buffers);
@@ -67,7 +70,6 @@ class block_pool {
   };
 
   static std::size_t idle_of(const of_size& s) { return s.idle.size() + s.at_home.size(); }
-  void see_off(bool all) noexcept;
   static block_buffer leave_home(of_size& s, std::list<block_buffer>::iterator b);
   static std::optional<block_buffer> any_idle(of_size& s);
   block_buffer allocate(std::size_t size) const;
@@ -79,6 +81,7 @@ class block_pool {
   std::map<std::size_t, of_size> sizes_;
   std::size_t held_ = 0;
   std::vector<block_buffer> guests_;  // that may still be used
+  std::atomic<bool> has_guests_{false};
 };
 
 }  // namespace grosr::flow

@@ -464,6 +464,14 @@ block_memory::block_memory(const std::vector<device>& devices)
   }
 }
 
+block_memory::~block_memory() {
+  for (block_pool& p : state_->pools) p.free_guests(true);
+}
+
+void block_memory::free_guests() noexcept {
+  for (block_pool& p : state_->pools) p.free_guests(false);
+}
+
 datablock block_memory::make(const block_template& shape) {
   return datablock(std::make_shared<block_state>(state_, shape));
 }

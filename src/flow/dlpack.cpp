@@ -28,6 +28,17 @@ struct lent_block {
   DLManagedTensor tensor;
 };
 
+void end_of_lent(DLManagedTensor* self) {
+  const std::unique_ptr<lent_block> gone(static_cast<lent_block*>(self->manager_ctx));
+  block_users::let_go(gone->block, gone->space);
+}
+
+/// The block that a tensor was made of; of others none.
+datablock block_of(const DLManagedTensor* t) {
+  return t->deleter == end_of_lent ? static_cast<const lent_block*>(t->manager_ctx)->block
+                                   : datablock();
+}
+
 DLDataType type_of(const block_template& t) {
   using kind = element_type::kind;
   const element_type& e = t.element();
@@ -79,7 +90,8 @@ std::array<std::size_t, 3> extents_of(const DLTensor& t) {
                       "they would be {}; make it contiguous first",
                       from, t.strides[from], stride));
     all[static_cast<std::size_t>(i)] = static_cast<std::size_t>(n);
-    stride *= n;
+    if (__builtin_mul_overflow(stride, n, &stride))
+      refuse("a block of a tensor: it has more than 2^63 elements");
   }
   return all;
 }
@@ -120,6 +132,11 @@ DLManagedTensor* to_dlpack(const datablock& b, space_number s) {
   auto lent = std::make_unique<lent_block>();
   DLTensor& t = lent->tensor.dl_tensor;
   t.dtype = type_of(shape);
+  lent->block = b;
+  lent->space = s;
+  lent->tensor.manager_ctx = lent.get();
+  lent->tensor.deleter = end_of_lent;
+  const block_users::held_view held = block_users::hold(b, s);
   if (shape.layout() == block_template::records::fixed) {
     const auto& e = shape.extents();
     for (std::size_t i = e[2] != 1 ? 3 : e[1] != 1 ? 2 : 1; i-- != 0;)
@@ -131,14 +148,6 @@ DLManagedTensor* to_dlpack(const datablock& b, space_number s) {
   t.shape = lent->extents.data();
   t.strides = nullptr;
   t.byte_offset = 0;
-  lent->block = b;
-  lent->space = s;
-  lent->tensor.manager_ctx = lent.get();
-  lent->tensor.deleter = [](DLManagedTensor* self) {
-    const std::unique_ptr<lent_block> gone(static_cast<lent_block*>(self->manager_ctx));
-    block_users::let_go(gone->block, gone->space);
-  };
-  const block_users::held_view held = block_users::hold(b, s);
   t.data = held.data;
   t.device = !held.where.is_cuda() ? DLDevice{kDLCPU, 0}
              : s == host_space     ? DLDevice{kDLCUDAHost, 0}
@@ -147,19 +156,31 @@ DLManagedTensor* to_dlpack(const datablock& b, space_number s) {
 }
 
 datablock from_dlpack(block_memory& m, DLManagedTensor* tensor) {
+  m.free_guests();
+  if (const datablock own = block_of(tensor); own && m.made(own)) {
+    tensor->deleter(tensor);
+    return own;
+  }
   const DLTensor& t = tensor->dl_tensor;
   const block_template shape = block_users::fixed(element_of(t), extents_of(t));
   const std::optional<space_number> s = space_of(m, t);
+  if (t.data == nullptr) refuse("a block of a tensor: it has no data");
   char* const data = static_cast<char*>(t.data) + t.byte_offset;
+  if (s && reinterpret_cast<std::uintptr_t>(data) % shape.element().bytes != 0)
+    refuse(
+        fmt::format("a block of a tensor: its elements lie at {}, which is no multiple of their "
+                    "{} bytes; copy it first",
+                    static_cast<const void*>(data), shape.element().bytes));
   const auto give_back = [](void* p) {
     auto* const given = static_cast<DLManagedTensor*>(p);
     if (given->deleter != nullptr) given->deleter(given);
   };
   if (s) return block_users::adopt(m, shape, *s, data, tensor, give_back);
   datablock b = m.make(shape);
-  stream_waits none;  // nobody has used it
-  std::memcpy(block_users::begin_on_host(b, access::write, none, nullptr), data,
-              shape.size_bytes());
+  stream_waits users;  // of the memory that it gets
+  void* const to = block_users::begin_on_host(b, access::write, users, nullptr);
+  users.wait();
+  std::memcpy(to, data, shape.size_bytes());
   block_users::end_on_host(b, access::write, false);
   give_back(tensor);
   return b;

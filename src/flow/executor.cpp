@@ -161,6 +161,7 @@ void executor_core::serve(presence& self) {
       looked = true;
       lock.unlock();
       r = look_after();
+      memory.free_guests();
       lock.lock();
       looked_ = ticks();
     }
@@ -216,6 +217,7 @@ void executor_core::execute(running r, bool is_new, presence& self, lock_type& l
     run(std::move(r));
   else
     run_on_host(std::move(r));
+  memory.free_guests();
   lock.lock();
   come_back(self);
 }
@@ -275,9 +277,12 @@ bool executor_core::step() {
   }
   if (r) {
     run(std::move(r));
+    memory.free_guests();
     return true;
   }
-  if (running ready = look_after()) {
+  running ready = look_after();
+  memory.free_guests();
+  if (ready) {
     run_on_host(std::move(ready));
     return true;
   }

@@ -204,6 +204,9 @@ class block_memory {
  public:
   /// Throws error(invalid_option) for no devices, more than 62, or the same one twice.
   explicit block_memory(const std::vector<device>& devices);
+  /// Waits for streams that use memory of others, and frees that.
+  ~block_memory();
+  block_memory(const block_memory&) = delete;
 
   /// A block that holds nothing yet, and takes no memory.
   datablock make(const block_template& shape);
@@ -220,6 +223,10 @@ class block_memory {
   void unreserve(space_number s, std::size_t bytes, std::size_t buffers) noexcept;
   /// Whether a block came from here. Throws error(misuse) for an empty handle.
   bool made(const datablock& b) const;
+
+  /// Frees memory of others (dlpack.hpp) that blocks have given back, and no stream uses any more:
+  /// calls what frees it, without a lock. Executors do that between runs.
+  void free_guests() noexcept;
 
   /// Bytes that a memory holds for blocks, in use or not.
   std::size_t bytes(space_number s) const;
