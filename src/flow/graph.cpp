@@ -24,6 +24,11 @@ void check_resident(const node_core& n) {
   const std::string asked = fmt::format("resident node '{}'", n.name);
   if (n.resident.options.blocks == 0)
     refuse(asked + ": 0 blocks were asked for; it needs at least 1");
+  const auto stays = n.resident.options.idle_timeout;
+  if (stays.count() <= 0 || stays > std::chrono::hours(1))
+    refuse(
+        fmt::format("{}: idle_timeout {} us was asked for; it is more than 0, and at most an hour",
+                    asked, stays.count()));
   bool any_input = false;
   for (const port_core& p : n.ports) {
     any_input = any_input || p.is.way != direction::out;

@@ -224,24 +224,28 @@ std::unique_ptr<plan> graph_core::make_plan() const {
   std::string text,
       dot = fmt::format("digraph {} {{\n  rankdir=LR; node [shape=box];\n", quoted(options.name));
   std::string json = fmt::format("{{\"graph\": {}, \"nodes\": [", quoted(options.name));
+  // A block that others have, too, is copied where a stretch changes it and nobody gets it.
+  const auto add_changed_in_place = [&](const node_core& n, space_number s) {
+    for (const port_core& p : n.ports) {
+      if (p.is.way != direction::inout || !p.out.empty()) continue;
+      const std::size_t block = (p.is.shape.size_bytes() + 255) / 256 * 256;
+      made->buffers_[s][block] += 2;
+      made->bytes_[s] += 2 * block;
+    }
+  };
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     if (nodes[n].runs_all_of) {
       const std::size_t bytes = nodes[n].runs_all_of->bytes();
       if (nodes[n].runs_all_of->is_resident()) {
         made->bytes_[host_space + 1] += bytes;
+        add_changed_in_place(nodes[n], host_space);
         text += fmt::format("stretch {}: stays on {}, and has {} there\n", nodes[n].name,
                             where->memory.devices().front().name(), simt::in_units(bytes));
         continue;
       }
       for (space_number s = host_space + 1; s < spaces; ++s) {
         made->bytes_[s] += bytes;
-        // A block that others have, too, is copied where the stretch changes it and nobody gets it.
-        for (const port_core& p : nodes[n].ports) {
-          if (p.is.way != direction::inout || !p.out.empty()) continue;
-          const std::size_t block = (p.is.shape.size_bytes() + 255) / 256 * 256;
-          made->buffers_[s][block] += 2;
-          made->bytes_[s] += 2 * block;
-        }
+        add_changed_in_place(nodes[n], s);
       }
       text += fmt::format("stretch {}: runs as one, and has {} on each device\n", nodes[n].name,
                           simt::in_units(bytes));

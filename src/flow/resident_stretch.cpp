@@ -37,7 +37,7 @@ resident_stretch::resident_stretch(const std::vector<stretch::member>& members,
   before_ = {d, space::device, before};
   told_ = {d, space::pinned, members.size()};
   addresses_ = {d, space::pinned, outside_ports};
-  stops_ = {d, space::pinned, 1};
+  stops_ = {d, space::pinned, members.size()};
   left_ = {d, space::pinned, members.size()};
 
   std::vector<detail::resident_counter> done, all_before;
@@ -51,7 +51,7 @@ resident_stretch::resident_stretch(const std::vector<stretch::member>& members,
     resident r{&m, simt::stream(d), {}, {}, !feeds[i]};
     resident_links& l = r.links;
     l.addresses = addresses_.data();
-    l.stops = stops_.data();
+    l.stops = stops_.data() + i;
     l.left = left_.data() + i;
     l.told = feeds[i] ? nullptr : told_.data() + i;
     l.after = before_.data() + all_before.size();
@@ -69,25 +69,41 @@ resident_stretch::resident_stretch(const std::vector<stretch::member>& members,
   before_.copy_from(all_before);
 }
 
-resident_stretch::~resident_stretch() {
-  if (stops_.size() == 0) return;
-  pinned_word(stops_[0]).store(1, simt::release);
+resident_stretch::~resident_stretch() { have_all_leave(); }
+
+void resident_stretch::have_all_leave() noexcept {
+  for (resident& r : residents_) pinned_word(*r.links.stops).store(~0u, simt::release);
   for (resident& r : residents_) try {
       r.queue.wait();
     } catch (...) {  // a device that was lost runs nothing
     }
 }
 
-/// Behind those of a launch that are still there, in the order of the stream.
+/// In the same stream: behind blocks of the last launch that are still there, and now leave, too.
 void resident_stretch::launch_those_who_left() {
   for (resident& r : residents_) {
     if (pinned_word(*r.links.left).load(simt::acquire) != r.links.launch) continue;
-    ++r.links.launch;
-    r.is->resident.launch(r.queue, threads_on(where_), r.links, r.places, r.is->shapes);
+    pinned_word(*r.links.stops).store(r.links.launch, simt::release);
+    resident_links next = r.links;
+    ++next.launch;
+    r.is->resident.launch(r.queue, threads_on(where_), next, r.places, r.is->shapes);
+    r.links.launch = next.launch;
   }
 }
 
 void resident_stretch::run(const detail::invocation& v) {
+  if (failure_) std::rethrow_exception(failure_);
+  try {
+    run_all(v);
+  } catch (...) {
+    // Some may have begun: the blocks are the caller's again when they have ended.
+    have_all_leave();
+    failure_ = std::current_exception();
+    throw;
+  }
+}
+
+void resident_stretch::run_all(const detail::invocation& v) {
   ++run_;
   // R2: the blocks, and what earlier runs left behind, before the addresses.
   for (std::size_t i = 0; i < v.ports.size(); ++i)

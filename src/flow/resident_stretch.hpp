@@ -1,7 +1,7 @@
 // A stretch of resident nodes: what the host does for it.
 #pragma once
 
-#include <atomic>
+#include <exception>
 #include <vector>
 
 #include "flow/stretch.hpp"
@@ -23,7 +23,8 @@ class resident_stretch {
 
   /// Says where the blocks at the stretch's ports lie, in host memory that the device reaches, and
   /// waits until all members have run. One thread at a time. Throws error(device_lost) when the
-  /// device has failed.
+  /// device has failed, and what launches throw; then no member looks at the blocks any more, and
+  /// later runs throw the same.
   void run(const detail::invocation& v);
 
  private:
@@ -35,7 +36,9 @@ class resident_stretch {
     bool tells = false;
   };
 
+  void run_all(const detail::invocation& v);
   void launch_those_who_left();
+  void have_all_leave() noexcept;
 
   device where_;
   std::vector<simt::buffer<std::byte>> buffers_;   // on the device: of what flows inside
@@ -45,6 +48,7 @@ class resident_stretch {
   simt::buffer<std::uint32_t> stops_, left_;       // pinned
   std::vector<resident> residents_;
   std::uint64_t run_ = 0;
+  std::exception_ptr failure_;
 };
 
 }  // namespace grosr::flow

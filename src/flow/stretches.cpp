@@ -321,9 +321,8 @@ class stretch_maker {
       to.copied_from.push_back(from_[m][i] ? std::optional(all_[*from_[m][i]].at) : std::nullopt);
       if (n.resident && from_[m][i])
         throw error(errc::invalid_option,
-                    fmt::format("graph '{}': resident node '{}' changes in place what other "
-                                "resident nodes read, too; let it write another block, or make it "
-                                "a kernel",
+                    fmt::format("graph '{}': resident node '{}' changes in place what others read, "
+                                "too; let it write another block, or make it a kernel",
                                 g_.options.name, n.name));
     }
   }

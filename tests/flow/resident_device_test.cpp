@@ -260,6 +260,8 @@ TEST_P(residents, are_refused_where_they_cannot_be) {
   refused({{.name = "a", .shape = array(), .deadline = std::chrono::seconds(1)}, {"b", array()}},
           {}, "port 'a' is one with a deadline");
   refused({{"a", array()}}, {}, "1 ports were named");
+  refused(through(), {.idle_timeout = std::chrono::microseconds(0)}, "idle_timeout 0 us");
+  refused(through(), {.idle_timeout = std::chrono::hours(2)}, "at most an hour");
   const node n = g.resident("n", plus{1}, through());
   expect_error([&] { g.also_kernel(n, plus{1}); }, "node 'n' is resident");
 }
@@ -274,8 +276,7 @@ TEST_P(residents, that_change_what_others_read_are_refused) {
   g.connect(first["b"], read["a"]);
   const auto from = g.source<word>(first["a"]);
   const auto to = g.sink<word>(changed["a"]), other = g.sink<word>(read["b"]);
-  expect_error([&] { g.compile(); },
-               "resident node 'changed' changes in place what other resident nodes read");
+  expect_error([&] { g.compile(); }, "resident node 'changed' changes in place what others read");
   expect_error([&] { g.compile(); }, "changes in place");  // nothing is left of the first time
 }
 

@@ -20,8 +20,9 @@ namespace grosr::flow {
 struct resident_options {
   /// Blocks of 256 threads that stay on the device, and share the points of each run.
   unsigned blocks = 1;
-  /// How long they stay without a run; the next one launches them again. Until they leave, calls
-  /// that wait for the whole device wait for them (cudaFree, cudaDeviceSynchronize).
+  /// How long they stay without a run, up to an hour; the next one launches them again. Until they
+  /// leave, calls that wait for the whole device wait for them: cudaFree, cudaDeviceSynchronize,
+  /// the end of another graph.
   std::chrono::microseconds idle_timeout{20'000};
 };
 
@@ -40,7 +41,7 @@ struct resident_links {
   static constexpr unsigned address_bits = 48;
 
   std::uint64_t* addresses = nullptr;   ///< pinned: a word for each port of the stretch
-  std::uint32_t* stops = nullptr;       ///< pinned: they are to leave
+  std::uint32_t* stops = nullptr;       ///< pinned: the last launch that is to leave
   std::uint32_t* left = nullptr;        ///< pinned: the launch of which a block has left
   std::uint64_t* told = nullptr;        ///< pinned: the last run that is done; null: others follow
   resident_counter* after = nullptr;    ///< on the device: of nodes that feed this one
@@ -129,7 +130,7 @@ struct resident_points {
           if (since == 0) since = t;
           leaves = t - since > links.idle_ns ||
                    simt::atomic_ref<std::uint32_t, simt::scope::system>(*links.stops)
-                           .load(simt::relaxed) != 0;
+                           .load(simt::relaxed) >= links.launch;
         }
         if (simt::any(whole_warp, leaves)) return false;
       }
