@@ -6,6 +6,7 @@
 
 #include "alone.hpp"
 #include "cli/progress.hpp"
+#include "measure/machine.hpp"
 #include "plainly.hpp"
 
 namespace grosr::gesture {
@@ -60,7 +61,7 @@ std::string text_of(const course& c) {
 measured add_row(row& r, const setup& s, const named_way& how, const course& c,
                  const std::vector<std::vector<cell>>& summaries, const frame_alone& alone,
                  gpu_meter* gpu) {
-  const std::uint64_t free_before = free_memory(s.where), resident_before = resident_bytes();
+  const std::uint64_t free_before = free_memory(s.where), resident_before = tool::resident_bytes();
   delivery got(c, s.shape());
   run_usage u;
   double device_bytes = 0, resident = 0;
@@ -73,8 +74,8 @@ measured add_row(row& r, const setup& s, const named_way& how, const course& c,
     for (const std::string& note : way->notes()) r.note(note);
     if (gpu != nullptr) gpu_percent = gpu->percent();
     device_bytes = grown(free_memory(s.where), free_before);
-    resident =
-        grown(resident_before + got.bytes(), resident_bytes()) + static_cast<double>(u.other_bytes);
+    resident = grown(resident_before + got.bytes(), tool::resident_bytes()) +
+               static_cast<double>(u.other_bytes);
   }
   const tool::samples us(got.latencies_us());
   const double seconds = got.seconds();

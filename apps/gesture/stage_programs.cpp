@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "bytes.hpp"
+#include "measure/machine.hpp"
 #include "modules.hpp"
 #include "wire.hpp"
 
@@ -26,7 +27,7 @@ class meter {
     report_.ended = cpu_time::now();
     if (!begun_) report_.began = report_.ended;
     report_.threads = thread_count();
-    report_.resident = resident_bytes();
+    report_.resident = tool::resident_bytes();
     report_.dropped = dropped;
     return report_;
   }

@@ -15,8 +15,7 @@ struct cpu_time {
   static cpu_time now();
 };
 
-/// Resident memory of this process, and its threads.
-std::uint64_t resident_bytes();
+/// Of this process.
 unsigned thread_count();
 
 /// How busy a GPU is, as NVIDIA's management library tells it. A thread asks it until the end.

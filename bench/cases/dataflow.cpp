@@ -1,6 +1,8 @@
 // `grosr bench dataflow`: what a node of a dataflow graph costs, on the host and as a kernel.
 #include "cases/benches.hpp"
+#include "cli/interrupt.hpp"
 #include "limits/limits.hpp"
+#include "measure/machine.hpp"
 #include "work/dataflow_chains.hpp"
 
 namespace grosr::tool {
@@ -19,6 +21,30 @@ void host_nodes(session& s, unsigned nodes, unsigned blocks) {
       .time(us)
       .check(chain.wrong().empty(), chain.wrong());
   r.at_most("node_us", 0.5);
+  s.out.add(r);
+}
+
+/// Memory while very many blocks go through.
+void memory_over(session& s, unsigned blocks) {
+  dataflow_chain chain(s.where, chain_nodes::host, 1, 0);
+  chain.stream(1000, in_flight);
+  const auto before = static_cast<double>(resident_bytes());
+  const auto held = static_cast<double>(chain.held_bytes());
+  const double us = timed([&] {
+    for (unsigned done = 0; done < blocks; done += 1000) {
+      chain.stream(1000, in_flight);
+      interrupt::check();
+    }
+  });
+  row r(std::to_string(blocks) + " blocks through one host node, by one thread");
+  r.set("node_us", us / blocks)
+      .set("planned_bytes", static_cast<double>(chain.planned_bytes()))
+      .set("held_bytes", static_cast<double>(chain.held_bytes()))
+      .set("host_growth_bytes", static_cast<double>(resident_bytes()) - before)
+      .check(chain.wrong().empty(), chain.wrong())
+      .check(static_cast<double>(chain.held_bytes()) == held, "memory for blocks has grown");
+  r.at_most("held_bytes", static_cast<double>(chain.planned_bytes()), "the plan");
+  r.at_most("host_growth_bytes", 1 << 20, "flat");
   s.out.add(r);
 }
 
@@ -94,6 +120,7 @@ void bench_dataflow(session& s) {
   const auto nodes = static_cast<unsigned>(s.number(0).value_or(s.sized(1000u, 50u)));
   host_nodes(s, 1, s.sized(20'000u, 2'000u));
   host_nodes(s, 100, s.sized(1'000u, 50u));
+  memory_over(s, s.sized(10'000'000u, 20'000u));
   one_block(s);
   resident_nodes(s, 5);
   kernel_nodes(s, nodes);

@@ -1,28 +1,13 @@
 // `grosr bench soak`: submits for a while and watches memory: what a program that runs for days
 // must not do is grow.
-#include <unistd.h>
-
-#include <fstream>
-
 #include "cases/benches.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/text.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "measure/machine.hpp"
 #include "work/basic.hpp"
 
 namespace grosr::tool {
-namespace {
-
-/// Resident memory of this process, in bytes.
-double resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t size = 0, resident = 0;
-  file >> size >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-}  // namespace
-
 void bench_soak(session& s) {
   const auto seconds = static_cast<double>(s.number(0).value_or(s.sized(60u, 5u)));
   const std::uint32_t n = s.sized(100'000u, 1'000u);
@@ -60,7 +45,7 @@ void bench_soak(session& s) {
   for (const auto began = clock::now();
        microseconds_since(began) < 1e6 * std::min(2.0, seconds / 4);)
     round();
-  const double rss_begin = resident_bytes();
+  const auto rss_begin = static_cast<double>(resident_bytes());
   double rss_most = rss_begin;
   const auto began = clock::now();
   {
@@ -68,7 +53,7 @@ void bench_soak(session& s) {
     const std::uint64_t tasks_before = submitted + spawned;
     while (microseconds_since(began) < seconds * 1e6 && !interrupt::requested()) {
       round();
-      if (rounds % 64 == 0) rss_most = std::max(rss_most, resident_bytes());
+      if (rounds % 64 == 0) rss_most = std::max(rss_most, static_cast<double>(resident_bytes()));
       if (!interrupt::requested())
         shown.at(static_cast<std::uint64_t>(microseconds_since(began) / 1e6));
     }
@@ -82,7 +67,7 @@ void bench_soak(session& s) {
     for (std::uint32_t i = 0; i < 3 * n && wrong.empty(); ++i)
       if (got[i] != 0 && got[i] != 2 * (i % n) + (i >= 2 * n ? 1 : 0))
         wrong = "result " + grouped(i) + " is " + grouped(got[i]);
-    const double rss_end = resident_bytes();
+    const auto rss_end = static_cast<double>(resident_bytes());
     row soak("submitting for " + three_digits(spent) + " s");
     soak.set("tasks", static_cast<double>(submitted + spawned - tasks_before))
         .set("tasks_per_s", static_cast<double>(submitted + spawned - tasks_before) / spent)

@@ -1,6 +1,7 @@
 #include "measure/machine.hpp"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <fstream>
@@ -31,6 +32,13 @@ std::string system_name() { return value_of("/etc/os-release", "PRETTY_NAME", '=
 std::string kernel_version() {
   utsname u{};
   return ::uname(&u) == 0 ? std::string(u.sysname) + " " + u.release : "unknown";
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 double cpu_seconds() {

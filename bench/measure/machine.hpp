@@ -1,6 +1,8 @@
-// What a record says of the machine that it was made on, and of the processors' time it took.
+// What a record says of the machine that it was made on, and of the processors' time and memory it
+// took.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace grosr::tool {
@@ -11,6 +13,9 @@ std::string cpu_model();
 std::string system_name();
 /// "Linux 6.1.0-18-amd64".
 std::string kernel_version();
+
+/// Resident memory of this process.
+std::uint64_t resident_bytes();
 
 /// Seconds that the threads of this process have run so far, together.
 double cpu_seconds();

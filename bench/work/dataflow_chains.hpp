@@ -21,13 +21,17 @@ class dataflow_chain {
   void stream(unsigned blocks, unsigned in_flight);
   /// Pushes one and waits until it was pulled.
   void one() { stream(1, 1); }
+  /// Bytes that are held for blocks, and that the plan has.
+  std::size_t held_bytes() const;
+  std::size_t planned_bytes() const { return planned_; }
   /// The first block that was not what it should be; else empty.
   const std::string& wrong() const { return wrong_; }
 
  private:
   unsigned nodes_;
+  std::size_t planned_ = 0;
   std::string wrong_;
-  flow::executor executor_;
+  mutable flow::executor executor_;
   flow::graph graph_;
   std::unique_ptr<flow::source<std::uint32_t>> in_;
   std::unique_ptr<flow::sink<std::uint32_t>> out_;

@@ -47,7 +47,12 @@ dataflow_chain::dataflow_chain(const device& d, chain_nodes kind, unsigned nodes
       graph_.source<std::uint32_t>(all.front()["from"], {.capacity = room}));
   out_ = std::make_unique<flow::sink<std::uint32_t>>(
       graph_.sink<std::uint32_t>(all.back()["to"], {.capacity = room}));
-  graph_.compile();
+  const flow::plan& p = graph_.compile();
+  for (flow::space_number s = 0; s < 2; ++s) planned_ += p.bytes(s);
+}
+
+std::size_t dataflow_chain::held_bytes() const {
+  return executor_.memory().bytes(0) + executor_.memory().bytes(1);
 }
 
 dataflow_chain::~dataflow_chain() = default;
