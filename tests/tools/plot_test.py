@@ -52,6 +52,26 @@ def channels():
                    for n in (1, 60) for how in ("direct", "indirect")]
 
 
+def composition():
+    works = [f"{kind}, tree of 6 levels, side {side}" for kind in ("gemm", "madd") for side in (64, 128)]
+    rows = [row(work, **{way + "_us": 20 + 7 * i for i, way in enumerate(("modular", "by-hand", "best-by-hand", "flow"))})
+            for work in works + ["bitonic, 65536 elements", "group-by, 65536 records, 256 groups"]]
+    return rows + [row("pca, 10 iterations, side 8", flow_us=7)]  # nothing to set against
+
+
+def policies():
+    rows = [row(f"{policy}: four graphs of 36 nodes, priorities 1, 2", slope_percent=3.5,
+                **{f"priority_{n}_{key}": 30 * n for n in (1, 2) for key in ("graphs_per_s", "percent")})
+            for policy in ("fifo", "priority")]
+    return rows + [row(f"{policy}: depth 6, breadth {breadth}, on host:0 and host:1", speedup_x=1.5 + breadth / 99,
+                       moves_percent=moves) for policy, moves in (("fifo", 45.5), ("data_aware", 0)) for breadth in (4, 10)]
+
+
+def gesture():
+    return [row(f"{way}, {course}", frames_per_s=30.01, p50_us=us, p99_us=2 * us, user_percent=us / 9, system_percent=0)
+            for way, us in (("host", 9000), ("flow", 300)) for course in ("real time at 30 fps", "unconstrained")]
+
+
 def trace():
     tracks = [{"ph": "M", "tid": i, "name": "thread_name", "args": {"name": name}} for i, name in enumerate(("one", "all"))]
     parts = [{"ph": "X", "tid": i % 2, "name": f"step {i % 3}", "ts": 10 * i, "dur": 9.5} for i in range(7)]
@@ -76,7 +96,8 @@ def refused(named, *arguments):
 
 with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
     for name, rows in (("syscalls-sweep", sweep()), ("refine", refine()), ("echo", echo()),
-                       ("forkjoin-sweep", forkjoin_sweep()), ("channels", channels())):
+                       ("forkjoin-sweep", forkjoin_sweep()), ("channels", channels()), ("composition", composition()),
+                       ("policies", policies()), ("gesture", gesture())):
         write(folder, name + ".json", {**HEAD, "bench": name, "rows": rows})
     os.mkdir(os.path.join(folder, "traces"))
     write(folder, "traces/bfs.json", trace())
@@ -84,7 +105,7 @@ with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
     code, told, err = plot("--results", folder, "--out", out)
     check(code == 0 and err == "", f"exit code {code}: {err}")
     lines = {"granularity": 4, "ordering": 16, "coalescing": 2, "footprint": 5, "echo": 2, "scaling": 3, "channels": 3,
-             "regimes": 0}
+             "regimes": 0, "composition": 0, "priorities": 4, "second-device": 4, "gesture": 0}
     check(sorted(os.listdir(out)) == sorted(name + ".svg" for name in lines), f"figures are {os.listdir(out)}")
     for name, drawn in lines.items():
         root = ET.parse(os.path.join(out, name + ".svg")).getroot()
@@ -101,6 +122,12 @@ with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
     root = ET.parse(os.path.join(out, "regimes.svg")).getroot()
     bars = [(float(r.get("x")), float(r.get("width"))) for r in root.iter(SVG + "rect") if r.get("class") != "b"]
     check(len(bars) == 7 and all(x >= 0 and x + w <= float(root.get("width")) for x, w in bars), f"regimes: {bars}")
+    for name, shapes, drawn in (("composition", ("path", "circle"), 18 + 3), ("gesture", ("rect",), 8)):  # 3: the legend
+        root = ET.parse(os.path.join(out, name + ".svg")).getroot()
+        marks = [m for shape in shapes for m in root.iter(SVG + shape) if m.get("class").startswith("f")]
+        at = [float(m.get("x") or m.get("cx") or m.get("d")[1:].split()[0]) for m in marks]
+        check(len(marks) == drawn, f"{name}: {len(marks)} marks, not {drawn}")
+        check(all(0 <= x <= float(root.get("width")) for x in at), f"{name}: a mark leaves the picture: {at}")
     code, told, err = plot("--results", folder, "--out", os.path.join(folder, "one"), "echo")
     check(code == 0 and os.listdir(os.path.join(folder, "one")) == ["echo.svg"], f"one figure: {code} {err}")
 
@@ -117,6 +144,10 @@ with tempfile.TemporaryDirectory(prefix="grosr-plot-") as folder:
     refused("echo.json", "--results", bad, "--out", bad)
     write(bad, "echo.json", {**HEAD, "rows": [{**r, "valid": False} for r in echo()]})
     refused("no valid rows", "--results", bad, "--out", bad)
+    for name, rows in (("composition", [row("a, b", flow_us=1)]), ("gesture", [row("a way")]), ("policies", [])):
+        write(bad, name + ".json", {**HEAD, "rows": rows})
+        refused(name + ".json" if name == "gesture" else "no valid rows", "--results", bad, "--out", bad,
+                {"policies": "second-device"}.get(name, name))
     os.mkdir(os.path.join(bad, "traces"))
     for text in ("{", '{"traceEvents": [{}]}', json.dumps({**trace(), "otherData": {}})):
         write(bad, "traces/bfs.json", text)
