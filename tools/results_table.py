@@ -9,18 +9,25 @@ exits 1 when a table is not the one that the files give.
 """
 import json
 import pathlib
+import re
 import sys
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain", "tail", "await", "streams",
          "priority", "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels", "dataflow",
-         "policies"]
+         "policies", "composition", "prk", "gesture", "cryptfs"]
 RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
          "exp-d-stress": "allocator-stress"}
 OLDER = ("soak", "tour")  # what was not recorded again
-# Page: folder and benches of each table, and whether rows without a target are in it.
+# Columns of tables that have a line for each row, and a figure in each column: heading and key.
+COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), ("mean", "mean_us"), ("sigma", "stddev_us"),
+                       ("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"), ("max", "max_us"),
+                       ("user", "user_percent"), ("system", "system_percent"), ("GPU busy", "gpu_percent"),
+                       ("GPU memory", "gpu_memory_bytes"), ("threads", "threads"), ("ws-delta", "ws_delta_bytes"),
+                       ("late", "late_frames"), ("dropped", "dropped_frames")]}
+# Page: folder and benches of each table, and whether rows without a target are in it; or which columns it has.
 PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
                              ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
          "docs/internals/memory.md": [("h100-2026-11-27", lambda bench: bench == "allocator", False),
@@ -37,7 +44,8 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
 QUANTITY = {"p50_us": "p50", "p99_us": "p99", "memory_bytes": "task memory", "cpu_percent": "CPU", "faster_percent": "faster by",
             "both_s": "both done after", "host_growth_bytes": "host memory grew by",
             "task_memory_bytes": "task memory", "cold_allocations_per_s": "cold",
-            "frees_per_s": "frees", "over_device_malloc_x": "the device's malloc",
+            "frees_per_s": "frees", "mean_us": "mean", "stddev_us": "standard deviation", "p999_us": "p99.9", "node_us": "a node",
+            "moves_percent": "inputs from the other device", "r2_percent": "shares on a line (r2)", "over_device_malloc_x": "the device's malloc",
             "level_us": "a level", "flow_us": "a round", "flow_iterations_per_s": "iterations", "hop_us": "a hop", "all_ms": "all ended after", "device_bytes": "device memory",
             "over_bound_x": "over the bound:", "over_waits_x": "over launches that are waited for:",
             "over_ahead_x": "over launches ahead:", "over_launches_x": "over the best of launches:",
@@ -53,7 +61,7 @@ def amount(key, value):
     if value is None:
         return "?"
     if key == "speedup_x":
-        return f"{value:,.0f} times faster"
+        return f"{value:,.0f} times faster" if value >= 10 else f"{value:.3g} times as fast"
     if key.endswith("_x"):
         return f"{value:,.0f} times" if value >= 100 else f"{value:.3g} times"
     if key.endswith("_share"):
@@ -72,7 +80,14 @@ def amount(key, value):
             if abs(value) >= scale:
                 return f"{value / scale:.3g} {prefix}/s"
         return f"{value:.3g} /s"
-    return f"{value:,.3g}" if isinstance(value, float) else f"{value:,}"
+    return f"{value:,.3g}" if isinstance(value, float) and value != int(value) else f"{value:,.0f}"
+
+
+def quantity(key, value):
+    """An amount and, where its unit does not say it, what it is of."""
+    of = re.fullmatch(r"priority_(\d+)_percent", key)
+    what = f"priority {of.group(1)}:" if of else QUANTITY.get(key, "")
+    return f"{what} {amount(key, value)}".lstrip()
 
 
 def bound(target):
@@ -96,15 +111,55 @@ def side(entry):
     return entry.get("what", "")
 
 
-def main_figure(row):
-    """What a row without targets is about, as a target would name it."""
-    keys = [key for key in row if key == "flow_iterations_per_s"] or \
-        [key for key in row if key.endswith("_per_s")] or [key for key in row if key == "p50_us"] or \
-        [key for key in row if key in ("median_us", "flow_us")]
-    return [{"key": key} for key in keys[:1]]
+def main_figures(row):
+    """What a row without targets is about."""
+    shares = [key for key in row if re.fullmatch(r"priority_\d+_percent", key)]
+    if shares:
+        return shares
+    for alike in (("flow_iterations_per_s",), tuple(key for key in row if key.endswith("_per_s")), ("speedup_x",),
+                  ("p50_us",), ("node_us",), ("median_us", "flow_us")):
+        found = [key for key in row if key in alike][:1]
+        if found:
+            return found + [key for key in row if found == ["speedup_x"] and key == "moves_percent"]
+    return []
 
 
-def table(folder, belongs, all_rows):
+def heading(folder, run):
+    return [f"Recorded on {run['device_description']} ({run['date'][:10]}, driver {run['driver']}, "
+            f"{run['compiler']}, commit {run['commit']}); files in `{folder.as_posix()}/`.", ""]
+
+
+def wide_table(documents, columns):
+    """A line for each row, with all that `columns` names; empty where a row has no such figure."""
+    lines = ["| measured | " + " | ".join(name for name, _ in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for document in documents:
+        for row in document["rows"]:
+            cells = [amount(key, row[key]) if key in row else "" for _, key in columns]
+            lines.append(f"| {row['name']}{'' if row['valid'] else ' (invalid)'} | {' | '.join(cells)} |")
+    return lines
+
+
+def long_table(documents, all_rows):
+    """A line for each target, and where `all_rows` says so for rows without one; what is beside it is there once a row."""
+    lines = ["| bench | measured | reached | target | beside it, same run |", "|---|---|---|---|---|"]
+    for document in documents:
+        for row in document["rows"]:
+            targets = row.get("targets") or []
+            known = {t["key"] for t in targets}
+            main = [key for key in main_figures(row) if key not in known] if all_rows else []
+            said = [("; ".join(quantity(key, row[key]) for key in main), "")] if main else []
+            said += [(quantity(t["key"], row.get(t["key"])), f"{bound(t)}: {met(row, t)}") for t in targets]
+            beside = "; ".join(dict.fromkeys(side(b) for b in row.get("baselines", []) +
+                                             row.get("limits", []) if isinstance(b, dict)))
+            for reached, asked in said:
+                if not row["valid"]:
+                    reached = "invalid"
+                lines.append(f"| `{document['bench']}` | {row['name']} | {reached} | {asked} | {beside} |")
+                beside = ""  # once a row
+    return lines
+
+
+def table(folder, belongs, shown):
     documents = {}
     runs = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     for run in sorted(runs, key=lambda run: run["date"]):
@@ -117,28 +172,10 @@ def table(folder, belongs, all_rows):
     if not documents:
         sys.exit(f"results_table: no recorded runs in {folder}; record them with "
                  f"`grosr bench NAME --json {folder}/NAME.json`")
-    first = documents[min(documents)]
-    lines = [f"Recorded on {first['device_description']} ({first['date'][:10]}, driver "
-             f"{first['driver']}, {first['compiler']}, commit {first['commit']}); files in "
-             f"`{folder.as_posix()}/`.", "",
-             "| bench | measured | reached | target | beside it, same run |", "|---|---|---|---|---|"]
     names = [n for n in ORDER if n in documents] + sorted(set(documents) - set(ORDER) - {"limits"})
-    for name in names:
-        for row in documents[name]["rows"]:
-            targets = row.get("targets") or []
-            if all_rows:
-                known = {t["key"] for t in targets}
-                targets = [f for f in main_figure(row) if f["key"] not in known] + targets
-            beside = "; ".join(dict.fromkeys(side(b) for b in row.get("baselines", []) +
-                                             row.get("limits", []) if isinstance(b, dict)))
-            for t in targets:
-                reached = amount(t["key"], row.get(t["key"])) if row["valid"] else "invalid"
-                if t["key"] in QUANTITY:
-                    reached = f"{QUANTITY[t['key']]} {reached}"
-                asked = f"{bound(t)}: {met(row, t)}" if len(t) > 1 else ""
-                lines.append(f"| `{name}` | {row['name']} | {reached} | {asked} | {beside} |")
-                beside = ""  # once a row
-    return "\n".join(lines)
+    in_order = [documents[name] for name in names]
+    lines = wide_table(in_order, shown) if isinstance(shown, list) else long_table(in_order, shown)
+    return "\n".join(heading(folder, documents[min(documents)]) + lines)
 
 
 def main():
@@ -164,4 +201,5 @@ def main():
                      f"{' and '.join(f'{RESULTS}/{folder}' for folder, *_ in tables)}; run tools/results_table.py")
 
 
-main()
+if __name__ == "__main__":
+    main()

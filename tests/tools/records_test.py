@@ -25,15 +25,15 @@ def run(script, *arguments, cwd):
 
 
 def renew(folder):
-    """Adds to all records below what newer ones have."""
+    """Adds to all records below what newer ones have and they have not."""
     for file in folder.rglob("*.json"):
         document = json.loads(file.read_text())
         if not isinstance(document, dict) or "rows" not in document:
             continue
-        document.update(HEAD)
         for row in document["rows"]:
-            row.update({"mean_us": 3.5, "stddev_us": 0.25, "cpu_cores": 0.5})
-        file.write_text(json.dumps(document))
+            for key, value in {"mean_us": 3.5, "stddev_us": 0.25, "cpu_cores": 0.5}.items():
+                row.setdefault(key, value)
+        file.write_text(json.dumps({**HEAD, **document}))
 
 
 with tempfile.TemporaryDirectory(prefix="grosr-records-") as name:
