@@ -74,7 +74,7 @@ def amount(key, value):
         if key.endswith(suffix):
             return f"{value:,.2f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
     if key.endswith("gb_per_s"):
-        return f"{value:.3g} GB/s"
+        return f"{value:.3g} GB/s" if value < 1000 else f"{value:,.0f} GB/s"
     if key.endswith("_per_s"):
         for scale, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
             if abs(value) >= scale:

@@ -38,6 +38,7 @@ expected = ["| bench | measured | reached | target | beside it, same run |", "|-
             "| `policies` | data_aware: two | 1.83 times as fast | at least 1.9 times as fast: missed |  |",
             "| `policies` | fifo: two | 0.9 times as fast; inputs from the other device 45.25 % |  |  |"]
 check(got == expected, "\n".join(got))
+check(results_table.amount("gb_per_s", 1424.02) == "1,424 GB/s", "thousands of GB/s")
 got = lines([shares, row("no target", p50_us=1.0)], False)
 check(len(got) == 3, "a row without a target is shown")
 
