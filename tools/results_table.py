@@ -21,6 +21,7 @@ RESULTS = pathlib.Path("bench/results")
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
          "exp-d-stress": "allocator-stress"}
 OLDER = ("soak", "tour")  # what was not recorded again
+DATAFLOW = "h100-2026-11-28-dataflow"
 # Columns of tables that have a line for each row, and a figure in each column: heading and key.
 COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), ("mean", "mean_us"), ("sigma", "stddev_us"),
                        ("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"), ("max", "max_us"),
@@ -35,8 +36,11 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
          "docs/internals/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
          "docs/internals/fork-join.md": [("h100-2026-11-27", lambda bench: bench == "forkjoin", False)],
          "docs/internals/channels.md": [("h100-2026-11-27", lambda bench: bench == "channels", True)],
-         "docs/apps/composition.md": [("h100-2026-11-27-dataflow", lambda bench: bench == "composition", True)],
-         "docs/apps/prk.md": [("h100-2026-11-27-dataflow", lambda bench: bench == "prk", True)],
+         "docs/apps/composition.md": [(DATAFLOW, lambda bench: bench == "composition", True)],
+         "docs/apps/prk.md": [(DATAFLOW, lambda bench: bench == "prk", True)],
+         "docs/apps/gesture.md": [(DATAFLOW, lambda bench: bench == "gesture", COLUMNS["gesture"])],
+         "docs/apps/cryptfs.md": [(DATAFLOW, lambda bench: bench == "cryptfs", True)],
+         "docs/internals/dataflow.md": [(DATAFLOW, lambda bench: bench in ("dataflow", "policies"), True)],
          "docs/internals/graphs.md": [("h100-2026-11-27", lambda bench: bench == "bfs", True)]}
 
 
