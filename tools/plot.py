@@ -17,8 +17,9 @@ from plotting import (Bars, Panel, Ranks, Trouble, bytes_text, count_text, facto
 LATEST = pathlib.Path("bench/results/h100-2026-11-27")
 EARLIER = pathlib.Path("bench/results/h200-2026-11-23")
 DATAFLOW = pathlib.Path("bench/results/h100-2026-11-28-dataflow")
+TWO_DEVICES = pathlib.Path("bench/results/h200-2026-11-28-two-devices")
 RESULTS = {"chain": LATEST, "channels": LATEST, "forkjoin-sweep": EARLIER, "traces/bfs": EARLIER, "composition": DATAFLOW,
-           "policies": DATAFLOW, "gesture": DATAFLOW}  # others: BEFORE
+           "policies": TWO_DEVICES, "gesture": DATAFLOW}  # others: BEFORE
 BEFORE = pathlib.Path("bench/results/h200-2026-11-22")
 
 

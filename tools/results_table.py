@@ -21,7 +21,7 @@ RESULTS = pathlib.Path("bench/results")
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
          "exp-d-stress": "allocator-stress"}
 OLDER = ("soak", "tour")  # what was not recorded again
-DATAFLOW = "h100-2026-11-28-dataflow"
+DATAFLOW, TWO_DEVICES = "h100-2026-11-28-dataflow", "h200-2026-11-28-two-devices"
 # Columns of tables that have a line for each row, and a figure in each column: heading and key.
 COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), ("mean", "mean_us"), ("sigma", "stddev_us"),
                        ("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"), ("max", "max_us"),
@@ -40,7 +40,8 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
          "docs/apps/prk.md": [(DATAFLOW, lambda bench: bench == "prk", True)],
          "docs/apps/gesture.md": [(DATAFLOW, lambda bench: bench == "gesture", COLUMNS["gesture"])],
          "docs/apps/cryptfs.md": [(DATAFLOW, lambda bench: bench == "cryptfs", True)],
-         "docs/internals/dataflow.md": [(DATAFLOW, lambda bench: bench in ("dataflow", "policies"), True)],
+         "docs/internals/dataflow.md": [(DATAFLOW, lambda bench: bench == "dataflow", True),
+                                        (TWO_DEVICES, lambda bench: bench == "policies", True)],
          "docs/internals/graphs.md": [("h100-2026-11-27", lambda bench: bench == "bfs", True)]}
 
 
