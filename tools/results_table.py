@@ -71,6 +71,8 @@ def amount(key, value):
         return f"{value:,.0f} times" if value >= 100 else f"{value:.3g} times"
     if key.endswith("_share"):
         return f"{value:.2%}"
+    if key.endswith("_bytes") and 0 < abs(value) < 2**20:
+        return f"{value / 2**10:,.1f} KiB"
     if key.endswith("_bytes"):
         return f"{value / 2**20:,.1f} MiB"
     if key.endswith("_s") and not key.endswith("_per_s"):
