@@ -50,7 +50,7 @@ constexpr std::int64_t overdue_ns = 50'000;
 /// How often a thread asks what has come while another one starts functions.
 constexpr std::int64_t look_again_ns = 10'000;
 
-/// As queued_node::bytes.
+/// As input_bytes has them.
 std::size_t bytes_of_inputs(const node_core& n, space_number s) {
   std::size_t sum = 0;
   for (const port_core& p : n.ports)
@@ -296,13 +296,8 @@ void executor_core::enqueue(graph_core* g, unsigned node) {
   const node_core& n = g->nodes[node];
   const std::uint64_t devices = ((std::uint64_t{1} << units_.size()) - 1) & ~std::uint64_t{1};
   queue_.push_back({g, node, options.clock ? ticks() : n.queued_at});
-  facts_.push_back({n.queued_at,
-                    n.mean_wait,
-                    n.mean_run,
-                    g->options.priority,
-                    (n.on_host ? 1u : 0u) | (n.on_device ? devices : 0),
-                    {},
-                    g});
+  facts_.push_back({n.queued_at, n.mean_wait, n.mean_run, g->options.priority,
+                    (n.on_host ? 1u : 0u) | (n.on_device ? devices : 0), g});
   // A thread of the executor looks at the queue next.
   if (serves != this) wake_for_the_rest(queue_.back().since);
 }
@@ -327,18 +322,22 @@ executor_core::running executor_core::next() {
   const node_core& first = queue_[0].of->nodes[queue_[0].node];
   // Most often there is nothing to choose.
   if (queue_.size() != 1 || first.on_device || units_[0].running >= units_[0].depth) {
-    if (policy_->looks_at_bytes()) {
-      bytes_.clear();
-      for (const queued& q : queue_)
-        for (space_number s = 0; s < units_.size(); ++s)
-          bytes_.push_back(bytes_of_inputs(q.of->nodes[q.node], s));
-      for (std::size_t i = 0; i < facts_.size(); ++i)
-        facts_[i].bytes = {bytes_.data() + i * units_.size(), units_.size()};
-    }
     loads_.clear();
     for (std::size_t i = 0; i < units_.size(); ++i)
       loads_.push_back({units_[i].running, units_[i].depth, (launching_ >> i & 1) != 0});
-    const auto c = policy_->choose(facts_, loads_, now());
+    if (std::none_of(loads_.begin(), loads_.end(), [](const auto& l) { return l.has_room(); }))
+      return nullptr;
+    struct looks final : input_bytes {
+      explicit looks(executor_core& e) : e(e) {}
+      std::span<const std::size_t> of(std::size_t i) override {
+        e.bytes_.clear();
+        for (space_number s = 0; s < e.units_.size(); ++s)
+          e.bytes_.push_back(bytes_of_inputs(e.queue_[i].of->nodes[e.queue_[i].node], s));
+        return e.bytes_;
+      }
+      executor_core& e;
+    } bytes(*this);
+    const auto c = policy_->choose(facts_, loads_, now(), bytes);
     if (!c) return nullptr;
     chosen = *c;
   }

@@ -367,7 +367,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::unique_ptr<scheduling_policy> policy_;
   std::vector<queued> queue_;       // in the order in which they came
   std::vector<queued_node> facts_;  // of each, for the policy
-  std::vector<std::size_t> bytes_;  // what facts_ point to
+  std::vector<std::size_t> bytes_;  // of the inputs of a node that the policy asks for
   std::vector<unit_load> loads_;
   std::vector<running> spare_;
   std::deque<running> coming_;     // on the host, whose inputs are on their way

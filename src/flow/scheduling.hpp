@@ -17,9 +17,6 @@ struct queued_node {
   double mean_run = 0;
   int priority = 0;             ///< its graph's
   std::uint64_t units = ~0ull;  ///< a bit for each unit that it can run on
-  /// Bytes of its inputs that lie in the memory of each unit already. Of a node that runs on
-  /// devices alone: without those that the host has, too, which every device gets with one copy.
-  std::span<const std::size_t> bytes;
   const void* graph = nullptr;  ///< which one: graphs share units by priority
 
   bool can_run_on(std::size_t unit) const { return (units >> unit & 1) != 0; }
@@ -33,6 +30,18 @@ struct unit_load {
   bool has_room() const { return !is_full() && !is_launching; }
 };
 
+/// Where the inputs of queued nodes lie. A look at each input: policies ask for nodes that may run.
+class input_bytes {
+ public:
+  /// Of a node of the queue: bytes of its inputs that lie in the memory of each unit already. Of
+  /// one that runs on devices alone: without those that the host has, too, which every device gets
+  /// with one copy. Valid until the next call.
+  virtual std::span<const std::size_t> of(std::size_t node) = 0;
+
+ protected:
+  ~input_bytes() = default;
+};
+
 struct choice {
   std::size_t node;  ///< in the queue
   std::size_t unit;
@@ -43,11 +52,11 @@ struct choice {
 class scheduling_policy {
  public:
   virtual ~scheduling_policy() = default;
-  /// None: nothing can or should run now. The queue is in the order in which nodes came.
+  /// None: nothing can or should run now. The queue is in the order in which nodes came, and some
+  /// unit has room.
   virtual std::optional<choice> choose(std::span<const queued_node> queue,
-                                       std::span<const unit_load> units, std::int64_t now) = 0;
-  /// Whether it looks at `bytes`, which cost a look at each input.
-  virtual bool looks_at_bytes() const { return false; }
+                                       std::span<const unit_load> units, std::int64_t now,
+                                       input_bytes& bytes) = 0;
 };
 
 /// Of the units that a node can run on and that have room, the one with the least under way for

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
+#include <map>
 #include <vector>
 
 #include "flow/scheduling.hpp"
@@ -13,10 +13,10 @@ namespace {
 constexpr std::int64_t us = 1000;
 
 /// A queue, units, and which bytes lie where.
-struct scene {
+struct scene : input_bytes {
   std::vector<queued_node> queue;
   std::vector<unit_load> units = std::vector<unit_load>(3);
-  std::deque<std::vector<std::size_t>> bytes;
+  std::map<std::size_t, std::vector<std::size_t>> bytes;  // by node
 
   queued_node& add(std::int64_t since, std::uint64_t on = 0b110) {
     queued_node n{};
@@ -25,12 +25,10 @@ struct scene {
     queue.push_back(n);
     return queue.back();
   }
-  void lies(std::size_t node, std::vector<std::size_t> where) {
-    bytes.push_back(std::move(where));
-    queue[node].bytes = bytes.back();
-  }
+  void lies(std::size_t node, std::vector<std::size_t> where) { bytes[node] = std::move(where); }
+  std::span<const std::size_t> of(std::size_t node) override { return bytes[node]; }
   std::optional<choice> ask(scheduling_policy& p, std::int64_t now = 1000 * us) {
-    return p.choose(queue, units, now);
+    return p.choose(queue, units, now, *this);
   }
 };
 

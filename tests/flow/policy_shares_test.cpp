@@ -87,7 +87,10 @@ class simulation {
   void start_what_can() {
     while (!queue_.empty()) {
       const std::vector<unit_load> units{{0, 1}, device_};
-      const auto c = policy_.choose(queue_, units, now_);
+      struct : input_bytes {
+        std::span<const std::size_t> of(std::size_t) override { return {}; }
+      } none;
+      const auto c = policy_.choose(queue_, units, now_, none);
       if (!c) return;
       const auto [g, n] = names_[c->node];
       has_waited(g, queue_[c->node].since);

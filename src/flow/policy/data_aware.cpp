@@ -10,14 +10,12 @@ namespace {
 
 class data_aware final : public scheduling_policy {
  public:
-  bool looks_at_bytes() const override { return true; }
-
   std::optional<choice> choose(std::span<const queued_node> queue, std::span<const unit_load> units,
-                               std::int64_t now) override {
-    const double mean_run = mean_on_devices(queue);
+                               std::int64_t now, input_bytes& bytes) override {
+    std::optional<double> mean_run;
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const queued_node& n = queue[i];
-      const auto preferred = unit_of_most(n, units);
+      const auto preferred = unit_of_most(n, bytes.of(i), units);
       const auto unit = least_loaded(n, units);
       if (!preferred) {
         if (unit) return choice{i, *unit, "its inputs lie with no unit that it can run on"};
@@ -26,8 +24,10 @@ class data_aware final : public scheduling_policy {
       if (units[*preferred].has_room())
         return choice{i, *preferred, "most of its inputs lie there"};
       // On another one that is busy, too, it would wait for a copy and for its turn.
-      if (unit && units[*preferred].is_full() && 2 * units[*unit].running <= units[*unit].depth &&
-          now - n.since > threshold(n, mean_run))
+      if (!unit || !units[*preferred].is_full() || 2 * units[*unit].running > units[*unit].depth)
+        continue;
+      if (!mean_run) mean_run = mean_on_devices(queue);
+      if (now - n.since > threshold(n, *mean_run))
         return choice{i, *unit, "waited too long for where its inputs lie"};
     }
     return std::nullopt;
@@ -36,14 +36,14 @@ class data_aware final : public scheduling_policy {
  private:
   /// Among equal ones the one with the least under way for its depth.
   static std::optional<std::size_t> unit_of_most(const queued_node& n,
+                                                 std::span<const std::size_t> bytes,
                                                  std::span<const unit_load> units) {
     std::optional<std::size_t> most;
-    for (std::size_t u = 0; u < n.bytes.size(); ++u) {
-      if (!n.can_run_on(u) || n.bytes[u] == 0) continue;
-      if (!most || n.bytes[u] > n.bytes[*most] ||
-          (n.bytes[u] == n.bytes[*most] &&
-           std::uint64_t{units[u].running} * units[*most].depth <
-               std::uint64_t{units[*most].running} * units[u].depth))
+    for (std::size_t u = 0; u < bytes.size(); ++u) {
+      if (!n.can_run_on(u) || bytes[u] == 0) continue;
+      if (!most || bytes[u] > bytes[*most] ||
+          (bytes[u] == bytes[*most] && std::uint64_t{units[u].running} * units[*most].depth <
+                                           std::uint64_t{units[*most].running} * units[u].depth))
         most = u;
     }
     return most;

@@ -7,7 +7,7 @@ namespace {
 class fifo final : public scheduling_policy {
  public:
   std::optional<choice> choose(std::span<const queued_node> queue, std::span<const unit_load> units,
-                               std::int64_t) override {
+                               std::int64_t, input_bytes&) override {
     for (std::size_t i = 0; i < queue.size(); ++i)
       if (const auto unit = least_loaded(queue[i], units))
         return choice{i, *unit, "waited longest"};

@@ -8,7 +8,7 @@ namespace {
 class first_available final : public scheduling_policy {
  public:
   std::optional<choice> choose(std::span<const queued_node> queue, std::span<const unit_load> units,
-                               std::int64_t) override {
+                               std::int64_t, input_bytes&) override {
     for (std::size_t n = 0; n < queue.size(); ++n) {
       const std::size_t i = (next_ + n) % queue.size();
       const auto unit = least_loaded(queue[i], units);

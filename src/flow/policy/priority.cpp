@@ -16,7 +16,7 @@ namespace {
 class priority final : public scheduling_policy {
  public:
   std::optional<choice> choose(std::span<const queued_node> queue, std::span<const unit_load> units,
-                               std::int64_t now) override {
+                               std::int64_t now, input_bytes&) override {
     ++turn_;
     served_.resize(units.size());
     share_of_.clear();
