@@ -168,7 +168,7 @@ def gesture(runs):
     courses = list(dict.fromkeys(row["name"].split(", ", 1)[1] for row in rows))
     panels = []
     for course in courses:
-        mine = {f"{row['name'].split(', ')[0]}\n{row['frames_per_s']:,.4g} frames/s": row
+        mine = {f"{row['name'].split(', ')[0]}\n{row['frames_per_s']:,.0f} frames/s": row
                 for row in named(rows, "", ", " + course)}
         of = lambda keys: {way: {label: row[key] for label, key in keys.items() if key in row} for way, row in mine.items()}
         panels.append(Stacks(f"{course}: processor time", "100% is one processor",
