@@ -35,18 +35,18 @@ void block_buffer::wait() const noexcept {
 block_pool::~block_pool() {
   for (auto& [bytes, s] : sizes_)
     while (auto b = any_idle(s)) release(*b);
-  free_guests(true);
+  free_borrowed(true);
 }
 
-void block_pool::free_guests(bool all) noexcept {
-  if (!has_guests_.load(std::memory_order_relaxed)) return;
+void block_pool::free_borrowed(bool all) noexcept {
+  if (!has_borrowed_.load(std::memory_order_relaxed)) return;
   std::vector<block_buffer> seen, used;
   {
     std::lock_guard lock(mutex_);
-    seen.swap(guests_);
-    has_guests_.store(false, std::memory_order_relaxed);
+    seen.swap(borrowed_);
+    has_borrowed_.store(false, std::memory_order_relaxed);
   }
-  // Without the lock: a guest's end may give others back.
+  // Without the lock: what frees one may give others back.
   for (block_buffer& b : seen)
     if (all)
       b.wait();
@@ -55,8 +55,8 @@ void block_pool::free_guests(bool all) noexcept {
   seen.clear();
   if (used.empty()) return;
   std::lock_guard lock(mutex_);
-  std::move(used.begin(), used.end(), std::back_inserter(guests_));
-  has_guests_.store(true, std::memory_order_relaxed);
+  std::move(used.begin(), used.end(), std::back_inserter(borrowed_));
+  has_borrowed_.store(true, std::memory_order_relaxed);
 }
 
 /// With the lock.
@@ -102,9 +102,9 @@ block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
 void block_pool::give(block_buffer b) noexcept {
   if (b.data == nullptr) return;
   std::lock_guard lock(mutex_);
-  if (b.guest) {
-    guests_.push_back(std::move(b));
-    has_guests_.store(true, std::memory_order_relaxed);
+  if (b.lender) {
+    borrowed_.push_back(std::move(b));
+    has_borrowed_.store(true, std::memory_order_relaxed);
     return;
   }
   of_size& s = sizes_[b.bytes];

@@ -21,10 +21,10 @@ namespace grosr::flow {
 struct block_buffer {
   void* data = nullptr;
   std::size_t bytes = 0;
-  std::uint64_t home = 0;       ///< who is to get it again; 0: anybody
-  std::shared_ptr<void> guest;  ///< whose end frees it; null: it is the pool's
-  simt::stream_point written;   ///< when what it holds is there
-  simt::stream_points read;     ///< when those who read it are done
+  std::uint64_t home = 0;        ///< who is to get it again; 0: anybody
+  std::shared_ptr<void> lender;  ///< whose end frees it; null: it is the pool's
+  simt::stream_point written;    ///< when what it holds is there
+  simt::stream_points read;      ///< when those who read it are done
 
   bool is_done_with() const noexcept;
   void wait() const noexcept;
@@ -48,10 +48,11 @@ class block_pool {
   /// The one that was given back first: it is most likely done with. With a home (not 0), the one
   /// that was taken for that before, if it is back.
   block_buffer take(std::size_t bytes, std::uint64_t home = 0);
-  /// A guest's is for free_guests(): who gives it back may hold locks, and its end calls others.
+  /// What is borrowed is for free_borrowed(): who gives it back may hold locks, and what frees it
+  /// calls others.
   void give(block_buffer b) noexcept;
-  /// Frees what guests have given back and no stream uses any more; or all, when that is so.
-  void free_guests(bool all) noexcept;
+  /// Frees what is borrowed, was given back, and no stream uses any more; or all, when that is so.
+  void free_borrowed(bool all) noexcept;
 
   /// So many buffers more are there for whoever takes them.
   void reserve(std::size_t bytes, std::size_t buffers);
@@ -80,8 +81,8 @@ class block_pool {
   mutable std::mutex mutex_;
   std::map<std::size_t, of_size> sizes_;
   std::size_t held_ = 0;
-  std::vector<block_buffer> guests_;  // that may still be used
-  std::atomic<bool> has_guests_{false};
+  std::vector<block_buffer> borrowed_;  // that may still be used
+  std::atomic<bool> has_borrowed_{false};
 };
 
 }  // namespace grosr::flow

@@ -400,7 +400,7 @@ datablock block_users::adopt(block_memory& m, const block_template& shape, space
   block_buffer buffer;
   buffer.data = data;
   buffer.bytes = shape.size_bytes();
-  buffer.guest = std::shared_ptr<void>(owner, [free, taken](void* p) {
+  buffer.lender = std::shared_ptr<void>(owner, [free, taken](void* p) {
     if (*taken) free(p);
   });
   *taken = true;
@@ -465,11 +465,11 @@ block_memory::block_memory(const std::vector<device>& devices)
 }
 
 block_memory::~block_memory() {
-  for (block_pool& p : state_->pools) p.free_guests(true);
+  for (block_pool& p : state_->pools) p.free_borrowed(true);
 }
 
-void block_memory::free_guests() noexcept {
-  for (block_pool& p : state_->pools) p.free_guests(false);
+void block_memory::free_borrowed() noexcept {
+  for (block_pool& p : state_->pools) p.free_borrowed(false);
 }
 
 datablock block_memory::make(const block_template& shape) {

@@ -156,7 +156,7 @@ DLManagedTensor* to_dlpack(const datablock& b, space_number s) {
 }
 
 datablock from_dlpack(block_memory& m, DLManagedTensor* tensor) {
-  m.free_guests();
+  m.free_borrowed();
   if (const datablock own = block_of(tensor); own && m.made(own)) {
     tensor->deleter(tensor);
     return own;

@@ -161,7 +161,7 @@ void executor_core::serve(presence& self) {
       looked = true;
       lock.unlock();
       r = look_after();
-      memory.free_guests();
+      memory.free_borrowed();
       lock.lock();
       looked_ = ticks();
     }
@@ -217,7 +217,7 @@ void executor_core::execute(running r, bool is_new, presence& self, lock_type& l
     run(std::move(r));
   else
     run_on_host(std::move(r));
-  memory.free_guests();
+  memory.free_borrowed();
   lock.lock();
   come_back(self);
 }
@@ -277,11 +277,11 @@ bool executor_core::step() {
   }
   if (r) {
     run(std::move(r));
-    memory.free_guests();
+    memory.free_borrowed();
     return true;
   }
   running ready = look_after();
-  memory.free_guests();
+  memory.free_borrowed();
   if (ready) {
     run_on_host(std::move(ready));
     return true;

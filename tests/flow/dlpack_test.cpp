@@ -175,7 +175,7 @@ TEST_P(dlpack, copies_memory_that_a_gpu_does_not_reach) {
     EXPECT_EQ(b.read<float>()[1], 3);
     EXPECT_EQ(b.read<float>().data() == elements.data() + 1, !where().is_cuda());
   }
-  m.free_guests();
+  m.free_borrowed();
   EXPECT_EQ(t.ended, 1);
 }
 

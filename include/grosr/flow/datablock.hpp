@@ -226,7 +226,7 @@ class block_memory {
 
   /// Frees memory of others (dlpack.hpp) that blocks have given back, and no stream uses any more:
   /// calls what frees it, without a lock. Executors do that between runs.
-  void free_guests() noexcept;
+  void free_borrowed() noexcept;
 
   /// Bytes that a memory holds for blocks, in use or not.
   std::size_t bytes(space_number s) const;

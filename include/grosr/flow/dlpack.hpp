@@ -21,7 +21,7 @@ DLManagedTensor* to_dlpack(const datablock& b, space_number s);
 /// A block whose elements are the tensor's, which it takes over. They stay where they are, in
 /// memory of a device of `m`, pinned memory, or, where `m` has no GPU, any memory of the host,
 /// until the block is gone or is written in another memory, and no stream uses them any more; then
-/// m.free_guests() calls the deleter, as threads of an executor and from_dlpack() do, without a
+/// m.free_borrowed() calls the deleter, as threads of an executor and from_dlpack() do, without a
 /// lock of theirs. What is in other memory of the host is copied, and the deleter called at once. A
 /// tensor that to_dlpack() made of a block of `m` is that block. The elements are to be there: what
 /// still writes them has to be waited for. Who writes the block where the tensor is writes the
