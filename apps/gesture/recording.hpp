@@ -25,7 +25,7 @@ struct recording {
 };
 
 struct file_header {
-  static constexpr std::uint64_t right_magic = 0x3154'5345'4752'4f47;  // "GORGEST1"
+  static constexpr std::uint64_t right_magic = 0x3154'5345'4753'5247;  // "GRSGEST1"
   std::uint64_t magic = right_magic;
   std::uint32_t cameras = gesture::cameras, width = 0, height = 0, frames = 0, rate = 0,
                 reserved = 0;
