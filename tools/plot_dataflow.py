@@ -157,7 +157,7 @@ def second_device(runs):
     looks = {"x_places": breadths if len(breadths) > 1 else None, "y_log": None}
     title = "; ".join(where)
     return figure(f"Rectangles of matrix operations on two devices, by policy ({on(document)})", [
-        Panel(title, "breadth of the rectangle", "how much faster than on one", sped_up, y_text=factor_text,
+        Panel(title, "breadth of the rectangle", "times as fast as one device", sped_up, y_text=factor_text,
               bounds=[0, 2], **looks),
         Panel(title, "breadth of the rectangle", "inputs from the other device", moved, y_text=percent_text,
               **looks)], 2)
