@@ -67,7 +67,7 @@ void file_format::know(file_state& f, int fd) const {
   if (n != 0) {
     if (n != sizeof h || std::memcmp(h.magic, magic, sizeof magic) != 0 || h.number == 0 ||
         h.size > largest_file)
-      fail(EIO);
+      throw damaged_file();
     f.number = h.number;
     f.size = h.size;
   }

@@ -2,10 +2,12 @@
 // itself, the last one padded. docs/apps/cryptfs.md has the protocol of writes.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <shared_mutex>
 #include <span>
+#include <system_error>
 
 #include "cipher.hpp"
 
@@ -34,6 +36,12 @@ struct file_state {
   bool trimmed = false;      ///< nothing lies behind the last sector
   std::uint64_t number = 0;  ///< random, its part of tweaks; 0: the file has no header yet
   std::uint64_t size = 0;
+};
+
+/// The file is none of this format: its header is another one, or damaged. Nothing is read of it or
+/// written to it.
+struct damaged_file : std::system_error {
+  damaged_file() : std::system_error(EIO, std::generic_category()) {}
 };
 
 /// Reads and writes files of a volume. Thread-safe. `fd` is of the encrypted file, open for

@@ -29,12 +29,7 @@ void get_attributes(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
 
 void resize(fuse_req_t req, node& n, std::uint64_t size, const fuse_file_info* fi) {
   const int fd = fi ? fd_of(fi) : open_again(n, O_RDWR);
-  const struct closer {
-    int fd;
-    ~closer() {
-      if (fd >= 0) close(fd);
-    }
-  } at_end{fi ? -1 : fd};
+  const descriptor at_end{fi ? -1 : fd};
   of(req).format.truncate(n.file, fd, size, this_worker()->space);
 }
 

@@ -116,13 +116,6 @@ int lock_directory(const std::string& directory) {
           : fmt::format("{}: cannot be locked ({})", one_line(path), std::strerror(why)));
 }
 
-struct descriptor {
-  int fd;
-  ~descriptor() {
-    if (fd >= 0) close(fd);
-  }
-};
-
 }  // namespace
 
 struct mounted::state {

@@ -87,20 +87,27 @@ void complete(fuse_req_t req, node& n, struct stat& attributes) {
       return;
     }
   }
-  attributes.st_size = 0;  // of what cannot be read, or is no file of ours; it can be removed
+  // A size that is not known is an error: Linux would append to a file of 0 bytes at its start. Who
+  // gets EACCES here gets it from open, too; a damaged file can be removed, and not opened.
+  attributes.st_size = 0;
   const int fd = open(path_of(n).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0 && errno == EACCES) return;
+  const descriptor at_end{checked(fd)};
   try {
     attributes.st_size = static_cast<off_t>(of(req).format.size(n.file, fd));
-  } catch (const std::system_error&) {
+  } catch (const damaged_file&) {
   }
-  close(fd);
 }
 
 fuse_entry_param entry_of(fuse_req_t req, const node& parent, const char* name) {
   fuse_entry_param e{};
   node& n = of(req).nodes.look_up(parent, name, e.attr);
-  complete(req, n, e.attr);
+  try {
+    complete(req, n, e.attr);
+  } catch (...) {
+    of(req).nodes.forget(n, 1);  // the kernel is not told of it
+    throw;
+  }
   e.ino = reinterpret_cast<fuse_ino_t>(&n);
   e.attr_timeout = e.entry_timeout = trusted_s;
   return e;
@@ -108,7 +115,8 @@ fuse_entry_param entry_of(fuse_req_t req, const node& parent, const char* name) 
 
 void answer_entry(fuse_req_t req, const node& parent, const char* name) {
   const fuse_entry_param e = entry_of(req, parent, name);
-  fuse_reply_entry(req, &e);
+  if (fuse_reply_entry(req, &e) == -ENOENT)  // it was interrupted
+    of(req).nodes.forget(node_of(req, e.ino), 1);
 }
 
 void refuse_key_file(fuse_req_t req, const node& parent, const char* name) {

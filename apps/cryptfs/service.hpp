@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 
+#include "descriptor.hpp"
 #include "file_format.hpp"
 #include "node_table.hpp"
 
@@ -66,7 +67,7 @@ void answered(fuse_req_t req, F f) {
 std::string path_of(const node& n);
 /// Throws std::system_error.
 int open_again(const node& n, int flags);
-/// Sets the size, as it is unencrypted.
+/// Sets the size, as it is unencrypted. Throws std::system_error.
 void complete(fuse_req_t req, node& n, struct stat& attributes);
 /// The kernel is told of a node once more.
 void answer_entry(fuse_req_t req, const node& parent, const char* name);
