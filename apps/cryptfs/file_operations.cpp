@@ -101,17 +101,24 @@ void create_file(fuse_req_t req, fuse_ino_t ino, const char* name, mode_t mode,
     const bool made = fd >= 0;
     if (!made && (errno != EEXIST || fi->flags & O_EXCL)) checked(-1);
     if (!made) fd = checked(openat(parent.fd, name, O_NOFOLLOW | O_CLOEXEC | O_RDWR));
+    node* n = nullptr;
+    fuse_entry_param e{};
     try {
       if (made) give_to_caller(req, parent.fd, name);
-      const fuse_entry_param e = entry_of(req, parent, name);
-      node& n = node_of(req, e.ino);
+      e = entry_of(req, parent, name);
+      n = &node_of(req, e.ino);
       if (!made && fi->flags & O_TRUNC)
-        of(req).format.truncate(n.file, fd, 0, this_worker()->space);
-      answer_open(fi, fd);
-      if (fuse_reply_create(req, &e, fi) == -ENOENT) close(fd);
+        of(req).format.truncate(n->file, fd, 0, this_worker()->space);
     } catch (...) {
+      if (n) of(req).nodes.forget(*n, 1);
+      if (made) unlinkat(parent.fd, name, 0);
       close(fd);
       throw;
+    }
+    answer_open(fi, fd);
+    if (fuse_reply_create(req, &e, fi) == -ENOENT) {  // it was interrupted
+      of(req).nodes.forget(*n, 1);
+      close(fd);
     }
   });
 }

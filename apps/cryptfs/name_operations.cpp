@@ -21,7 +21,7 @@ void look_up(fuse_req_t req, fuse_ino_t parent, const char* name) {
     const node& p = node_of(req, parent);
     if (&p == &of(req).nodes.root() && std::strcmp(name, key_file_name) == 0)
       throw std::system_error(ENOENT, std::generic_category());
-    answer_entry(req, p, name);
+    answer_entry(req, entry_of(req, p, name));
   });
 }
 
@@ -36,26 +36,34 @@ void forget_several(fuse_req_t req, std::size_t count, fuse_forget_data* all) {
   fuse_reply_none(req);
 }
 
-/// Makes what has a name by `f(directory)`, and answers with it.
+/// Makes what has a name by `f(directory)`, and answers with it. `how`: removes it again where the
+/// caller gets an error.
 template <class F>
-void make(fuse_req_t req, fuse_ino_t parent, const char* name, F f) {
+void make(fuse_req_t req, fuse_ino_t parent, const char* name, int how, F f) {
   answered(req, [&] {
     const node& p = node_of(req, parent);
     refuse_key_file(req, p, name);
     checked(f(p.fd));
-    give_to_caller(req, p.fd, name);
-    answer_entry(req, p, name);
+    fuse_entry_param e;
+    try {
+      give_to_caller(req, p.fd, name);
+      e = entry_of(req, p, name);
+    } catch (...) {
+      unlinkat(p.fd, name, how);
+      throw;
+    }
+    answer_entry(req, e);
   });
 }
 
 void make_directory(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) {
-  make(req, parent, name, [&](int fd) { return mkdirat(fd, name, mode); });
+  make(req, parent, name, AT_REMOVEDIR, [&](int fd) { return mkdirat(fd, name, mode); });
 }
 void make_node(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t number) {
-  make(req, parent, name, [&](int fd) { return mknodat(fd, name, mode, number); });
+  make(req, parent, name, 0, [&](int fd) { return mknodat(fd, name, mode, number); });
 }
 void make_symbolic_link(fuse_req_t req, const char* to, fuse_ino_t parent, const char* name) {
-  make(req, parent, name, [&](int fd) { return symlinkat(to, fd, name); });
+  make(req, parent, name, 0, [&](int fd) { return symlinkat(to, fd, name); });
 }
 
 void make_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char* name) {
@@ -64,7 +72,14 @@ void make_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char* na
     refuse_key_file(req, p, name);
     const std::string from = path_of(node_of(req, ino));
     checked(linkat(AT_FDCWD, from.c_str(), p.fd, name, AT_SYMLINK_FOLLOW));
-    answer_entry(req, p, name);
+    fuse_entry_param e;
+    try {
+      e = entry_of(req, p, name);
+    } catch (...) {
+      unlinkat(p.fd, name, 0);
+      throw;
+    }
+    answer_entry(req, e);
   });
 }
 

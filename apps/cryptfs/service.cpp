@@ -113,8 +113,7 @@ fuse_entry_param entry_of(fuse_req_t req, const node& parent, const char* name) 
   return e;
 }
 
-void answer_entry(fuse_req_t req, const node& parent, const char* name) {
-  const fuse_entry_param e = entry_of(req, parent, name);
+void answer_entry(fuse_req_t req, const fuse_entry_param& e) {
   if (fuse_reply_entry(req, &e) == -ENOENT)  // it was interrupted
     of(req).nodes.forget(node_of(req, e.ino), 1);
 }

@@ -69,9 +69,9 @@ std::string path_of(const node& n);
 int open_again(const node& n, int flags);
 /// Sets the size, as it is unencrypted. Throws std::system_error.
 void complete(fuse_req_t req, node& n, struct stat& attributes);
-/// The kernel is told of a node once more.
-void answer_entry(fuse_req_t req, const node& parent, const char* name);
+/// What the kernel is to be told of a node, which counts as known once more from then on.
 fuse_entry_param entry_of(fuse_req_t req, const node& parent, const char* name);
+void answer_entry(fuse_req_t req, const fuse_entry_param& e);
 /// Throws EPERM for the name of the key file.
 void refuse_key_file(fuse_req_t req, const node& parent, const char* name);
 /// A new file belongs to who asked for it, where the file system runs for others.
