@@ -149,7 +149,13 @@ void write_file(fuse_req_t req, fuse_ino_t ino, const char* data, std::size_t by
   });
 }
 
-void flush_file(fuse_req_t req, fuse_ino_t, fuse_file_info*) { fuse_reply_err(req, 0); }
+/// File systems below that report errors of writes when a file is closed do so here.
+void flush_file(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
+  answered(req, [&] {
+    checked(close(checked(fcntl(fd_of(fi), F_DUPFD_CLOEXEC, 0))));
+    fuse_reply_err(req, 0);
+  });
+}
 
 void sync_file(fuse_req_t req, fuse_ino_t, int data_only, fuse_file_info* fi) {
   answered(req, [&] {
