@@ -197,7 +197,12 @@ void file_format::truncate(file_state& f, int fd, std::uint64_t size, const work
   if (size > largest_file) fail(EFBIG);
   std::unique_lock guard(f.lock);
   know(f, fd);
-  if (size == f.size) return;
+  if (size == f.size) {  // its time changes
+    struct stat s;
+    if (fstat(fd, &s) != 0) fail(errno);
+    cut(fd, static_cast<std::uint64_t>(s.st_size));
+    return;
+  }
   make_header(f, fd);
   if (size < f.size) {
     set_size(f, fd, size);

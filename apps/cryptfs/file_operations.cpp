@@ -64,9 +64,11 @@ void set_attributes(fuse_req_t req, fuse_ino_t ino, struct stat* s, int to_set,
   });
 }
 
-/// A part of a sector is written by way of what it holds, so who writes reads, too.
+/// A part of a sector is written by way of what it holds, so who writes reads, too. Who truncates
+/// writes.
 int flags_of(const fuse_file_info* fi) {
-  const int mode = (fi->flags & O_ACCMODE) == O_RDONLY ? O_RDONLY : O_RDWR;
+  const bool reads_only = (fi->flags & O_ACCMODE) == O_RDONLY && !(fi->flags & O_TRUNC);
+  const int mode = reads_only ? O_RDONLY : O_RDWR;
   return mode | (fi->flags & (O_SYNC | O_DSYNC | O_NOATIME));
 }
 
