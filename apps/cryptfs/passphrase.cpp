@@ -8,6 +8,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
@@ -91,6 +93,17 @@ secret from_terminal(bool twice) {
   return first;
 }
 
+/// It is not there any more then: neither for what is started, nor in /proc/PID/environ, which shows
+/// this memory.
+std::optional<secret> taken_from_environment() {
+  char* text = std::getenv(passphrase_variable);
+  if (!text) return std::nullopt;
+  secret s{std::string_view(text)};
+  OPENSSL_cleanse(text, s.size());
+  unsetenv(passphrase_variable);
+  return s;
+}
+
 }  // namespace
 
 void add_passphrase_options(CLI::App& command, passphrase_options& o) {
@@ -103,6 +116,7 @@ void add_passphrase_options(CLI::App& command, passphrase_options& o) {
 }
 
 secret read_passphrase(const passphrase_options& o, bool twice) {
+  std::optional<secret> given = taken_from_environment();
   if (o.descriptor >= 0) return read_line(o.descriptor, "the parent process");
   if (o.file) {
     const std::string name = tool::one_line(*o.file);
@@ -118,9 +132,9 @@ secret read_passphrase(const passphrase_options& o, bool twice) {
     } at_end{fd};
     return read_line(fd, fmt::format("--passphrase-file {}", name));
   }
-  if (const char* text = std::getenv(passphrase_variable)) {
-    secret s{std::string_view(text)};
-    if (s.empty() || s.size() > longest || std::strchr(text, '\n') != nullptr)
+  if (given) {
+    secret s = std::move(*given);
+    if (s.empty() || s.size() > longest || std::memchr(s.data(), '\n', s.size()) != nullptr)
       throw usage_error(
           fmt::format("{} is to be one line of 1 to {} bytes", passphrase_variable, longest));
     return s;
