@@ -61,6 +61,8 @@ void prepare_process() {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);  // keys and files would lie in the core file
   fuse_set_log_func(keep_complaint);
 }
 
