@@ -7,6 +7,7 @@
 #include "cipher.hpp"
 #include "cli/text.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "grosr/simt/error.hpp"
 #include "measure/samples.hpp"
 
 namespace grosr::cryptfs {
@@ -56,13 +57,13 @@ class choosing final : public cipher {
       std::size_t bytes;
       ~leave() { of.fetch_sub(bytes, std::memory_order_relaxed); }
     };
-    if (device_.of(before + bytes) < openssl_.of(bytes)) {
+    {
       const leave at_end{waiting_bytes_, bytes};
-      by_device_->run(how, what, in, out);
-    } else {
-      waiting_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-      by_openssl_->run(how, what, in, out);
+      if (!lost_.load(std::memory_order_relaxed) &&
+          device_.of(before + bytes) < openssl_.of(bytes) && done_by_device(how, what, in, out))
+        return;
     }
+    by_openssl_->run(how, what, in, out);
   }
   device memory() const override { return by_device_->memory(); }
   std::string text() const override {
@@ -75,9 +76,24 @@ class choosing final : public cipher {
   }
 
  private:
+  /// After an error, OpenSSL does this request and all later ones.
+  bool done_by_device(way how, const sectors& what, const std::byte* in, std::byte* out) {
+    try {
+      by_device_->run(how, what, in, out);
+      return true;
+    } catch (const grosr::error& wrong) {
+      if (!lost_.exchange(true))
+        tool::say(fmt::format("cryptfs: {}; OpenSSL encrypts from now on\n",
+                              tool::one_line(wrong.what())));
+      if (in == out) throw;  // what it was is gone
+      return false;
+    }
+  }
+
   const std::unique_ptr<cipher> by_device_, by_openssl_;
   estimate device_, openssl_;
   std::atomic<std::size_t> waiting_bytes_{0};  // that the device has
+  std::atomic<bool> lost_{false};              // the device
 };
 
 }  // namespace
