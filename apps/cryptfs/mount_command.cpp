@@ -58,12 +58,14 @@ int serve(const asked& a) {
   }
   while (!files.ended()) {
     if (tool::interrupt::requested()) {
+      tool::interrupt::finish_without_limit();
       files.end();
       return tool::exit_interrupted;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  return tool::exit_ok;
+  files.end();
+  return files.failed() ? tool::exit_failed : tool::exit_ok;
 }
 
 struct pipe_ends {
@@ -171,8 +173,8 @@ void add_mount_command(CLI::App& program, action& chosen) {
       "  ./cryptfs mount private.enc private\n"
       "  ./cryptfs mount private.enc private --device openssl --foreground\n"
       "  umount private                       ends it\n\n"
-      "Exit code: 0; 1 if serving failed; 2 if nothing was mounted; 130 on Ctrl-C, which "
-      "unmounts.");
+      "Exit code: 0; 1 if serving failed; 2 if nothing was mounted; 130 on Ctrl-C, SIGTERM or "
+      "SIGHUP, which unmount.");
   command->callback([=, &chosen] { chosen = [=] { return mount(*a); }; });
 }
 

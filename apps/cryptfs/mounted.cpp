@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -51,7 +55,18 @@ void nothing(int) {}
 /// So that a thread that waits for requests can be woken.
 constexpr int wake_signal = SIGUSR1;
 
+/// SIGHUP, unless who started this ignores it (nohup): as SIGTERM.
+void end_on_hang_up() {
+  struct sigaction hang_up {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_DFL) return;
+  hang_up.sa_handler = [](int) { kill(getpid(), SIGTERM); };
+  hang_up.sa_flags = SA_RESTART;
+  sigaction(SIGHUP, &hang_up, nullptr);
+}
+
 void prepare_process() {
+  end_on_hang_up();
   struct sigaction wake {};
   wake.sa_handler = nothing;
   sigaction(wake_signal, &wake, nullptr);
@@ -118,6 +133,19 @@ int lock_directory(const std::string& directory) {
           : fmt::format("{}: cannot be locked ({})", one_line(path), std::strerror(why)));
 }
 
+/// The mount point is free then, and who has files open there still has them. Who is not root needs
+/// a program for that.
+bool detach(const std::string& mountpoint) {
+  if (umount2(mountpoint.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return true;
+  std::string text[] = {"fusermount3", "-u", "-q", "-z", "--", mountpoint};
+  char* arguments[7] = {};
+  std::transform(std::begin(text), std::end(text), arguments, [](auto& t) { return t.data(); });
+  pid_t child = 0;
+  int status = 0;
+  return posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments, environ) == 0 &&
+         waitpid(child, &status, 0) == child && status == 0;
+}
+
 }  // namespace
 
 struct mounted::state {
@@ -126,13 +154,21 @@ struct mounted::state {
   cipher& by;
   const std::string mountpoint;
   fuse_session* session = nullptr;
+  bool is_mounted = false;
+  std::vector<std::unique_ptr<worker>> workers;
   std::vector<std::thread> threads;
   std::atomic<unsigned> running{0};
+  std::atomic<bool> failed{false}, ending{false};
+  std::atomic<bool> gone{false};  // somebody has unmounted it
 
   state(const mount_options& o, int lock_fd, int root_fd, std::uint32_t sector_bytes, cipher& c)
-      : lock{lock_fd}, files(c, sector_bytes, root_fd), by(c), mountpoint(o.mountpoint) {}
+      : lock{lock_fd}, files(c, sector_bytes, root_fd), by(c), mountpoint(std::filesystem::canonical(o.mountpoint)) {
+    for (unsigned i = 0; i < o.threads; ++i)
+      workers.push_back(std::make_unique<worker>(by.memory()));
+  }
   ~state() {
-    if (session) fuse_session_destroy(session);
+    end();
+    if (session) fuse_session_destroy(session);  // closes what the threads read
   }
 
   void mount(const mount_options& o) {
@@ -145,16 +181,34 @@ struct mounted::state {
     fuse_args arguments = FUSE_ARGS_INIT(3, all);
     session = fuse_session_new(&arguments, &operations(), sizeof(fuse_lowlevel_ops), &files);
     fuse_opt_free_args(&arguments);
-    if (session && fuse_session_mount(session, mountpoint.c_str()) == 0) return;
+    is_mounted = session && fuse_session_mount(session, mountpoint.c_str()) == 0;
+    if (is_mounted) return;
     std::lock_guard guard(complaint::last().lock);
     throw usage_error(
         fmt::format("{}: cannot be mounted on ({}); FUSE needs /dev/fuse, and root or "
                     "fusermount3",
-                    one_line(mountpoint), complaint::last().text));
+                    one_line(o.mountpoint), complaint::last().text));
   }
 
-  void serve() {
-    worker here(by.memory());
+  void start() {
+    for (const auto& w : workers) {
+      ++running;
+      try {
+        threads.emplace_back([this, &here = *w] {
+          serve(here);
+          --running;
+        });
+      } catch (const std::system_error& e) {
+        --running;
+        throw std::runtime_error(fmt::format(
+            "no thread could be started ({}); name fewer --threads, or allow this user more "
+            "processes (ulimit -u)",
+            e.code().message()));
+      }
+    }
+  }
+
+  void serve(worker& here) {
     this_worker() = &here;
     fuse_buf request{};
     // Later versions may grow the memory, and so it has to be theirs.
@@ -162,12 +216,32 @@ struct mounted::state {
     while (!fuse_session_exited(session)) {
       const int n = fuse_session_receive_buf(session, &request);
       if (n == -EINTR || n == -EAGAIN) continue;
+      if (n == 0 && !ending && !failed) gone = true;
+      if (n < 0 && !failed.exchange(true))
+        tool::say(fmt::format("cryptfs: no requests can be read ({})\n", std::strerror(-n)));
       if (n <= 0) break;
       fuse_session_process_buf(session, &request);
     }
     fuse_session_exit(session);
     this_worker() = nullptr;
     if (request.mem != here.received.data()) std::free(request.mem);
+  }
+
+  /// First of all the mount point is taken away, so that it is never a dead one, however long
+  /// requests take that have begun, and while there are threads to write what is mapped.
+  void end() noexcept {
+    if (!is_mounted) return;
+    is_mounted = false;
+    ending = true;
+    const bool detached = !gone && detach(mountpoint);
+    fuse_session_exit(session);
+    while (running != 0) {
+      for (std::thread& t : threads) pthread_kill(t.native_handle(), wake_signal);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (std::thread& t : threads) t.join();
+    threads.clear();
+    if (!detached) fuse_session_unmount(session);
   }
 
   /// Linux reads ahead 128 KB by default; who may not set that reads in smaller requests.
@@ -196,36 +270,16 @@ mounted::mounted(const mount_options& o, std::uint32_t sector_bytes, cipher& by)
     throw usage_error(
         fmt::format("{}: cannot be opened ({})", one_line(o.directory), std::strerror(errno)));
   state_->mount(o);
-  state* s = state_.get();
-  for (unsigned i = 0; i < o.threads; ++i) {
-    ++s->running;
-    s->threads.emplace_back([s] {
-      try {
-        s->serve();
-      } catch (const std::exception& e) {
-        fuse_session_exit(s->session);
-        tool::say(fmt::format("cryptfs: {}\n", one_line(e.what())));
-      }
-      --s->running;
-    });
-  }
-  s->set_read_ahead();
+  state_->start();
+  state_->set_read_ahead();
 }
 
-mounted::~mounted() { end(); }
+mounted::~mounted() = default;
 
-bool mounted::ended() const { return state_->running == 0; }
+bool mounted::ended() const { return fuse_session_exited(state_->session) != 0; }
 
-void mounted::end() noexcept {
-  if (state_->threads.empty()) return;
-  fuse_session_exit(state_->session);
-  while (state_->running != 0) {
-    for (std::thread& t : state_->threads) pthread_kill(t.native_handle(), wake_signal);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  for (std::thread& t : state_->threads) t.join();
-  state_->threads.clear();
-  fuse_session_unmount(state_->session);  // closes what the threads read
-}
+bool mounted::failed() const { return state_->failed; }
+
+void mounted::end() noexcept { state_->end(); }
 
 }  // namespace grosr::cryptfs

@@ -26,10 +26,11 @@ class mounted {
   ~mounted();
   mounted(const mounted&) = delete;
 
-  /// Whether somebody has unmounted it.
+  /// Whether somebody has unmounted it, or serving failed.
   bool ended() const;
-  /// Unmounts; what has files open there gets errors from then on. Waits for requests that have
-  /// begun.
+  bool failed() const;
+  /// Takes the mount point away, and waits for requests that have begun. What has files open there
+  /// gets errors from then on.
   void end() noexcept;
 
  private:

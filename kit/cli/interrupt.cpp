@@ -25,7 +25,7 @@ using clock = std::chrono::steady_clock;
 constexpr auto grace = std::chrono::seconds(3);
 constexpr auto echo = std::chrono::milliseconds(500);  // `timeout` and shells signal twice
 
-std::atomic<bool> came{false};
+std::atomic<bool> came{false}, limited{true};
 
 /// Files that nobody will finish. Lives as long as the thread that may cut the program off.
 struct leftovers {
@@ -52,7 +52,7 @@ void watch(sigset_t signals) {
   }
   came = true;
   const auto began = clock::now();
-  while (clock::now() - began < grace) {
+  while (!limited || clock::now() - began < grace) {
     const timespec step{0, 50'000'000};
     if (sigtimedwait(&signals, nullptr, &step) >= 0 && clock::now() - began > echo)
       cut_off("grosr: interrupted twice; the device's work is cut off\n");
@@ -94,6 +94,8 @@ bool requested() { return came.load(std::memory_order_relaxed); }
 void check() {
   if (requested()) throw interrupted{};
 }
+
+void finish_without_limit() { limited = false; }
 
 void sleep_for_seconds(double seconds) {
   const auto end = clock::now() + std::chrono::duration_cast<clock::duration>(

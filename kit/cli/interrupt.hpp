@@ -23,6 +23,9 @@ bool requested();
 void remove_when_cut_off(const std::string& path);
 void keep_when_cut_off(const std::string& path);
 
+/// What was begun takes its time after a signal; a second one still ends it on the spot.
+void finish_without_limit();
+
 /// Sleeps, but not past a signal; then check().
 void sleep_for_seconds(double seconds);
 
