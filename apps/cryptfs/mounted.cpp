@@ -133,6 +133,12 @@ int lock_directory(const std::string& directory) {
           : fmt::format("{}: cannot be locked ({})", one_line(path), std::strerror(why)));
 }
 
+file_id id_of(int fd) {
+  struct stat s;
+  if (fstat(fd, &s) != 0) throw std::system_error(errno, std::generic_category(), key_file_name);
+  return {s.st_dev, s.st_ino};
+}
+
 /// The mount point is free then, and who has files open there still has them. Who is not root needs
 /// a program for that.
 bool detach(const std::string& mountpoint) {
@@ -162,7 +168,7 @@ struct mounted::state {
   std::atomic<bool> gone{false};  // somebody has unmounted it
 
   state(const mount_options& o, int lock_fd, int root_fd, std::uint32_t sector_bytes, cipher& c)
-      : lock{lock_fd}, files(c, sector_bytes, root_fd), by(c), mountpoint(std::filesystem::canonical(o.mountpoint)) {
+      : lock{lock_fd}, files(c, sector_bytes, root_fd, id_of(lock_fd)), by(c), mountpoint(std::filesystem::canonical(o.mountpoint)) {
     for (unsigned i = 0; i < o.threads; ++i)
       workers.push_back(std::make_unique<worker>(by.memory()));
   }

@@ -119,7 +119,9 @@ void answer_entry(fuse_req_t req, const fuse_entry_param& e) {
 }
 
 void refuse_key_file(fuse_req_t req, const node& parent, const char* name) {
-  if (&parent == &of(req).nodes.root() && std::strcmp(name, key_file_name) == 0)
+  node_table& nodes = of(req).nodes;
+  if ((&parent == &nodes.root() && std::strcmp(name, key_file_name) == 0) ||
+      nodes.is_hidden(parent, name))
     throw std::system_error(EPERM, std::generic_category());
 }
 

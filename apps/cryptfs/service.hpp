@@ -18,8 +18,8 @@ struct service {
   file_format format;
   node_table nodes;
 
-  service(cipher& by, std::uint32_t sector_bytes, int root_fd)
-      : format(by, sector_bytes), nodes(root_fd) {}
+  service(cipher& by, std::uint32_t sector_bytes, int root_fd, file_id key_file)
+      : format(by, sector_bytes), nodes(root_fd, key_file) {}
 };
 
 /// A thread that takes requests: `received` is where they come in.
@@ -72,7 +72,7 @@ void complete(fuse_req_t req, node& n, struct stat& attributes);
 /// What the kernel is to be told of a node, which counts as known once more from then on.
 fuse_entry_param entry_of(fuse_req_t req, const node& parent, const char* name);
 void answer_entry(fuse_req_t req, const fuse_entry_param& e);
-/// Throws EPERM for the name of the key file.
+/// Throws EPERM for names of the key file.
 void refuse_key_file(fuse_req_t req, const node& parent, const char* name);
 /// A new file belongs to who asked for it, where the file system runs for others.
 void give_to_caller(fuse_req_t req, int parent_fd, const char* name);
