@@ -111,6 +111,8 @@ void file_format::set_size(file_state& f, int fd, std::uint64_t size) const {
 void file_format::read_sectors(const file_state& f, int fd, std::uint64_t first, std::size_t count,
                                std::byte* through, std::byte* plain) const {
   const std::size_t n = read_all(fd, through, count * sector_, place_of(first));
+  // The size is written last: what it counts was lost behind this file system's back.
+  if (n < count * sector_ && place_of(first) + n < place_of(sectors_of(f.size))) fail(EIO);
   std::memset(through + n, 0, count * sector_ - n);
   for (std::size_t i = 0; i < count;) {
     std::size_t end = i;
