@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,7 @@
 
 #include "cli/errors.hpp"
 #include "cli/text.hpp"
+#include "descriptor.hpp"
 
 namespace grosr::cryptfs {
 namespace {
@@ -29,6 +31,7 @@ using tool::usage_error;
 
 constexpr std::size_t key_bytes = 64, tag_bytes = 16, nonce_bytes = 12, salt_bytes = 32;
 constexpr std::uint64_t scrypt_n = 1 << 16, scrypt_r = 8, scrypt_p = 1;
+constexpr std::uint64_t most_scrypt_bytes = std::uint64_t{1} << 30;
 
 void demand(bool good, const char* what) {
   if (!good) throw std::runtime_error(fmt::format("OpenSSL could not {}", what));
@@ -106,6 +109,8 @@ void write_new(const std::string& directory, const std::string& text) {
     close(fd);
     if (!good) unlink(path.c_str());
   }
+  const descriptor names(good ? open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
+  if (names.fd >= 0) fsync(names.fd);  // file systems may have no fsync of directories
   if (!good)
     throw usage_error(
         fmt::format("{}: cannot be written ({}); make room, or choose another "
@@ -150,8 +155,11 @@ void make_key_file(const std::string& directory, std::uint32_t sector_bytes,
 volume open_key_file(const std::string& directory, const secret& passphrase) {
   demand_directory(directory);
   const std::string path = path_of(directory);
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
+  std::error_code e;
+  std::ifstream in;  // not of a pipe, which nobody may ever write to
+  if (std::filesystem::symlink_status(path, e).type() == std::filesystem::file_type::regular)
+    in.open(path, std::ios::binary);
+  if (!in.is_open())
     throw usage_error(
         fmt::format("{}: is no encrypted directory, it has no {}; 'cryptfs init' "
                     "makes one",
@@ -169,7 +177,9 @@ volume open_key_file(const std::string& directory, const secret& passphrase) {
     n = file.at("n");
     r = file.at("r");
     p = file.at("p");
-    if (n > 1 << 22 || r > 32 || p > 16 || (v.sector_bytes != 512 && v.sector_bytes != 4096))
+    const bool scrypt_has_them = std::has_single_bit(n) && n > 1 && r != 0 && p != 0;
+    if (!scrypt_has_them || n > 1 << 22 || r > 32 || p > 16 || 128 * n * r > most_scrypt_bytes ||
+        (v.sector_bytes != 512 && v.sector_bytes != 4096))
       throw std::runtime_error("its numbers are out of range");
     salt = from_hex(file, "salt", salt_bytes);
     nonce = from_hex(file, "nonce", nonce_bytes);

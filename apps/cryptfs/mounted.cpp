@@ -113,17 +113,19 @@ void check_mountpoint(const mount_options& o) {
 
 void check_directory(const std::string& directory) {
   struct stat s;
-  if (stat((directory + "/" + key_file_name).c_str(), &s) != 0)
+  const int wrong = lstat((directory + "/" + key_file_name).c_str(), &s) != 0 ? errno : 0;
+  if (wrong != 0 || !S_ISREG(s.st_mode))
     throw usage_error(
         fmt::format("{}: is no encrypted directory, it has no {} ({}); 'cryptfs init' "
                     "makes one",
-                    one_line(directory), key_file_name, std::strerror(errno)));
+                    one_line(directory), key_file_name,
+                    wrong != 0 ? std::strerror(wrong) : "it is no regular file"));
 }
 
 /// A lock of the key file says that the directory is mounted.
 int lock_directory(const std::string& directory) {
   const std::string path = directory + "/" + key_file_name;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   const int why = errno;
   if (fd >= 0) close(fd);
