@@ -170,7 +170,10 @@ struct mounted::state {
   std::atomic<bool> gone{false};  // somebody has unmounted it
 
   state(const mount_options& o, int lock_fd, int root_fd, std::uint32_t sector_bytes, cipher& c)
-      : lock{lock_fd}, files(c, sector_bytes, root_fd, id_of(lock_fd)), by(c), mountpoint(std::filesystem::canonical(o.mountpoint)) {
+      : lock{lock_fd},
+        files(c, sector_bytes, root_fd, id_of(lock_fd)),
+        by(c),
+        mountpoint(std::filesystem::canonical(o.mountpoint)) {
     for (unsigned i = 0; i < o.threads; ++i)
       workers.push_back(std::make_unique<worker>(by.memory()));
   }

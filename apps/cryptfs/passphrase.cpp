@@ -93,8 +93,8 @@ secret from_terminal(bool twice) {
   return first;
 }
 
-/// It is not there any more then: neither for what is started, nor in /proc/PID/environ, which shows
-/// this memory.
+/// It is not there any more then: neither for what is started, nor in /proc/PID/environ, which
+/// shows this memory.
 std::optional<secret> taken_from_environment() {
   char* text = std::getenv(passphrase_variable);
   if (!text) return std::nullopt;
