@@ -4,11 +4,13 @@ import errno
 import os
 import pty
 import random
+import resource
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from apps import app, check, finish, run
 from cli import run_json
@@ -30,11 +32,12 @@ def unmount(mountpoint):
 class Mount:
     """A mounted directory, and the process that serves it."""
 
-    def __init__(self, directory, mountpoint, *arguments):
+    def __init__(self, directory, mountpoint, *arguments, descriptors=None):
         self.mountpoint = mountpoint
+        limit = lambda: descriptors and resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))  # noqa: E731
         self.process = subprocess.Popen([CRYPTFS, "mount", directory, mountpoint, "--foreground", *arguments],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env=environment)
+                                        env=environment, preexec_fn=limit)
         self.said = self.process.stdout.readline()
         if "is mounted on" not in self.said:
             raise RuntimeError(f"not mounted: {self.said!r} {self.process.stderr.read()!r}")
@@ -48,13 +51,13 @@ class Mount:
             _, err = self.process.communicate(timeout=60)
         finally:
             unmount(self.mountpoint)
-        expected = {signal.SIGINT: 130, signal.SIGTERM: 130, "umount": 0, signal.SIGKILL: -9}[by]
+        expected = {signal.SIGINT: 130, signal.SIGTERM: 130, signal.SIGHUP: 130, "umount": 0, signal.SIGKILL: -9}[by]
         check(self.process.returncode == expected and err == "", f"ended by {by}: {self.process.returncode} {err!r}")
 
 
 @contextmanager
-def mounted(directory, mountpoint, *arguments, by=signal.SIGINT):
-    m = Mount(directory, mountpoint, *arguments)
+def mounted(directory, mountpoint, *arguments, by=signal.SIGINT, descriptors=None):
+    m = Mount(directory, mountpoint, *arguments, descriptors=descriptors)
     try:
         yield m
         m.end(by)
@@ -203,8 +206,164 @@ def names(directory, mountpoint):
         check(set(os.listdir(mountpoint)) == many | {"hard", "s"}, "a long directory")
         with open(os.path.join(directory, "stranger"), "wb") as file:
             file.write(b"no header of this file system, and longer than one is")
+        check(os.stat(at("stranger")).st_size == 0, "the size of a file without a header")
         raises(errno.EIO, os.open, at("stranger"), os.O_RDONLY)
+        raises(errno.EIO, os.open, at("stranger"), os.O_WRONLY | os.O_APPEND)
+        raises(errno.EIO, os.truncate, at("stranger"), 0)
+        check(os.path.getsize(os.path.join(directory, "stranger")) == 53, "a file without a header was changed")
         os.unlink(at("stranger"))
+        with open(at("shortened"), "wb") as file:
+            file.write(b"z" * 10000)
+            file.flush()
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            os.truncate(os.path.join(directory, "shortened"), HEADER + 4096)
+        with open(at("shortened"), "rb", buffering=0) as file:
+            check(os.pread(file.fileno(), 4096, 0) == b"z" * 4096, "what is there of a shortened file")
+            raises(errno.EIO, os.pread, file.fileno(), 4096, 8192)
+        os.unlink(at("shortened"))
+
+
+def keeps_the_key_file(directory, mountpoint):
+    key, link = os.path.join(directory, ".cryptfs"), os.path.join(mountpoint, "other")
+    os.link(key, os.path.join(directory, "other"))  # another name of it, as where case is ignored
+    with mounted(directory, mountpoint, by=signal.SIGTERM):
+        raises(errno.ENOENT, os.open, link, os.O_RDWR)
+        raises(errno.ENOENT, os.unlink, link)
+        with open(os.path.join(mountpoint, "new"), "wb"):
+            pass
+        raises(errno.EPERM, os.rename, os.path.join(mountpoint, "new"), link)
+        raises(errno.EPERM, os.open, link, os.O_RDWR | os.O_CREAT)
+        os.unlink(os.path.join(mountpoint, "new"))
+    os.unlink(os.path.join(directory, "other"))
+    check(os.path.getsize(key) > 100, "the key file is another one")
+
+
+def times_and_modes(directory, mountpoint):
+    path = os.path.join(mountpoint, "times")
+    with mounted(directory, mountpoint, by=signal.SIGHUP):
+        with open(path, "wb") as file:
+            file.write(b"some")
+        for size in (4, 4, 0, 0):
+            os.utime(path, (1000, 2000))
+            with open(path, "rb+") as file:
+                os.ftruncate(file.fileno(), size)
+            s = os.stat(path)
+            check(s.st_size == size and s.st_mtime != 2000 and s.st_atime == 1000, f"truncated to {size}: {s}")
+        with open(path, "wb") as file:
+            file.write(b"some")
+        os.close(os.open(path, os.O_RDONLY | os.O_TRUNC))
+        check(os.stat(path).st_size == 0, "O_RDONLY | O_TRUNC")
+        os.unlink(path)
+
+
+def tells_no_passphrase(directory, mountpoint):
+    code, out, err = cryptfs("mount", directory, mountpoint)
+    try:
+        check(code == 0, f"in the background: {code} {out} {err}")
+        serving = subprocess.run(["pgrep", "-f", f"cryptfs mount .*{directory}"], stdout=subprocess.PIPE, check=False,
+                                 universal_newlines=True).stdout.split()
+        check(serving, "no process serves")
+        for pid in serving:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                check(PASSPHRASE.encode() not in file.read(), "the environment has the passphrase, in the background")
+            with open(f"/proc/{pid}/limits", encoding="ascii") as file:
+                core = next(line for line in file if line.startswith("Max core file size"))
+            check(core.split()[4:6] == ["0", "0"], f"a core file: {core}")
+    finally:
+        subprocess.run(["umount", mountpoint], check=False)
+    for _ in range(100):
+        if not any(os.path.exists(f"/proc/{pid}") for pid in serving):
+            break
+        time.sleep(0.05)
+    with mounted(directory, mountpoint) as m:
+        with open(f"/proc/{m.process.pid}/environ", "rb") as file:
+            check(PASSPHRASE.encode() not in file.read(), "the environment has the passphrase, in the foreground")
+
+
+def without_descriptors(directory, mountpoint):
+    """Nothing is lost where the process runs out of descriptors: what is asked is done, or gets an error."""
+    paths = [os.path.join(mountpoint, f"log {i}") for i in range(80)]
+    before, added = b"0123456789" * 10, {}
+    with mounted(directory, mountpoint):
+        for path in paths:
+            with open(path, "wb") as file:
+                file.write(before)
+    refused = 0
+    with mounted(directory, mountpoint, descriptors=50):
+        for path in paths:
+            try:
+                check(os.stat(path).st_size == len(before), f"{path}: a size of {os.stat(path).st_size}")
+            except OSError as e:
+                check(e.errno == errno.EMFILE, f"{path}: {e}")
+                refused += 1
+            try:
+                fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+            except OSError as e:
+                check(e.errno == errno.EMFILE, f"{path}: {e}")
+                continue
+            try:
+                added[path] = os.write(fd, b"more")
+            except OSError as e:
+                check(e.errno == errno.EMFILE, f"{path}: {e}")
+            finally:
+                with suppress(OSError):  # to close takes a descriptor for a moment
+                    os.close(fd)
+        kinds = {"file": lambda path: os.open(path, os.O_CREAT | os.O_WRONLY), "directory": os.mkdir,
+                 "link": lambda path: os.symlink("x", path)}
+        files = []
+        for kind, make in kinds.items():
+            made = 0
+            with suppress(OSError):
+                for made in range(20):  # some have a descriptor left
+                    files.append(make(os.path.join(mountpoint, f"new {kind} {made}")))
+            there = os.path.lexists(os.path.join(directory, f"new {kind} {made}"))
+            check(made < 19 and not there, f"a {kind} that got an error was made")
+        for fd in files:
+            with suppress(OSError, TypeError):
+                os.close(fd)
+    check(refused > 20 and added, f"{refused} files got an error, {len(added)} were written to")
+    with mounted(directory, mountpoint):
+        for path in paths:
+            with open(path, "rb") as file:
+                check(file.read() == before + b"more"[:added.get(path, 0)], f"{path} holds something else")
+        for name in os.listdir(mountpoint):
+            path = os.path.join(mountpoint, name)
+            if name.startswith(("log", "new")):
+                (os.rmdir if os.path.isdir(path) else os.unlink)(path)
+
+
+def ends_in_mid_request(directory, mountpoint):
+    """After a signal the mount point is free at once, and a request is finished however long it takes."""
+    with tempfile.TemporaryDirectory(prefix="grosr-cryptfs-") as top, mounted(directory, mountpoint) as below:
+        inner = os.path.join(mountpoint, "inner")
+        os.mkdir(inner)
+        cryptfs("init", inner)
+        m = Mount(inner, top, "--device", "openssl")
+        fd = os.open(os.path.join(top, "slow"), os.O_WRONLY | os.O_CREAT)
+        os.write(fd, b"begun")
+        below.process.send_signal(signal.SIGSTOP)  # what is written waits from here on
+        writer = threading.Thread(target=os.write, args=(fd, b" and done"))
+        writer.start()
+        time.sleep(0.2)
+        try:
+            m.process.send_signal(signal.SIGTERM)
+            time.sleep(3.4)
+            check(m.process.poll() is None, f"ended in mid-request: {m.process.returncode}")
+            check(not os.path.ismount(top), "the mount point is not free before requests are done")
+        finally:
+            below.process.send_signal(signal.SIGCONT)
+            writer.join()
+            m.process.communicate(timeout=60)
+            unmount(top)
+        with suppress(OSError):  # nobody serves it any more
+            os.close(fd)
+        check(m.process.returncode == 130, f"ended in mid-request: {m.process.returncode}")
+        with mounted(inner, top):
+            check(open(os.path.join(top, "slow"), "rb").read() == b"begun and done", "a request was not finished")
+        for name in ("slow", ".cryptfs"):
+            os.unlink(os.path.join(inner, name))
+        os.rmdir(inner)
 
 
 def killed(directory, mountpoint, sector, rounds):
@@ -281,7 +440,9 @@ def refuses():
         key = os.path.join(directory, ".cryptfs")
         text = open(key, encoding="utf-8").read()
         for changed, said in ((text.replace("4096", "512"), "passphrase"), (text[:100], ".cryptfs"), ("[]", ".cryptfs"),
-                              (text.replace('"salt": "', '"salt": "zz'), ".cryptfs")):
+                              (text.replace('"salt": "', '"salt": "zz'), ".cryptfs"),
+                              (text.replace('"n": 65536', '"n": 65537'), "range"), (text.replace('"p": 1', '"p": 0'), "range"),
+                              (text.replace('"n": 65536', '"n": 4194304').replace('"r": 8', '"r": 32'), "range")):
             with open(key, "w", encoding="utf-8") as file:
                 file.write(changed)
             code, out, err = cryptfs("mount", directory, mountpoint)
@@ -361,6 +522,11 @@ as_a_plain_file(512, "openssl", 250)
 as_a_plain_file(4096, "host:0", 12)
 with volume(4096) as where:
     names(*where)
+    keeps_the_key_file(*where)
+    times_and_modes(*where)
+    tells_no_passphrase(*where)
+    without_descriptors(*where)
+    ends_in_mid_request(*where)
     killed(*where, 4096, 3)
 with volume(512) as where:
     killed(*where, 512, 2)
