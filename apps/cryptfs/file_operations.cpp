@@ -106,7 +106,7 @@ void create_file(fuse_req_t req, fuse_ino_t ino, const char* name, mode_t mode,
     node* n = nullptr;
     fuse_entry_param e{};
     try {
-      if (made) give_to_caller(req, parent.fd, name);
+      if (made) give_to_caller(req, parent.fd, name, mode);
       e = entry_of(req, parent, name);
       n = &node_of(req, e.ino);
       if (!made && fi->flags & O_TRUNC)

@@ -39,14 +39,14 @@ void forget_several(fuse_req_t req, std::size_t count, fuse_forget_data* all) {
 /// Makes what has a name by `f(directory)`, and answers with it. `how`: removes it again where the
 /// caller gets an error.
 template <class F>
-void make(fuse_req_t req, fuse_ino_t parent, const char* name, int how, F f) {
+void make(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, int how, F f) {
   answered(req, [&] {
     const node& p = node_of(req, parent);
     refuse_key_file(req, p, name);
     checked(f(p.fd));
     fuse_entry_param e;
     try {
-      give_to_caller(req, p.fd, name);
+      give_to_caller(req, p.fd, name, mode);
       e = entry_of(req, p, name);
     } catch (...) {
       unlinkat(p.fd, name, how);
@@ -57,13 +57,13 @@ void make(fuse_req_t req, fuse_ino_t parent, const char* name, int how, F f) {
 }
 
 void make_directory(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) {
-  make(req, parent, name, AT_REMOVEDIR, [&](int fd) { return mkdirat(fd, name, mode); });
+  make(req, parent, name, 0, AT_REMOVEDIR, [&](int fd) { return mkdirat(fd, name, mode); });
 }
 void make_node(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t number) {
-  make(req, parent, name, 0, [&](int fd) { return mknodat(fd, name, mode, number); });
+  make(req, parent, name, mode, 0, [&](int fd) { return mknodat(fd, name, mode, number); });
 }
 void make_symbolic_link(fuse_req_t req, const char* to, fuse_ino_t parent, const char* name) {
-  make(req, parent, name, 0, [&](int fd) { return symlinkat(to, fd, name); });
+  make(req, parent, name, 0, 0, [&](int fd) { return symlinkat(to, fd, name); });
 }
 
 void make_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char* name) {

@@ -125,13 +125,15 @@ void refuse_key_file(fuse_req_t req, const node& parent, const char* name) {
     throw std::system_error(EPERM, std::generic_category());
 }
 
-void give_to_caller(fuse_req_t req, int parent_fd, const char* name) {
+void give_to_caller(fuse_req_t req, int parent_fd, const char* name, mode_t mode) {
   if (geteuid() != 0) return;
   const fuse_ctx* who = fuse_req_ctx(req);
   struct stat parent;
   checked(fstatat(parent_fd, "", &parent, AT_EMPTY_PATH));
   const gid_t group = parent.st_mode & S_ISGID ? static_cast<gid_t>(-1) : who->gid;
   checked(fchownat(parent_fd, name, who->uid, group, AT_SYMLINK_NOFOLLOW));
+  // That took these bits away. Who may not have them was not given them by Linux.
+  if (mode & (S_ISUID | S_ISGID)) checked(fchmodat(parent_fd, name, mode & 07777, 0));
 }
 
 }  // namespace grosr::cryptfs

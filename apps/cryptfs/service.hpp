@@ -74,8 +74,9 @@ fuse_entry_param entry_of(fuse_req_t req, const node& parent, const char* name);
 void answer_entry(fuse_req_t req, const fuse_entry_param& e);
 /// Throws EPERM for names of the key file.
 void refuse_key_file(fuse_req_t req, const node& parent, const char* name);
-/// A new file belongs to who asked for it, where the file system runs for others.
-void give_to_caller(fuse_req_t req, int parent_fd, const char* name);
+/// A new file belongs to who asked for it, where the file system runs for others. `mode`: what it
+/// was made with, or 0 for what has none that matters.
+void give_to_caller(fuse_req_t req, int parent_fd, const char* name, mode_t mode);
 
 constexpr double trusted_s = 1;  ///< what the kernel keeps attributes and names for
 

@@ -255,6 +255,9 @@ def times_and_modes(directory, mountpoint):
         os.close(os.open(path, os.O_RDONLY | os.O_TRUNC))
         check(os.stat(path).st_size == 0, "O_RDONLY | O_TRUNC")
         os.unlink(path)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4750))
+        check(os.stat(path).st_mode & 0o7777 == 0o4750, f"the mode of a new file: {os.stat(path).st_mode:o}")
+        os.unlink(path)
 
 
 def tells_no_passphrase(directory, mountpoint):
@@ -442,7 +445,7 @@ def refuses():
         for changed, said in ((text.replace("4096", "512"), "passphrase"), (text[:100], ".cryptfs"), ("[]", ".cryptfs"),
                               (text.replace('"salt": "', '"salt": "zz'), ".cryptfs"),
                               (text.replace('"n": 65536', '"n": 65537'), "range"), (text.replace('"p": 1', '"p": 0'), "range"),
-                              (text.replace('"n": 65536', '"n": 4194304').replace('"r": 8', '"r": 32'), "range")):
+                              (text.replace('"n": 65536', '"n": 1048576').replace('"r": 8', '"r": 16'), "range")):
             with open(key, "w", encoding="utf-8") as file:
                 file.write(changed)
             code, out, err = cryptfs("mount", directory, mountpoint)
