@@ -14,8 +14,7 @@ namespace grosr::flow {
 /// block has one, what it holds. Until the tensor's deleter is called, the block is read: who wants
 /// to write it gets error(misuse). The deleter may be called by any thread. Throws as
 /// datablock::read(), and error(invalid_option) for elements that are no integers and no floating
-/// point numbers; error(not_built) where DLPack was not found
-/// when this was built.
+/// point numbers; error(not_built) where DLPack was not found when this was built.
 DLManagedTensor* to_dlpack(const datablock& b, space_number s);
 
 /// A block whose elements are the tensor's, which it takes over. They stay where they are, in
@@ -28,8 +27,7 @@ DLManagedTensor* to_dlpack(const datablock& b, space_number s);
 /// tensor. Throws error(invalid_option), and then has not taken it over, for more than three
 /// extents, one of 0, elements that do not lie close together or at multiples of their size, other
 /// types than integers and floating point numbers of 32 and 64 bits, and memory that `m` does not
-/// have;
-/// error(out_of_memory); error(not_built).
+/// have; error(out_of_memory); error(not_built).
 datablock from_dlpack(block_memory& m, DLManagedTensor* tensor);
 
 }  // namespace grosr::flow

@@ -5,7 +5,7 @@
 
 namespace grosr::simt {
 
-/// c plus the products of each byte of a with the byte of b in the same place.
+/// c plus the products of each byte of a with the byte of b in the same place (CUDA's __dp4a).
 GROSR_DEVICE inline std::uint32_t dot_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
 #if GROSR_ON_GPU
   return __dp4a(a, b, c);
@@ -16,7 +16,8 @@ GROSR_DEVICE inline std::uint32_t dot_bytes(std::uint32_t a, std::uint32_t b, st
 }
 
 /// Four of the eight bytes of a (0 to 3, from the lowest on) and b (4 to 7): digit i of `which`, in
-/// hexadecimal, from the lowest on, says which becomes byte i.
+/// hexadecimal, from the lowest on, says which becomes byte i. Digits are 0 to 7 (CUDA's
+/// __byte_perm).
 GROSR_DEVICE inline std::uint32_t pick_bytes(std::uint32_t a, std::uint32_t b,
                                              std::uint32_t which) {
 #if GROSR_ON_GPU
