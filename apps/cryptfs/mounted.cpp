@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -252,7 +253,15 @@ struct mounted::state {
     }
     for (std::thread& t : threads) t.join();
     threads.clear();
-    if (!detached) fuse_session_unmount(session);
+    // Where the connection has ended it only gives back memory: something else may be mounted
+    // there.
+    if (!detached || has_ended()) fuse_session_unmount(session);
+  }
+
+  /// Whether Linux has ended the connection: nobody has a file open any more.
+  bool has_ended() const {
+    pollfd device{fuse_session_fd(session), 0, 0};
+    return poll(&device, 1, 0) == 1 && (device.revents & POLLERR) != 0;
   }
 
   /// Linux reads ahead 128 KB by default; who may not set that reads in smaller requests.
