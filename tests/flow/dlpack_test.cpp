@@ -215,8 +215,9 @@ TEST_P(dlpack, waits_for_those_who_use_the_memory) {
       simt::copy_bytes(stream.queue(), to.data(), read.data(), n * sizeof(float));
     }
     tensor t(twos.data(), {kDLCPU, 0}, floats, {static_cast<std::int64_t>(n)});
-    const datablock other = from_dlpack(m, &t.is);
-    EXPECT_EQ(other.read<float>()[n - 1], 2);
+    EXPECT_EQ(from_dlpack(m, &t.is).read<float>()[n - 1], 2);
+    m.free_borrowed();
+    EXPECT_EQ(t.ended, 1);
     stream.mark().wait();
     to.copy_to(got);
     ASSERT_TRUE(std::all_of(got.begin(), got.end(), [](float x) { return x == 1; }));
