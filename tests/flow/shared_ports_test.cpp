@@ -303,7 +303,9 @@ TEST_F(shared_ports, let_in_other_users_in_a_folder_that_these_reach) {
   peer p("others", folder_.path());
   EXPECT_EQ(p.hear(), "ports: folder " + folder_.path() +
                           " belongs to user 0, who is not trusted; name another one, or that user");
-  EXPECT_EQ(d.to.pull_elements()[0], 8u);
+  const datablock got = d.to.pull_for(std::chrono::seconds(120));
+  ASSERT_TRUE(got) << "the other process pushed nothing";
+  EXPECT_EQ(got.read<word>()[0], 8u);
   EXPECT_NE(p.hear().find("refuses: user 65533 may not connect"), std::string::npos);
   EXPECT_EQ(p.wait(), 0);
 }
