@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "flow/locked.hpp"
+
 namespace grosr::flow {
 namespace {
 
@@ -42,7 +44,7 @@ void block_pool::free_borrowed(bool all) noexcept {
   if (!has_borrowed_.load(std::memory_order_relaxed)) return;
   std::vector<block_buffer> seen, used;
   {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     seen.swap(borrowed_);
     has_borrowed_.store(false, std::memory_order_relaxed);
   }
@@ -54,16 +56,15 @@ void block_pool::free_borrowed(bool all) noexcept {
       used.push_back(std::move(b));
   seen.clear();
   if (used.empty()) return;
-  std::lock_guard lock(mutex_);
+  const auto lock = locked(mutex_);
   std::move(used.begin(), used.end(), std::back_inserter(borrowed_));
   has_borrowed_.store(true, std::memory_order_relaxed);
 }
 
 /// With the lock.
-block_buffer block_pool::leave_home(of_size& s, std::list<block_buffer>::iterator b) {
-  block_buffer left = std::move(*b);
-  s.homes.erase(left.home);
-  s.at_home.erase(b);
+block_buffer block_pool::leave_home(of_size& s, homes::iterator at) {
+  block_buffer left = std::move(at->second);
+  s.left.push_back(s.at_home.extract(at));
   return left;
 }
 
@@ -82,10 +83,10 @@ std::optional<block_buffer> block_pool::any_idle(of_size& s) {
 block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
   const std::size_t size = rounded(bytes);
   {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     of_size& s = sizes_[size];
-    if (const auto own = home == 0 ? s.homes.end() : s.homes.find(home); own != s.homes.end())
-      return leave_home(s, own->second);
+    if (const auto own = home == 0 ? s.at_home.end() : s.at_home.find(home); own != s.at_home.end())
+      return leave_home(s, own);
     if (auto b = any_idle(s)) {
       b->home = home;
       return std::move(*b);
@@ -93,7 +94,7 @@ block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
   }
   block_buffer b = allocate(size);
   b.home = home;
-  std::lock_guard lock(mutex_);
+  const auto lock = locked(mutex_);
   ++sizes_[size].all;
   held_ += size;
   return b;
@@ -101,16 +102,22 @@ block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
 
 void block_pool::give(block_buffer b) noexcept {
   if (b.data == nullptr) return;
-  std::lock_guard lock(mutex_);
+  const auto lock = locked(mutex_);
   if (b.lender) {
     borrowed_.push_back(std::move(b));
     has_borrowed_.store(true, std::memory_order_relaxed);
     return;
   }
   of_size& s = sizes_[b.bytes];
-  if (b.home != 0 && !s.homes.contains(b.home)) {
-    s.at_home.push_back(std::move(b));
-    s.homes[s.at_home.back().home] = std::prev(s.at_home.end());
+  if (b.home != 0 && !s.at_home.contains(b.home)) {
+    if (s.left.empty()) {
+      s.at_home.emplace(b.home, std::move(b));
+      return;
+    }
+    s.left.back().key() = b.home;
+    s.left.back().mapped() = std::move(b);
+    s.at_home.insert(std::move(s.left.back()));
+    s.left.pop_back();
     return;
   }
   b.home = 0;
@@ -121,7 +128,7 @@ void block_pool::reserve(std::size_t bytes, std::size_t buffers) {
   const std::size_t size = rounded(bytes);
   std::size_t lack = 0;
   {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     of_size& s = sizes_[size];
     // Those that nobody was promised, and nobody has.
     const std::size_t spare = s.all > s.promised ? std::min(s.all - s.promised, idle_of(s)) : 0;
@@ -132,13 +139,13 @@ void block_pool::reserve(std::size_t bytes, std::size_t buffers) {
   try {
     for (; lack != 0; --lack) {
       block_buffer b = allocate(size);
-      std::lock_guard lock(mutex_);
+      const auto lock = locked(mutex_);
       held_ += size;
       sizes_[size].idle.push_back(std::move(b));
     }
   } catch (...) {
     {
-      std::lock_guard lock(mutex_);
+      const auto lock = locked(mutex_);
       sizes_[size].all -= lack;
     }
     unreserve(bytes, buffers);
@@ -150,7 +157,7 @@ void block_pool::unreserve(std::size_t bytes, std::size_t buffers) noexcept {
   const std::size_t size = rounded(bytes);
   std::vector<block_buffer> freed;
   {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     of_size& s = sizes_[size];
     s.promised -= buffers;
     for (; s.all > s.promised && idle_of(s) != 0; --s.all) {
@@ -162,12 +169,12 @@ void block_pool::unreserve(std::size_t bytes, std::size_t buffers) noexcept {
 }
 
 std::size_t block_pool::bytes() const {
-  std::lock_guard lock(mutex_);
+  const auto lock = locked(mutex_);
   return held_;
 }
 
 std::size_t block_pool::idle() const {
-  std::lock_guard lock(mutex_);
+  const auto lock = locked(mutex_);
   std::size_t n = 0;
   for (const auto& [bytes, s] : sizes_) n += idle_of(s);
   return n;

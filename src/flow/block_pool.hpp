@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,15 +62,16 @@ class block_pool {
   std::size_t idle() const;
 
  private:
+  using homes = std::unordered_map<std::uint64_t, block_buffer>;
   struct of_size {
     std::deque<block_buffer> idle;
-    std::list<block_buffer> at_home;                                             // idle, too
-    std::unordered_map<std::uint64_t, std::list<block_buffer>::iterator> homes;  // of these
+    homes at_home;                       // idle, too
+    std::vector<homes::node_type> left;  // of those that left, for those that come
     std::size_t all = 0, promised = 0;
   };
 
   static std::size_t idle_of(const of_size& s) { return s.idle.size() + s.at_home.size(); }
-  static block_buffer leave_home(of_size& s, std::list<block_buffer>::iterator b);
+  static block_buffer leave_home(of_size& s, homes::iterator at);
   static std::optional<block_buffer> any_idle(of_size& s);
   block_buffer allocate(std::size_t size) const;
   void release(block_buffer& b) noexcept;

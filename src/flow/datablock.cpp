@@ -10,14 +10,12 @@
 #include <utility>
 
 #include "flow/block_pool.hpp"
+#include "flow/locked.hpp"
 
 namespace grosr::flow {
 namespace {
 
 using simt::stream_point;
-
-/// Bytes.
-constexpr std::size_t small_copy = 64 * 1024;
 
 const char* verb(access a) {
   return a == access::read ? "read" : a == access::write ? "write" : "update";
@@ -127,10 +125,9 @@ struct block_state {
 
   /// With the lock: a view in a memory that is ready to be used so after f(place) for each place
   /// that it is given, and of one that is written over after g(place).
-  /// `by` puts small copies into its own stream; null: none does.
   template <class F, class G>
-  void* begin(access a, space_number s, copy_counts* told, simt::timeline* by, std::uint64_t home,
-              const F& after, const G& after_users) {
+  void* begin(access a, space_number s, copy_counts* told, const stream_user& by, const F& after,
+              const G& after_users) {
     if (s >= views.size())
       refuse(a, fmt::format("memory {} was asked for, and there are {}", s, views.size()));
     if (written) refuse(a, "it is being written elsewhere; wait until that has ended");
@@ -138,9 +135,9 @@ struct block_state {
       refuse(a, fmt::format("{} others read it; wait until they have ended", readers));
     copy_counts now;
     if (a == access::write)
-      take(s, home);
+      take(s, by.home);
     else
-      see_to(a, s, now, by, home);
+      see_to(a, s, now, by);
     if (now.copies == 0) {
       now.avoided = 1;
       now.avoided_bytes = used_bytes();
@@ -170,7 +167,7 @@ struct block_state {
   /// `until`: when what was put into a stream meanwhile is done; none: it is. What failed holds
   /// nothing afterwards.
   void end(access a, space_number s, const stream_point* until, bool failed = false) {
-    std::lock_guard lock(mutex);
+    const auto lock = locked(mutex);
     block_buffer& b = views[s].buffer;
     if (a == access::read) {
       --readers;
@@ -190,10 +187,10 @@ struct block_state {
   }
 
   /// With the lock: has a view in host memory, unless somebody writes the block or nobody has.
-  void bring_to_host(simt::timeline& by, copy_counts& counts) {
+  void bring_to_host(const stream_user& by, copy_counts& counts) {
     if (written || holds_all(views[host_space])) return;
     copy_counts now;
-    see_to(access::read, host_space, now, &by, 0);
+    see_to(access::read, host_space, now, by);
     counts += now;
     memory->count(now);
   }
@@ -228,8 +225,7 @@ struct block_state {
   }
 
   /// Has a valid view in a memory.
-  void see_to(access a, space_number s, copy_counts& counts, simt::timeline* by,
-              std::uint64_t home) {
+  void see_to(access a, space_number s, copy_counts& counts, const stream_user& by) {
     if (holds_all(views[s])) return;
     // The host's is the source if it can be: that of a device may be busy.
     space_number from = 0;
@@ -239,20 +235,17 @@ struct block_state {
     // Between a GPU and a device of the host it goes by pinned memory.
     if (from != host_space && s != host_space &&
         devices[from - 1].kind() != devices[s - 1].kind()) {
-      copy(host_space, from, counts, nullptr, 0);
-      from = host_space;
-      by = nullptr;
+      copy(host_space, from, counts, {});
+      return copy(s, host_space, counts, {.home = by.home});
     }
-    copy(s, from, counts, by, home);
+    copy(s, from, counts, by);
   }
 
-  void copy(space_number to, space_number from, copy_counts& counts, simt::timeline* by,
-            std::uint64_t home) {
-    take(to, home);
+  void copy(space_number to, space_number from, copy_counts& counts, const stream_user& by) {
+    take(to, by.home);
     ++counts.copies;
     counts.bytes += used_bytes();
-    // What takes less time than the calls by which streams wait for each other.
-    if (by != nullptr && used_bytes() <= small_copy) return copy(to, from, *by, false);
+    if (by.stream != nullptr && used_bytes() <= by.copies) return copy(to, from, *by.stream, false);
     copier& c = to == host_space ? memory->from[from - 1] : memory->to[to - 1];
     std::lock_guard lock(c.mutex);
     // The host waits for one block; a stream, for all that its next function needs.
@@ -329,14 +322,14 @@ void* datablock::on_host(access a, const element_type& as) const {
 void* block_users::begin_on_host(const datablock& b, access a, stream_waits& waits,
                                  copy_counts* counts) {
   block_state& state = b.state();
-  std::lock_guard lock(state.mutex);
+  const auto lock = locked(state.mutex);
   return state.begin(
-      a, host_space, counts, nullptr, 0, [&](const stream_point& p) { waits.to_come.add(p); },
+      a, host_space, counts, {}, [&](const stream_point& p) { waits.to_come.add(p); },
       [&](const stream_point& p) { waits.to_end.add(p); });
 }
-void block_users::bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts) {
+void block_users::bring_to_host(const datablock& b, const stream_user& by, copy_counts& counts) {
   block_state& state = b.state();
-  std::lock_guard lock(state.mutex);
+  const auto lock = locked(state.mutex);
   state.bring_to_host(by, counts);
 }
 void block_users::tell_copies(block_memory& m, std::function<void(const block_copy&)> f) {
@@ -346,9 +339,10 @@ void block_users::end_on_host(const datablock& b, access a, bool failed) noexcep
   b.block_->end(a, host_space, nullptr, failed);
 }
 
-device_access datablock::on_device(access a, simt::timeline& t, space_number s, copy_counts* counts,
-                                   stream_waits* later, std::uint64_t home) const {
+device_access datablock::on_device(access a, const stream_user& by, space_number s,
+                                   copy_counts* counts, stream_waits* later) const {
   block_state& b = state();
+  simt::timeline& t = *by.stream;
   if (s != host_space && s < b.views.size()) {
     const device& d = b.memory->devices[s - 1];
     if (d != t.where() && (d.is_cuda() || t.where().is_cuda()))
@@ -357,9 +351,9 @@ device_access datablock::on_device(access a, simt::timeline& t, space_number s, 
   }
   void* data = nullptr;
   {
-    std::lock_guard lock(b.mutex);
+    const auto lock = locked(b.mutex);
     data = b.begin(
-        a, s, counts, &t, home,
+        a, s, counts, by,
         [&](const stream_point& p) { later != nullptr ? later->to_come.add(p) : t.wait_for(p); },
         [&](const stream_point& p) {
           later != nullptr ? later->to_end.add(p) : wait_for_end(t, p);
@@ -375,9 +369,9 @@ block_users::held_view block_users::hold(const datablock& b, space_number s) {
   stream_waits waits;
   void* data = nullptr;
   {
-    std::lock_guard lock(state.mutex);
+    const auto lock = locked(state.mutex);
     data = state.begin(
-        access::read, s, nullptr, nullptr, 0, [&](const stream_point& p) { waits.to_come.add(p); },
+        access::read, s, nullptr, {}, [&](const stream_point& p) { waits.to_come.add(p); },
         [&](const stream_point& p) { waits.to_end.add(p); });
   }
   try {
@@ -412,13 +406,13 @@ const block_template& datablock::shape() const { return state().shape; }
 
 std::size_t datablock::count() const {
   block_state& b = state();
-  std::lock_guard lock(b.mutex);
+  const auto lock = locked(b.mutex);
   return b.count;
 }
 
 void datablock::set_count(std::size_t n) {
   block_state& b = state();
-  std::lock_guard lock(b.mutex);
+  const auto lock = locked(b.mutex);
   if (n == b.count) return;
   if (n > b.shape.count())
     throw error(errc::invalid_option,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "flow/graph_core.hpp"
+#include "flow/locked.hpp"
 
 namespace grosr::flow {
 namespace {
@@ -63,6 +64,14 @@ std::size_t bytes_of_inputs(const node_core& n, space_number s) {
 /// The executor whose thread this is; null: none's.
 thread_local const executor_core* serves = nullptr;
 
+/// Of a thread of the program.
+struct served_here {
+  explicit served_here(const executor_core* e) : before(std::exchange(serves, e)) {}
+  served_here(const served_here&) = delete;
+  ~served_here() { serves = before; }
+  const executor_core* const before;
+};
+
 }  // namespace
 
 // ---- threads ----
@@ -109,7 +118,7 @@ void executor_core::start() {
 
 void executor_core::end() {
   {
-    std::lock_guard lock(mutex);
+    const auto lock = locked(mutex);
     ends_ = true;
   }
   work.notify_all();
@@ -147,7 +156,7 @@ void executor_core::check_outside(const char* asked) const {
 /// and wait for each other's locks: one more begins where something has waited for longer.
 void executor_core::serve(presence& self) {
   serves = this;
-  lock_type lock(mutex);
+  lock_type lock = locked(mutex);
   come_back(self);
   for (unsigned idle = 0; !ends_;) {
     look_at_deadlines();
@@ -162,16 +171,16 @@ void executor_core::serve(presence& self) {
       lock.unlock();
       r = look_after();
       memory.free_borrowed();
-      lock.lock();
+      lock = locked(mutex);
       looked_ = ticks();
     }
     if (r) {
       idle = 0;
       execute(std::move(r), is_new, self, lock);
-    } else if (looked && ++idle < 200) {
+    } else if ((looked || (helped_ && quick_ == 1)) && ++idle < 200) {
       lock.unlock();
       std::this_thread::yield();
-      lock.lock();
+      lock = locked(mutex);
     } else {
       rest(self, lock, looked);
     }
@@ -218,7 +227,7 @@ void executor_core::execute(running r, bool is_new, presence& self, lock_type& l
   else
     run_on_host(std::move(r));
   memory.free_borrowed();
-  lock.lock();
+  lock = locked(mutex);
   come_back(self);
 }
 
@@ -261,15 +270,11 @@ void executor_core::wake_for_the_rest(std::int64_t now) {
 }
 
 bool executor_core::step() {
-  const executor_core* const before = std::exchange(serves, this);
-  struct again {
-    const executor_core* was;
-    ~again() { serves = was; }
-  } restore{before};
+  const served_here here(this);
   running r;
   std::size_t under_way = 0;
   {
-    std::lock_guard lock(mutex);
+    const auto lock = locked(mutex);
     look_at_deadlines();
     r = next();
     if (!r && coming_.empty() && under_way_.empty()) return false;
@@ -286,7 +291,7 @@ bool executor_core::step() {
     run_on_host(std::move(ready));
     return true;
   }
-  std::lock_guard lock(mutex);
+  const auto lock = locked(mutex);
   return under_way_.size() != under_way;
 }
 
@@ -298,8 +303,24 @@ void executor_core::enqueue(graph_core* g, unsigned node) {
   queue_.push_back({g, node, options.clock ? ticks() : n.queued_at});
   facts_.push_back({n.queued_at, n.mean_wait, n.mean_run, g->options.priority,
                     (n.on_host ? 1u : 0u) | (n.on_device ? devices : 0), g});
-  // A thread of the executor looks at the queue next.
-  if (serves != this) wake_for_the_rest(queue_.back().since);
+}
+
+void executor_core::begin_queued(lock_type& lock) {
+  if (queue_.empty() || options.threads == 0) return;
+  const bool for_devices = std::none_of(facts_.begin(), facts_.end(),
+                                        [](const queued_node& n) { return n.can_run_on(0); });
+  running r = quick_ == 0 && !helped_ && for_devices ? next() : nullptr;
+  if (!r) return wake_for_the_rest(ticks());
+  helped_ = true;
+  work.notify_one();
+  lock.unlock();
+  {
+    const served_here here(this);
+    run(std::move(r));
+  }
+  lock = locked(mutex);
+  helped_ = false;
+  wake_for_the_rest(ticks());
 }
 
 void executor_core::forget(graph_core* g) {

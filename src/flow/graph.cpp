@@ -86,7 +86,11 @@ port_ref node::operator[](const std::string& port) const {
 }
 
 graph::graph(executor& e, const graph_options& options)
-    : core_(std::make_shared<graph_core>(e.core_, options)) {}
+    : core_(std::make_shared<graph_core>(e.core_, options)) {
+  if (options.runs_in_flight == 0 || options.runs_in_flight > most_runs_in_flight)
+    refuse(fmt::format("graph '{}': {} runs in flight were asked for; there are 1 to {}",
+                       options.name, options.runs_in_flight, most_runs_in_flight));
+}
 
 graph::~graph() {
   stop();
@@ -294,15 +298,16 @@ const plan& graph::compile() {
     core_->undo_stretches();
     throw;
   }
-  std::lock_guard lock(e.mutex);
+  std::unique_lock lock(e.mutex);
   core_->compiled = std::move(made);
   core_->find_prefetches();
   core_->choose_streams();
   for (node_core& n : core_->nodes) {
-    if (n.part_of != block_channel::outside) continue;
+    n.count_inputs();
+    if (n.part_of != block_channel::outside) continue;  // its inputs never come
     n.latency.start();
     n.runs_on.resize(e.memory.devices().size() + 1);
-    n.first_home = std::exchange(e.next_home, e.next_home + n.ports.size() * stretch::most_graphs);
+    n.first_home = std::exchange(e.next_home, e.next_home + n.ports.size() * core_->homes());
     if (e.trace) n.track = e.trace->add_track(core_->options.name + ": " + n.name);
   }
   if (core_->has_deadlines()) {
@@ -310,6 +315,7 @@ const plan& graph::compile() {
     e.work.notify_all();  // those who sleep without looking at the time
   }
   for (unsigned n = 0; n < core_->nodes.size(); ++n) core_->settle(n);
+  e.begin_queued(lock);
   return *core_->compiled;
 }
 

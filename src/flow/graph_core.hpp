@@ -142,16 +142,25 @@ struct node_core {
   duration_recorder latency;
   unsigned track = 0;  // of the trace
 
-  bool has_all_inputs() const {
-    for (const port_core& p : ports)
-      if (p.is.way != direction::out && !p.held) return false;
-    return true;
+  unsigned lacking = 0;  // inputs without a block
+  unsigned waiting = 0;  // blocks that wait for others, which sticky ones do not
+
+  /// Before anything comes.
+  void count_inputs() {
+    for (const port_core& p : ports) lacking += p.is.way != direction::out;
   }
-  /// A block that waits for others, which a sticky one does not.
-  bool has_some_input() const {
-    for (const port_core& p : ports)
-      if (p.held && !p.is.sticky) return true;
-    return false;
+  void hold(port_core& p, moving_block b) {
+    if (!p.held) {
+      --lacking;
+      waiting += !p.is.sticky;
+    }
+    p.held = std::move(b);
+  }
+  datablock use(port_core& p) {
+    if (p.is.sticky) return p.held.block;
+    ++lacking;
+    --waiting;
+    return std::move(p.held.block);
   }
 };
 
@@ -222,6 +231,11 @@ class graph_core {
   std::string to_name(const block_channel& c) const {
     return c.to == block_channel::outside ? "sink" : port_name(c.named.to, c.named.to_port);
   }
+  /// Buffers that a port of a stretch has, one after the other.
+  unsigned homes() const {
+    const unsigned k = options.runs_in_flight;
+    return k * ((3 + k - 1) / k);
+  }
   port_core& at(const port_ref& p, const char* asked) const;
   void check_building(const std::string& asked) const;
 
@@ -252,6 +266,8 @@ class graph_core {
   void deliver(unsigned channel, moving_block b);
   /// Moves what can move, beginning at a node, until nothing can.
   void settle(unsigned node);
+  /// The same, when a block has come to a channel from the program.
+  void settle_pushed(unsigned channel);
   /// Takes the oldest block out of a channel without a consumer.
   moving_block take(unsigned channel);
   void note(const std::string& event);
@@ -274,7 +290,8 @@ class graph_core {
  private:
   std::vector<unsigned> to_settle_;
   bool hand_out(unsigned node, std::vector<unsigned>& next);
-  void fill(unsigned node, std::vector<unsigned>& next);
+  void fill(node_core& n, port_core& p, std::vector<unsigned>& next);
+  void queue_if_ready(unsigned node);
 };
 
 class executor_core : public std::enable_shared_from_this<executor_core> {
@@ -292,6 +309,10 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
 
   // With the lock.
   void enqueue(graph_core* g, unsigned node);
+  /// After the program has moved blocks: what it has queued is begun. Where no thread of the
+  /// executor looks for work, and none is to run functions of the host, this one puts the first run
+  /// on a device while one of them wakes; the lock is free meanwhile.
+  void begin_queued(std::unique_lock<std::mutex>& lock);
   std::vector<graph_core*> watched;  // graphs with inputs that have deadlines
   unsigned next_stream = 0;          // that a chain of nodes gets
   std::uint64_t next_home = 1;       // that a stretch's ports get
@@ -376,6 +397,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   unsigned sleeping_ = 0, sleeping_with_limit_ = 0;
   std::deque<presence> presences_;
   unsigned quick_ = 0;           // of these
+  bool helped_ = false;          // a thread of the program puts something on a device
   std::uint64_t launching_ = 0;  // a bit for each unit into whose streams a thread puts something
   std::int64_t looked_ = 0, ran_at_ = 0;
   bool looking_ = false;  // somebody looks after what is on its way
@@ -386,5 +408,6 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
 
 /// Streams of each device that nodes are put into.
 inline constexpr unsigned streams_each = 8;
+static_assert(streams_each >= most_runs_in_flight);
 
 }  // namespace grosr::flow

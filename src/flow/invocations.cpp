@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "flow/graph_core.hpp"
+#include "flow/locked.hpp"
 #include "flow/stretch.hpp"
 
 namespace grosr::flow {
@@ -58,10 +59,7 @@ void executor_core::begin(queued q, const choice& c, running& r) {
     }
     if (const std::int64_t born = p.held.from.born; !p.is.sticky && born != origin::unknown)
       r->made.born = r->made.born == origin::unknown ? born : std::min(r->made.born, born);
-    if (p.is.sticky)
-      r->blocks.push_back(p.held.block);
-    else
-      r->blocks.push_back(std::move(p.held.block));
+    r->blocks.push_back(n.use(p));
   }
   if (r->made.born == origin::unknown) r->made.born = r->began;
   ++units_[unit].running;
@@ -95,7 +93,7 @@ void executor_core::run(running r) {
       r->blocks[i].set_count(r->originals[i].count());
     }
     if (r->unit == 0 && !start_on_host(*r)) {
-      std::lock_guard lock(mutex);
+      const auto lock = locked(mutex);
       --units_[0].running;  // its thread turns to something else
       coming_.push_back(std::move(r));
       return;
@@ -209,11 +207,12 @@ std::exception_ptr executor_core::set_counts(invocation_core& r) {
   return nullptr;
 }
 
-/// So that a stretch finds its blocks where they were some runs ago, for which it has a CUDA graph.
+/// So that a stretch finds its blocks where they were some runs ago, for which it has a CUDA graph:
+/// as many homes as runs in flight, or a multiple of that.
 std::uint64_t executor_core::home_of(const invocation_core& r, std::size_t port) const {
   const node_core& n = r.of->nodes[r.node];
   if (!n.runs_all_of) return 0;
-  return n.first_home + port * stretch::most_graphs + r.run_there % stretch::most_graphs;
+  return n.first_home + port * r.of->homes() + r.run_there % r.of->homes();
 }
 
 void executor_core::put_on_device(running r) {
@@ -222,7 +221,10 @@ void executor_core::put_on_device(running r) {
   unit& u = units_[r->unit];
   std::exception_ptr thrown;
   std::lock_guard one_at_a_time(u.mutex);
-  simt::timeline& t = u.streams[n.stream];
+  const unsigned in_flight = r->of->options.runs_in_flight;
+  simt::timeline& t = u.streams[(n.stream + r->run_there % in_flight) % streams_each];
+  // Copies of one run overlap with what another one computes.
+  stream_user by{&t, in_flight == 1 ? stream_user::small : ~std::size_t{0}};
   std::vector<device_access> in_use;
   stream_waits waits;
   bool brought = false;  // to the host, which waits for no more than this invocation
@@ -238,8 +240,9 @@ void executor_core::put_on_device(running r) {
         const device_access to = r->blocks[i].write(t, space);
         t.copy(to.data(), from.data(), p.count * p.shape->element().bytes);
       }
-      in_use.push_back(block_users::on_device(r->blocks[i], access_of(n.ports[i].is.way), t, space,
-                                              &r->copies[i], waits, home_of(*r, i)));
+      by.home = home_of(*r, i);
+      in_use.push_back(block_users::on_device(r->blocks[i], access_of(n.ports[i].is.way), by, space,
+                                              &r->copies[i], waits));
       p.data = in_use.back().data();
     }
     waits.put_into(t);
@@ -247,6 +250,7 @@ void executor_core::put_on_device(running r) {
       if (n.ports[i].counts) t.copy(r->call.ports[i].data, zero.data(), sizeof(std::uint32_t));
     if (trace) r->traced.begins = t.time();
     r->call.stream = &t.queue();
+    r->call.number = r->run_there;
     n.on_device(r->call);
     if (trace) r->traced.ends = t.time();
     block_users::end_on_device(in_use, t.here());
@@ -258,7 +262,8 @@ void executor_core::put_on_device(running r) {
       if (n.ports[i].counts ||
           (n.ports[i].to_host != block_channel::outside && !n.ports[i].count_at)) {
         const auto whom = for_trace(*r, i, "ahead: it goes to the host next");
-        block_users::bring_to_host(r->blocks[i], t, r->fetched[i]);
+        by.home = 0;
+        block_users::bring_to_host(r->blocks[i], by, r->fetched[i]);
         brought = true;
       }
   } catch (...) {
@@ -318,7 +323,7 @@ void executor_core::hand_over(invocation_core& r, std::exception_ptr thrown) {
 
 /// The function has returned: on a device, what it put there may still be under way.
 void executor_core::finish(running r, std::exception_ptr thrown) {
-  std::lock_guard lock(mutex);
+  const auto lock = locked(mutex);
   graph_core& g = *r->of;
   const unsigned number = r->node;
   node_core& n = g.nodes[number];
@@ -380,7 +385,7 @@ void executor_core::fail(invocation_core& r, std::exception_ptr thrown) {
 executor_core::running executor_core::look_after() {
   std::vector<std::pair<invocation_core*, bool>> asked;  // and whether it is on a device
   {
-    std::lock_guard lock(mutex);
+    const auto lock = locked(mutex);
     if (looking_) return nullptr;
     looking_ = true;
     for (const running& r : under_way_) asked.push_back({r.get(), true});
@@ -411,7 +416,7 @@ executor_core::running executor_core::look_after() {
       r->thrown = thrown;
     }
   }
-  std::lock_guard lock(mutex);
+  const auto lock = locked(mutex);
   looking_ = false;
   for (const auto& [done, thrown] : over) {
     const auto at = std::find_if(under_way_.begin(), under_way_.end(),

@@ -49,17 +49,29 @@ void graph_core::settle(unsigned node) {
     next.pop_back();
     if (nodes[n].state == run_state::completed && hand_out(n, next))
       nodes[n].state = run_state::waiting;
-    fill(n, next);
-    if (nodes[n].state == run_state::waiting && !ended && compiled && nodes[n].has_all_inputs()) {
-      nodes[n].state = run_state::queued;
-      nodes[n].queued_at = where->now();
-      ++active;
-      where->enqueue(this, n);
-    }
-    const bool partly = nodes[n].state == run_state::waiting && nodes[n].has_some_input();
-    if (partly && nodes[n].partly_since < 0) nodes[n].partly_since = where->now();
-    if (!partly) nodes[n].partly_since = -1;
+    for (port_core& p : nodes[n].ports) fill(nodes[n], p, next);
+    queue_if_ready(n);
   }
+}
+
+void graph_core::settle_pushed(unsigned number) {
+  const block_channel& c = channels[number];
+  node_core& n = nodes[c.to];
+  fill(n, n.ports[c.to_port], to_settle_);  // nobody is before it
+  queue_if_ready(c.to);
+}
+
+void graph_core::queue_if_ready(unsigned node) {
+  node_core& n = nodes[node];
+  if (n.state == run_state::waiting && !ended && compiled && n.lacking == 0) {
+    n.state = run_state::queued;
+    n.queued_at = where->now();
+    ++active;
+    where->enqueue(this, node);
+  }
+  const bool partly = n.state == run_state::waiting && n.waiting != 0;
+  if (partly && n.partly_since < 0) n.partly_since = where->now();
+  if (!partly) n.partly_since = -1;
 }
 
 bool graph_core::has_deadlines() const {
@@ -109,23 +121,20 @@ bool graph_core::hand_out(unsigned node, std::vector<unsigned>& next) {
   return all;
 }
 
-/// Inputs without a block take the next one of their channel. A sticky one takes whatever came.
-void graph_core::fill(unsigned node, std::vector<unsigned>& next) {
-  node_core& n = nodes[node];
-  // While it is queued or executing its function has not taken the blocks yet, or the next ones
-  // may come already.
-  for (port_core& p : n.ports) {
-    if (p.is.way == direction::out || p.in == block_channel::outside) continue;
-    block_channel& c = channels[p.in];
-    while (!c.blocks.empty() && (!p.held || (p.is.sticky && n.state != run_state::queued))) {
-      p.held = std::move(c.blocks.front());
-      c.blocks.pop_front();
-      p.late = false;
-      if (c.from != block_channel::outside)
-        next.push_back(c.from);
-      else
-        channels[c.first_of_source].waiters.wake_one();
-    }
+/// An input without a block takes the next one of its channel. A sticky one takes whatever came.
+/// While the node is queued or executing its function has not taken the blocks yet, or the next
+/// ones may come already.
+void graph_core::fill(node_core& n, port_core& p, std::vector<unsigned>& next) {
+  if (p.is.way == direction::out || p.in == block_channel::outside) return;
+  block_channel& c = channels[p.in];
+  while (!c.blocks.empty() && (!p.held || (p.is.sticky && n.state != run_state::queued))) {
+    n.hold(p, std::move(c.blocks.front()));
+    c.blocks.pop_front();
+    p.late = false;
+    if (c.from != block_channel::outside)
+      next.push_back(c.from);
+    else
+      channels[c.first_of_source].waiters.wake_one();
   }
 }
 

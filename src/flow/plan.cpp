@@ -229,8 +229,8 @@ std::unique_ptr<plan> graph_core::make_plan() const {
     for (const port_core& p : n.ports) {
       if (p.is.way != direction::inout || !p.out.empty()) continue;
       const std::size_t block = (p.is.shape.size_bytes() + 255) / 256 * 256;
-      made->buffers_[s][block] += 2;
-      made->bytes_[s] += 2 * block;
+      made->buffers_[s][block] += 1 + options.runs_in_flight;
+      made->bytes_[s] += (1 + options.runs_in_flight) * block;
     }
   };
   for (std::size_t n = 0; n < nodes.size(); ++n) {
@@ -254,8 +254,8 @@ std::unique_ptr<plan> graph_core::make_plan() const {
     for (const port_core& p : nodes[n].ports)
       if (p.counts && p.out.empty())
         for (space_number s = 0; s < spaces; ++s) {
-          made->buffers_[s][256] += 2;
-          made->bytes_[s] += std::size_t{2} * 256;
+          made->buffers_[s][256] += 1 + options.runs_in_flight;
+          made->bytes_[s] += std::size_t{256} * (1 + options.runs_in_flight);
         }
     const std::string in_stretch =
         nodes[n].part_of == block_channel::outside ? "" : nodes[nodes[n].part_of].name;
@@ -271,7 +271,7 @@ std::unique_ptr<plan> graph_core::make_plan() const {
   for (std::size_t i = 0; i < channels.size(); ++i) {
     const block_channel& c = channels[i];
     // What waits in the channel, lies at the input, is being used, and is being made.
-    const std::size_t blocks = std::size_t{c.options.capacity} + 3;
+    const std::size_t blocks = std::size_t{c.options.capacity} + 2 + options.runs_in_flight;
     const std::size_t bytes = (c.shape.size_bytes() + 255) / 256 * 256;  // as pools have them
     for (space_number s = 0; s < spaces; ++s) {
       if (c.inside != block_channel::outside || !is_looked_at(*this, c, s)) continue;

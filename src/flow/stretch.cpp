@@ -14,7 +14,7 @@ stretch::stretch() = default;
 stretch::~stretch() = default;
 
 std::size_t stretch::bytes() const {
-  return std::accumulate(buffer_bytes.begin(), buffer_bytes.end(), std::size_t{0});
+  return sets * std::accumulate(buffer_bytes.begin(), buffer_bytes.end(), std::size_t{0});
 }
 
 void stretch::prepare(const std::vector<device>& devices) {
@@ -36,16 +36,19 @@ void stretch::prepare(const std::vector<device>& devices) {
   std::deque<on_device> made;
   for (const device& d : devices) {
     made.emplace_back(d);
-    for (const std::size_t n : buffer_bytes)
-      made.back().buffers.emplace_back(d, simt::space::device, n);
+    for (unsigned i = 0; i < sets; ++i) {
+      set& inside = made.back().sets.emplace_back();
+      for (const std::size_t n : buffer_bytes)
+        inside.buffers.emplace_back(d, simt::space::device, n);
+    }
   }
   devices_ = std::move(made);
 }
 
-void stretch::put(const member& m, on_device& d, const std::vector<void*>& outside,
+void stretch::put(const member& m, const set& inside, const std::vector<void*>& outside,
                   detail::invocation& scratch, simt::stream& s) const {
   const auto at = [&](const place& p) -> void* {
-    return p.outside ? outside[p.number] : d.buffers[p.number].data();
+    return p.outside ? outside[p.number] : const_cast<std::byte*>(inside.buffers[p.number].data());
   };
   scratch.stream = &s;
   scratch.ports.assign(m.places.size(), {});
@@ -71,41 +74,42 @@ void stretch::put(const member& m, on_device& d, const std::vector<void*>& outsi
                       m.name, scratch.ports[i].count, m.shapes[i].text()));
 }
 
-/// Sees to it that the last graph looks at these blocks.
-bool stretch::find_graph(on_device& d, const std::vector<void*>& outside) {
-  const auto same = std::find_if(d.graphs.begin(), d.graphs.end(),
+/// Sees to it that the last graph of a set looks at these blocks.
+bool stretch::find_graph(on_device& d, set& inside, const std::vector<void*>& outside) {
+  auto& graphs = inside.graphs;
+  const auto same = std::find_if(graphs.begin(), graphs.end(),
                                  [&](const captured& c) { return c.made_for == outside; });
   // Not every place is worth one: programs may never come back to it.
-  const bool makes = d.graphs.empty() || (d.graphs.size() < d.most && d.changes >= 16);
-  if (same == d.graphs.end() && makes) {
-    d.changes = 0;
-    if (make_graph(d, outside)) return true;
-    if (d.graphs.empty()) return false;
-    d.most = d.graphs.size();  // there is no memory for another one
+  const bool makes = graphs.empty() || (graphs.size() < inside.most && inside.changes >= 16);
+  if (same == graphs.end() && makes) {
+    inside.changes = 0;
+    if (make_graph(d, inside, outside)) return true;
+    if (graphs.empty()) return false;
+    inside.most = graphs.size();  // there is no memory for another one
   }
   // Else the one whose last use is longest ago.
-  std::rotate(same == d.graphs.end() ? d.graphs.begin() : same,
-              std::next(same == d.graphs.end() ? d.graphs.begin() : same), d.graphs.end());
-  if (d.graphs.back().made_for == outside) return true;
-  ++d.changes;
-  return change_graph(d, d.graphs.back(), outside);
+  std::rotate(same == graphs.end() ? graphs.begin() : same,
+              std::next(same == graphs.end() ? graphs.begin() : same), graphs.end());
+  if (graphs.back().made_for == outside) return true;
+  ++inside.changes;
+  return change_graph(inside, graphs.back(), outside);
 }
 
-bool stretch::make_graph(on_device& d, const std::vector<void*>& outside) {
+bool stretch::make_graph(on_device& d, set& inside, const std::vector<void*>& outside) {
   auto graph = simt::stream_graph::make(d.where);
   if (!graph) return false;
   d.tried = true;
   detail::invocation scratch;
   for (const member& m : members)
-    if (!graph->add(m.after, [&](simt::stream& s) { put(m, d, outside, scratch, s); }))
+    if (!graph->add(m.after, [&](simt::stream& s) { put(m, inside, outside, scratch, s); }))
       return false;
   if (!graph->finish()) return false;
-  d.graphs.push_back({std::move(graph), outside});
+  inside.graphs.push_back({std::move(graph), outside});
   return true;
 }
 
 /// The parts that look at other blocks than in the run before.
-bool stretch::change_graph(on_device& d, captured& c, const std::vector<void*>& outside) {
+bool stretch::change_graph(const set& inside, captured& c, const std::vector<void*>& outside) {
   detail::invocation scratch;
   const auto moved = [&](const place& p) {
     return p.outside && c.made_for[p.number] != outside[p.number];
@@ -119,7 +123,7 @@ bool stretch::change_graph(on_device& d, captured& c, const std::vector<void*>& 
       changed.push_back(i);
   }
   const bool whole = c.graph->replace(
-      changed, [&](unsigned i, simt::stream& s) { put(members[i], d, outside, scratch, s); });
+      changed, [&](unsigned i, simt::stream& s) { put(members[i], inside, outside, scratch, s); });
   if (whole) c.made_for = outside;
   return whole;
 }
@@ -133,12 +137,13 @@ void stretch::run(detail::invocation& v) {
   const auto found = std::find_if(devices_.begin(), devices_.end(),
                                   [&](const on_device& d) { return d.where == where; });
   on_device& d = *found;
+  set& inside = d.sets[v.number % sets];
   std::vector<void*> outside;
   for (const auto& p : v.ports) outside.push_back(p.data);
   if (d.captures) {
     try {
-      if (find_graph(d, outside)) {
-        d.graphs.back().graph->launch(*v.stream);
+      if (find_graph(d, inside, outside)) {
+        inside.graphs.back().graph->launch(*v.stream);
         return;
       }
     } catch (...) {  // it says why when it is called below
@@ -146,10 +151,10 @@ void stretch::run(detail::invocation& v) {
     // What one run puts into a stream is not always the same, or cannot be in a graph.
     d.captures = false;
     if (d.tried) fell_back_ = true;
-    d.graphs.clear();
+    for (set& s : d.sets) s.graphs.clear();
   }
   detail::invocation scratch;
-  for (const member& m : members) put(m, d, outside, scratch, *v.stream);
+  for (const member& m : members) put(m, inside, outside, scratch, *v.stream);
 }
 
 }  // namespace grosr::flow

@@ -18,13 +18,14 @@ namespace grosr::flow {
 class resident_stretch;
 
 /// The functions of a stretch, in an order in which they can run, and the memory of what flows
-/// between them. On a GPU they are one CUDA graph, and one more for other places where blocks from
-/// outside lie, up to some; a run with blocks elsewhere changes the parts that look at them.
+/// between them, in as many sets as runs may be on a device at a time. On a GPU they are one CUDA
+/// graph for each set, and one more for other places where blocks from outside lie, up to some; a
+/// run with blocks elsewhere changes the parts that look at them.
 /// On the host backend, or where that cannot be, they are put into a stream one by one.
 /// Functions of resident nodes stay on the first device instead, and it is run on the host.
 class stretch {
  public:
-  static constexpr unsigned most_graphs = 3;
+  static constexpr unsigned most_graphs = 3;  // of a set
   /// Where a member finds what is at one of its ports: at a port of the stretch, or in a buffer of
   /// its own.
   struct place {
@@ -46,8 +47,9 @@ class stretch {
   ~stretch();
 
   std::vector<member> members;
-  std::vector<std::size_t> buffer_bytes;
+  std::vector<std::size_t> buffer_bytes;  // of a set
   unsigned outside_ports = 0;
+  unsigned sets = 1;  // of buffers: runs on a device at a time
 
   bool is_resident() const { return static_cast<bool>(members.front().resident); }
 
@@ -55,8 +57,8 @@ class stretch {
   /// Makes the buffers on devices. Throws error(out_of_memory), and then has none.
   void prepare(const std::vector<device>& devices);
   /// Puts all of it into a stream of one of these devices, with what is at the stretch's ports; or
-  /// waits until residents have done it. One thread at a time for each device. Throws what
-  /// functions throw.
+  /// waits until residents have done it. It uses set `v.number` % sets, and runs of a set are in
+  /// one stream. One thread at a time for each device. Throws what functions throw.
   void run(detail::invocation& v);
   /// Whether a run has found since this was last asked that there can be no CUDA graph.
   bool has_fallen_back() { return fell_back_.exchange(false); }
@@ -66,21 +68,24 @@ class stretch {
     std::unique_ptr<simt::stream_graph> graph;
     std::vector<void*> made_for;  // data at the ports of the stretch
   };
-  struct on_device {
-    explicit on_device(const device& d) : where(d) {}
-    device where;
+  struct set {
     std::vector<simt::buffer<std::byte>> buffers;
     std::deque<captured> graphs;  // the one that was used last at the end
     unsigned changes = 0;         // since the last one was made
     std::size_t most = most_graphs;
+  };
+  struct on_device {
+    explicit on_device(const device& d) : where(d) {}
+    device where;
+    std::deque<set> sets;
     bool captures = true, tried = false;
   };
 
-  void put(const member& m, on_device& d, const std::vector<void*>& outside,
+  void put(const member& m, const set& inside, const std::vector<void*>& outside,
            detail::invocation& scratch, simt::stream& s) const;
-  bool find_graph(on_device& d, const std::vector<void*>& outside);
-  bool make_graph(on_device& d, const std::vector<void*>& outside);
-  bool change_graph(on_device& d, captured& c, const std::vector<void*>& outside);
+  bool find_graph(on_device& d, set& inside, const std::vector<void*>& outside);
+  bool make_graph(on_device& d, set& inside, const std::vector<void*>& outside);
+  bool change_graph(const set& inside, captured& c, const std::vector<void*>& outside);
 
   std::atomic<bool> fell_back_{false};
   std::deque<on_device> devices_;

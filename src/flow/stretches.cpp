@@ -186,6 +186,7 @@ class stretch_maker {
     place_inside();
     made_->outside_ports = static_cast<unsigned>(ports_.size());
     for (unsigned i = 0; i < nodes_.size(); ++i) describe(i);
+    if (!made_->is_resident()) made_->sets = g_.options.runs_in_flight;
     connect();
   }
 

@@ -1,5 +1,5 @@
-// Random graphs on hosts and devices, by every policy, with and without stretches: they do what
-// plain calls do.
+// Random graphs on hosts and devices, by every policy, with and without stretches and runs that
+// overlap: they do what plain calls do.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -68,7 +68,8 @@ TEST_P(random_graphs, do_what_plain_calls_do) {
     o.policy = executor::policies()[random() % 4];
     o.depth = 1 + random() % 6;
     executor e(o);
-    graph g(e, {.stretches = random() % 4 != 0});
+    graph g(e, {.stretches = random() % 4 != 0,
+                .runs_in_flight = static_cast<unsigned>(random() % 2 == 0 ? 1 : 1 + random() % 8)});
     constexpr std::size_t length = 37;
     const auto t = block_template::of<word>(length);
     // Inputs are functions that pass on, so that each may feed many.

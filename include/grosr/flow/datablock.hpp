@@ -66,6 +66,17 @@ struct block_copy {
   simt::stream_time begins, ends;
 };
 
+/// Who uses a block on a device.
+struct stream_user {
+  /// Copies that take less time than the calls by which two streams wait for each other.
+  static constexpr std::size_t small = 64 * 1024;
+
+  simt::timeline* stream = nullptr;  ///< none: copies go into other streams
+  std::size_t copies = small;  ///< the bytes of the longest copy that goes into `stream` itself
+  /// Memory that the block gets is the same as last time for that number, if it is free; 0: any.
+  std::uint64_t home = 0;
+};
+
 /// What a stream, or the host, is to wait for before it uses several blocks.
 struct stream_waits {
   simt::stream_points to_come;  ///< what is in the blocks
@@ -171,15 +182,15 @@ class datablock {
   /// Adds to `counts` what it took. Throws as above.
   device_access read(simt::timeline& t, space_number s, copy_counts* counts = nullptr,
                      stream_waits* later = nullptr) const {
-    return on_device(access::read, t, s, counts, later);
+    return on_device(access::read, {&t}, s, counts, later);
   }
   device_access write(simt::timeline& t, space_number s, copy_counts* counts = nullptr,
                       stream_waits* later = nullptr) const {
-    return on_device(access::write, t, s, counts, later);
+    return on_device(access::write, {&t}, s, counts, later);
   }
   device_access update(simt::timeline& t, space_number s, copy_counts* counts = nullptr,
                        stream_waits* later = nullptr) const {
-    return on_device(access::update, t, s, counts, later);
+    return on_device(access::update, {&t}, s, counts, later);
   }
 
   /// Whether the memory has a view that holds what the block does.
@@ -192,8 +203,8 @@ class datablock {
 
   block_state& state() const;
   void* on_host(access a, const element_type& as) const;
-  device_access on_device(access a, simt::timeline& t, space_number s, copy_counts* counts,
-                          stream_waits* later, std::uint64_t home = 0) const;
+  device_access on_device(access a, const stream_user& by, space_number s, copy_counts* counts,
+                          stream_waits* later) const;
 
   std::shared_ptr<block_state> block_;
 };
@@ -243,11 +254,10 @@ class block_memory {
 /// For those who run functions on blocks.
 class block_users {
  public:
-  /// As datablock::read() and its kin for a device. Memory that the block gets there is the same as
-  /// last time for that `home`, if it is free; 0: any.
-  static device_access on_device(const datablock& b, access a, simt::timeline& t, space_number s,
-                                 copy_counts* counts, stream_waits& later, std::uint64_t home) {
-    return b.on_device(a, t, s, counts, &later, home);
+  /// As datablock::read() and its kin for a device.
+  static device_access on_device(const datablock& b, access a, const stream_user& by,
+                                 space_number s, copy_counts* counts, stream_waits& later) {
+    return b.on_device(a, by, s, counts, &later);
   }
   /// Ends accesses in one stream, with one point for all: who waits for it waits once.
   static void end_on_device(std::vector<device_access>& all, const simt::stream_point& until);
@@ -256,9 +266,9 @@ class block_users {
   static void* begin_on_host(const datablock& b, access a, stream_waits& waits,
                              copy_counts* counts);
   /// Begins to copy what a block holds to host memory, where it is not there yet; for the thread
-  /// that puts work into `by`, into whose stream small copies go, and which marks that then. Adds
-  /// what it took. Throws as datablock::read().
-  static void bring_to_host(const datablock& b, simt::timeline& by, copy_counts& counts);
+  /// that puts work into the stream of `by`, and marks it then. Adds what it took. Throws as
+  /// datablock::read().
+  static void bring_to_host(const datablock& b, const stream_user& by, copy_counts& counts);
   /// Has each copy told to `f`, on the thread that puts it into a stream. Copies are put there one
   /// by one from then on. Before there are blocks.
   static void tell_copies(block_memory& m, std::function<void(const block_copy&)> f);

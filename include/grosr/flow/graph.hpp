@@ -32,6 +32,7 @@ namespace grosr::flow {
 
 class channel_end;
 class graph_core;
+struct block_for;
 
 namespace detail {
 struct node_description {
@@ -89,7 +90,14 @@ struct graph_options {
   /// Nodes that run on devices alone, always in the same way, run as one where they feed each other
   /// by channels of capacity 1: on a GPU, as a CUDA graph. Not with on_error::go_on.
   bool stretches = true;
+  /// How many runs of a node may be on a device at a time, from 1 to 8: of a pipeline, how many
+  /// blocks. With more than 1 its runs overlap there, so functions for devices, other than resident
+  /// ones, must keep no state in the device's memory, scratch memory included. Stretches have that
+  /// many sets of the memory of what flows inside.
+  unsigned runs_in_flight = 1;
 };
+
+inline constexpr unsigned most_runs_in_flight = 8;
 
 /// What a function puts into a stream.
 enum class stream_work : std::uint8_t {
@@ -166,11 +174,26 @@ class any_source {
  protected:
   friend class channel_end;
   friend class graph;
+  friend bool push_all_for(std::span<block_for> blocks, std::chrono::nanoseconds limit);
   any_source(std::shared_ptr<graph_core> g, unsigned channel)
       : of_(std::move(g)), channel_(channel) {}
   std::shared_ptr<graph_core> of_;  // also after the graph has ended
   unsigned channel_;
 };
+
+/// A block, and the source that it is pushed into.
+struct block_for {
+  const any_source& to;
+  datablock block;
+};
+
+/// Pushes blocks into sources of one graph, when there is room for all of them, and leaves none in
+/// `blocks`: for a node with many inputs, this takes less time than to push each. Waits and throws
+/// as any_source::push(); error(invalid_option) for sources of several graphs, and for a source
+/// that is named twice; and then nothing is pushed.
+void push_all(std::span<block_for> blocks);
+/// As push_all(), but returns false when there is not room for all after `limit`.
+bool push_all_for(std::span<block_for> blocks, std::chrono::nanoseconds limit);
 
 template <class T>
 class source : public any_source {
@@ -248,8 +271,8 @@ class graph {
     return add<at_ports_of<F>>(name, ports, {}, over_points(f), true);
   }
   /// A node that puts work into a stream: `f` takes a simt::stream&, then views of device memory.
-  /// It is called on a thread of the host, and must neither wait nor capture the
-  /// stream. Throws as host().
+  /// It is called on a thread of the host, of the executor or of the program while it pushes or
+  /// pulls, and must neither wait nor capture the stream. Throws as host().
   template <class F>
   node on_stream(const std::string& name, F f, const std::vector<port>& ports,
                  stream_work work = stream_work::each_time) {

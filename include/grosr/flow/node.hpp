@@ -65,6 +65,7 @@ struct invocation {
   };
   std::vector<at_port> ports;
   simt::stream* stream = nullptr;  ///< null: on the host
+  std::uint64_t number = 0;        ///< of the node's runs on the device
 };
 
 /// A way to run a node: on a thread of the host, or by putting work into a stream of a device.
