@@ -40,7 +40,9 @@ flow::node add_node(flow::graph& g, const std::string& name, const step& s,
 class by_flow final : public way {
  public:
   by_flow(const device& d, const work& w)
-      : w_(w), executor_({.devices = {d}, .threads = 1}), graph_(executor_, {.name = w.name}) {
+      : w_(w),
+        executor_({.devices = {d}, .threads = 0}),
+        graph_(executor_, {.name = w.name, .runs_in_flight = sets}) {
     std::vector<flow::port_ref> made(w_.operands.size());
     std::vector<std::vector<flow::port_ref>> readers(w_.inputs);
     for (std::size_t i = 0; i < w_.steps.size(); ++i) {
@@ -74,13 +76,18 @@ class by_flow final : public way {
 
   arrays run(unsigned first, unsigned rounds) override {
     std::vector<flow::datablock> last;
+    std::vector<flow::block_for> round;
     for (unsigned pushed = first, pulled = first; pulled < first + rounds;) {
       // The next round goes in before the outputs of this one are waited for.
       if (pushed < first + rounds && pushed - pulled < sets) {
+        round.clear();
         for (unsigned i = 0; i < w_.inputs; ++i) {
           flow::datablock& b = inputs_[pushed % sets * w_.inputs + i];
           b.update<float>()[0] = input_element(i, 0, pushed);
-          from_[i].push(b);
+          round.push_back({from_[i], b});
+        }
+        flow::push_all(round);
+        while (executor_.step()) {  // puts it on the device at once
         }
         ++pushed;
         continue;

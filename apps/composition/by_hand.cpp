@@ -101,7 +101,7 @@ class by_hand final : public way {
 
 class best_by_hand final : public way {
  public:
-  best_by_hand(const device& d, const work& w) : w_(w), layout_(w_), in_(d), computes_(d), out_(d) {
+  best_by_hand(const device& d, const work& w) : w_(w), layout_(w_), in_(d), out_(d) {
     for (int i = 0; i < 3; ++i) sets_.push_back(std::make_unique<set>(d, w_, layout_));
   }
 
@@ -113,13 +113,13 @@ class best_by_hand final : public way {
       in_.wait_for(s.computed);
       simt::copy_bytes(in_.queue(), s.there.all.data(), s.here.inputs.data(),
                        s.here.inputs.bytes());
-      computes_.wait_for(in_.mark());
-      computes_.wait_for(s.came);
+      s.computes.wait_for(in_.mark());
+      s.computes.wait_for(s.came);
       if (s.graph)
-        s.graph->launch(computes_.queue());
+        s.graph->launch(s.computes.queue());
       else
-        for (const step& what : w_.steps) s.there.launch(computes_.queue(), what);
-      s.computed = computes_.mark();
+        for (const step& what : w_.steps) s.there.launch(s.computes.queue(), what);
+      s.computed = s.computes.mark();
       out_.wait_for(s.computed);
       simt::copy_bytes(out_.queue(), s.here.outputs.data(), s.there.all.data() + layout_.outputs_at,
                        s.here.outputs.bytes());
@@ -135,11 +135,12 @@ class best_by_hand final : public way {
   struct set {
     host_side here;
     device_side there;
+    simt::timeline computes;
     std::unique_ptr<simt::stream_graph> graph;
     simt::stream_point computed, came;
 
     set(const device& d, const work& w, const layout& l)
-        : here(d, w, l), there(d, l), graph(simt::stream_graph::make(d)) {
+        : here(d, w, l), there(d, l), computes(d), graph(simt::stream_graph::make(d)) {
       bool whole = graph != nullptr;
       for (std::size_t i = 0; whole && i < w.steps.size(); ++i) {
         std::vector<unsigned> after;
@@ -153,7 +154,7 @@ class best_by_hand final : public way {
 
   const work w_;
   const layout layout_;
-  simt::timeline in_, computes_, out_;
+  simt::timeline in_, out_;
   std::vector<std::unique_ptr<set>> sets_;
   std::uint64_t copied_ = 0;
 };

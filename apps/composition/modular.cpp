@@ -187,7 +187,7 @@ const std::vector<named_way>& all_ways() {
       {"modular-1", "each operation copies for itself; one thread", make_modular_by_one_thread},
       {"modular", "the same by eight threads", make_modular},
       {"by-hand", "one thread and one stream, copies only where needed", make_by_hand},
-      {"best-by-hand", "three streams, three sets of buffers, a CUDA graph", make_best_by_hand},
+      {"best-by-hand", "three sets of buffers, streams and CUDA graphs", make_best_by_hand},
       {"flow", "a dataflow graph", make_flow},
   };
   return all;

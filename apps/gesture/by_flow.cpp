@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -74,7 +75,8 @@ class by_flow final : public way {
   explicit by_flow(const setup& s)
       : s_(s),
         executor_({.devices = {s.where}, .threads = s.threads}),
-        graph_(executor_, {.name = "gesture"}) {
+        graph_(executor_, {.name = "gesture",
+                           .runs_in_flight = std::min(s.in_flight, flow::most_runs_in_flight)}) {
     const frame_shape& shape = s.shape();
     const auto depths = flow::block_template::of<std::uint16_t>(shape.width, shape.height);
     const auto cloud = flow::block_template::of<point>(shape.width, shape.height);
@@ -127,15 +129,21 @@ class by_flow final : public way {
 
  private:
   void push(const taken& t) {
-    const auto i = static_cast<std::size_t>(t.number % s_.frames.frames);
     wait_for_fewer(s_.in_flight);
+    // The cameras get back frames that have been delivered, and write them again.
+    for (const std::size_t left = waiting_.count(); shown_.size() > left; shown_.pop_front())
+      for (unsigned c = 0; c < cameras; ++c) frame(shown_.front(), c).update<std::uint16_t>();
     waiting_.pushed(t);
-    for (unsigned c = 0; c < cameras; ++c) {
-      flow::datablock& b = frames_[i * cameras + c];
-      // The camera has put a frame there. What was made of it before has long been delivered.
-      b.update<std::uint16_t>();
-      while (!from_[c].push_for(b, std::chrono::milliseconds(100))) tool::progress::pulse();
-    }
+    shown_.push_back(t.number);
+    std::vector<flow::block_for> both;
+    for (unsigned c = 0; c < cameras; ++c) both.push_back({from_[c], frame(t.number, c)});
+    while (!flow::push_all_for(both, std::chrono::milliseconds(100))) tool::progress::pulse();
+    if (s_.threads == 0)
+      while (executor_.step()) {  // puts it on the device at once
+      }
+  }
+  flow::datablock& frame(std::uint64_t number, unsigned camera) {
+    return frames_[static_cast<std::size_t>(number % s_.frames.frames) * cameras + camera];
   }
   void deliver(const cell* summary) {
     to_->summary(waiting_.oldest(), summary);
@@ -163,6 +171,7 @@ class by_flow final : public way {
   delivery* to_ = nullptr;
   std::vector<flow::source<std::uint16_t>> from_;
   std::vector<flow::datablock> frames_;  // of each frame, of each camera
+  std::deque<std::uint64_t> shown_;      // frames that the cameras have not got back
   flow::graph graph_;                    // its end waits for what uses the others
 };
 

@@ -98,7 +98,7 @@ std::vector<course> courses_of(const gesture_options& o, bool gpu) {
 int measure(const gesture_options& o) {
   const device where = tool::pick_device(o.device);
   const unsigned radius = radius_of(o);
-  const unsigned threads = number("--threads", o.threads, 2, 0, 16);
+  const unsigned threads = number("--threads", o.threads, 0, 0, 16);
   const unsigned in_flight = number("--in-flight", o.in_flight, 4, 1, most_in_flight);
   const std::vector<course> courses = courses_of(o, where.is_cuda());
   std::vector<const named_way*> ways;
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
       ->type_name("N");
   program
       .add_option("--threads", o.threads,
-                  "Of the executor of flow; 0: the thread that pushes does all; default 2")
+                  "Of the executor of flow; 0, the default: the thread that pushes does all")
       ->type_name("N");
   program
       .add_option("--in-flight", o.in_flight,

@@ -16,7 +16,7 @@ struct setup {
   device where;
   unsigned radius = 2;
   unsigned in_flight = 4;  ///< frames at a time, of ways that begin one before the last is done
-  unsigned threads = 2;    ///< of flow's executor
+  unsigned threads = 0;    ///< of flow's executor
   const recording& frames;
 
   const frame_shape& shape() const { return frames.shape; }
