@@ -19,7 +19,7 @@ void channel_end::check_served(const std::string& asked) const {
   if (of_->where->options.threads == 0)
     throw error(errc::invalid_option,
                 fmt::format("{}: the executor of graph '{}' has no threads, and nothing would run "
-                            "what other processes push; give it at least one",
+                            "when others push; give it at least one",
                             asked, of_->options.name));
   check_running();
 }

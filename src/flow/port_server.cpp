@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,50 +10,18 @@
 #include <cstring>
 #include <utility>
 
+#include "flow/host_view.hpp"
+
 namespace grosr::flow {
 namespace {
 
 constexpr int nap_without_descriptors = 100;  // ms
 
-int made_eventfd() {
-  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  return fd;
-}
-
-/// A block's view on the host, while it is copied.
-class host_view {
- public:
-  host_view(const datablock& b, access a) : block_(b), access_(a) {
-    stream_waits waits;
-    data_ = block_users::begin_on_host(b, a, waits, nullptr);
-    try {
-      waits.wait();
-    } catch (...) {
-      block_users::end_on_host(b, a, true);
-      throw;
-    }
-  }
-  ~host_view() { block_users::end_on_host(block_, access_, false); }
-  host_view(const host_view&) = delete;
-  void* data() const { return data_; }
-
- private:
-  const datablock& block_;
-  const access access_;
-  void* data_;
-};
-
 }  // namespace
 
 shared_port::server::server(port_side side, channel_end end, const std::string& name,
                             const shared_port_options& o)
-    : side_(side),
-      end_(std::move(end)),
-      name_(name),
-      options_(o),
-      wake_(made_eventfd()),
-      watch_(wake_.get()) {
+    : side_(side), end_(std::move(end)), name_(name), options_(o), thread_(end_) {
   const std::string asked = fmt::format("share port '{}'", name);
   if (o.slots == 0 || o.slots > most_port_slots)
     throw error(errc::invalid_option, fmt::format("{}: {} slots were asked for; ask for 1 to {}",
@@ -68,27 +33,10 @@ shared_port::server::server(port_side side, channel_end end, const std::string& 
   const bool others = o.users && std::any_of(o.users->begin(), o.users->end(),
                                              [](auto user) { return user != geteuid(); });
   name_held_.emplace(folder_of_ports(o.folder, std::nullopt), name, others);
-  end_.add(watch_);
-  // The program's signals are for its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { work(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    end_.remove(watch_);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_.start([this] { work(); });
 }
 
-shared_port::server::~server() {
-  stops_ = true;
-  eventfd_write(wake_.get(), 1);
-  thread_.join();
-  end_.remove(watch_);
-}
+shared_port::server::~server() { thread_.stop(); }
 
 template <class F>
 void shared_port::server::count(const F& f) {
@@ -111,12 +59,12 @@ std::string shared_port::server::why_ended() const {
 void shared_port::server::work() {
   try {
     for (;;) {
-      watch_.arm();
+      thread_.arm();
       end_.check_running();
       move_blocks();
       forget_who_left();
       sleep();
-      if (stops_) return end(errc::stopped, "the program has ended the port");
+      if (thread_.stops()) return end(errc::stopped, "the program has ended the port");
     }
   } catch (const error& e) {
     end(static_cast<errc>(e.code().value()), e.what());
@@ -128,7 +76,7 @@ void shared_port::server::work() {
 /// Until a client, the channel or the program has something; then hears all clients.
 void shared_port::server::sleep() {
   std::vector<pollfd> all;
-  all.push_back({wake_.get(), POLLIN, 0});
+  all.push_back({thread_.event(), POLLIN, 0});
   all.push_back({lacks_descriptors_ ? -1 : name_held_->socket(), POLLIN, 0});
   for (const auto& c : clients_) all.push_back({c->gone ? -1 : c->socket.get(), POLLIN, 0});
   const int ready = poll(all.data(), all.size(), lacks_descriptors_ ? nap_without_descriptors : -1);
@@ -136,8 +84,7 @@ void shared_port::server::sleep() {
     throw std::system_error(errno, std::generic_category(), "a shared port: poll");
   lacks_descriptors_ = false;
   if (ready <= 0) return;
-  eventfd_t told;
-  eventfd_read(wake_.get(), &told);
+  thread_.clear_event();
   for (std::size_t i = 0; i + 2 < all.size(); ++i)
     if (all[i + 2].revents != 0) read_from(*clients_[i]);
   if (all[1].revents != 0) let_in();

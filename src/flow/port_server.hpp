@@ -1,18 +1,16 @@
 // What serves an end of a channel to other processes: a thread, and what it knows of each client.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "flow/channel_end.hpp"
-#include "flow/graph_core.hpp"
 #include "flow/port_name.hpp"
+#include "flow/port_thread.hpp"
 #include "grosr/flow/shared_port.hpp"
 
 namespace grosr::flow {
@@ -74,10 +72,7 @@ class shared_port::server {
   const channel_end end_;
   const std::string name_;
   const shared_port_options options_;
-  owned_descriptor wake_;  // an eventfd
-  channel_watch watch_;
   std::optional<port_name> name_held_;
-  std::atomic<bool> stops_{false};
 
   mutable std::mutex mutex_;  // of these
   shared_port_stats stats_;
@@ -89,7 +84,7 @@ class shared_port::server {
   std::deque<client*> wants_;  // of a sink: who waits, in the order in which they came
   in_hand hand_;
   bool lacks_descriptors_ = false;  // nobody can be let in for a while
-  std::thread thread_;
+  port_thread thread_;
 };
 
 }  // namespace grosr::flow

@@ -66,6 +66,11 @@ void complete(completion_target to, completion c) {
   one.add(to, c);
 }
 
+bool is_open(completion_target to) {
+  std::shared_lock lock(ports().lock);
+  return ports().find(to.port()) != nullptr;
+}
+
 void hand_over_kept() {
   if (kept_by != nullptr) kept_by->flush();
 }

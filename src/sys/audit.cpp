@@ -53,7 +53,7 @@ void service::note(service_thread* t, const call_record& c, long result) {
   const auto name = [&]() -> std::string {
     if (info != nullptr) return std::string(info->name);
     if (c.number < handler_base) return fmt::format("system_call_{}", c.number);
-    if (c.number < own_base) return fmt::format("handler_{}", c.number - handler_base);
+    if (is_handler(c.number)) return fmt::format("handler_{}", c.number - handler_base);
     return c.number == call_print ? "print" : "unknown";
   };
   fmt::format_to(std::back_inserter(line), "{}(", name());
@@ -75,7 +75,7 @@ void service::note(service_thread* t, const call_record& c, long result) {
       append_word(line, c.argument[i]);
     }
   }
-  const bool is_errno = result < 0 && (c.number < handler_base || c.number >= own_base);
+  const bool is_errno = result < 0 && !is_handler(c.number);
   const char* const problem = is_errno ? ::strerrorname_np(static_cast<int>(-result)) : nullptr;
   if (problem != nullptr)
     fmt::format_to(std::back_inserter(line), ") = -{}\n", problem);

@@ -134,7 +134,7 @@ long service::make(service_thread& t, const request& q, bool& later) {
     later = result == parked;
     return result;
   }
-  if (c.number < own_base) return call_handler(t, q, later);
+  if (is_handler(c.number)) return call_handler(t, q, later);
   if (c.number == call_nothing) return 0;  // one that is awaited
   return c.number == call_print ? q.printed : -ENOSYS;
 }

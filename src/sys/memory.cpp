@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "grosr/simt/affinity.hpp"
+#include "sys/deferred.hpp"
 #include "sys/service.hpp"
 #include "sys/waiting_call.hpp"
 
@@ -85,6 +86,7 @@ service::service(device d, const options& o)
       rate_(options_.calls_per_second),
       printed_(options_.print_to),
       audit_(options_.audit_to),
+      deferred_(new deferred_calls(*this)),
       workers_(options_.blocking_threads),
       handler_workers_(options_.handler_threads),
       ring_(options_.io_uring),

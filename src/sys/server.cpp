@@ -18,6 +18,11 @@ void server::install(call_number number, detail::installed_handler handler) {
   service_->install(number, std::move(handler));
 }
 
+handler_ref server::add(detail::installed_handler handler) {
+  return service_->add(std::move(handler));
+}
+void server::remove(handler_ref h) noexcept { service_->remove(h); }
+
 void server::share(std::span<std::byte> bytes) { service_->share(bytes.data(), bytes.size()); }
 
 void server::grant(int descriptor) {
@@ -42,6 +47,7 @@ void server::drain(std::chrono::nanoseconds limit) {
 }
 
 void server::stop() { service_->stop(); }
+device server::where() const { return service_->where(); }
 sys::statistics server::statistics() const { return service_->statistics(); }
 
 }  // namespace grosr::sys

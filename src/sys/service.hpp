@@ -37,6 +37,8 @@
 
 namespace grosr::sys {
 
+class deferred_calls;
+
 /// The most that is looked at, and brought, of a value whose length is told.
 inline std::uint32_t most_of_value(unsigned number) {
   return number == SYS_getsockopt ? option_bytes : name_bytes;
@@ -85,6 +87,9 @@ class service {
 
   const view* device_view() const { return view_.data(); }
   void install(call_number number, detail::installed_handler handler);
+  handler_ref add(detail::installed_handler handler);
+  void remove(handler_ref h) noexcept;
+  const device& where() const { return device_; }
   void share(const void* at, std::size_t bytes);
   bool grant(int fd) { return descriptors_.grant(fd); }
   void coalesce(unsigned batch, std::chrono::nanoseconds window);
@@ -94,6 +99,7 @@ class service {
   sys::statistics statistics() const;
 
  private:
+  friend class deferred_calls;
   struct waiting_call;
   struct polled;
 
@@ -140,7 +146,9 @@ class service {
   long open_below(int directory, const char* path, int flags, std::uint64_t mode);
 
   // handlers.cpp
+  std::shared_ptr<const detail::installed_handler> handler_of(call_number number);
   long call_handler(service_thread& t, const request& q, bool& later);
+  long call_deferred(service_thread& t, const request& q, const detail::installed_handler& h);
   bool has_spans(const detail::installed_handler& h, const call_record& c) const;
   long run_handler(const detail::installed_handler& h, const call_record& c, bool& threw);
 
@@ -228,9 +236,11 @@ class service {
   std::uint32_t slots_ = 0;
   const bool copies_;  ///< kernels' memory is not the host's: bytes travel through the arena
 
-  std::shared_mutex shared_lock_;  // of shared_host_ and handlers_
+  std::shared_mutex shared_lock_;  // of shared_host_, handlers_ and added_
   shared_ranges shared_host_{};
   std::vector<std::shared_ptr<const detail::installed_handler>> handlers_;
+  std::vector<std::shared_ptr<const detail::installed_handler>> added_;
+  std::size_t next_added_ = 0;  ///< where a free number is looked for
 
   descriptors descriptors_;
   quota memory_bytes_, memory_mappings_;
@@ -259,6 +269,10 @@ class service {
   std::vector<unsigned> near_;  ///< processors that threads run on; none: any
   std::vector<std::unique_ptr<service_thread>> threads_;
   std::unique_ptr<service_thread> doorbell_worker_;  ///< has no thread: serve_on_doorbell()
+  struct lets_go {
+    void operator()(deferred_calls* all) const noexcept;
+  };
+  const std::unique_ptr<deferred_calls, lets_go> deferred_;  ///< shared with replies
   reactor reactor_;
   workers workers_;
   workers handler_workers_;  ///< of their own: what handlers do may end what others wait for

@@ -34,7 +34,7 @@ std::string name_of_kind(unsigned kind) {
 
 unsigned thread_counts::kind_of(unsigned number) {
   if (number < handler_base) return std::min(number, linux_calls - 1);
-  if (number < own_base)
+  if (is_handler(number))
     return linux_calls + std::min<unsigned>(number - handler_base, handlers - 1);
   return linux_calls + handlers + std::min<unsigned>(number - own_base, own - 1);
 }

@@ -4,6 +4,7 @@
 
 #include "grosr/simt/launch.hpp"
 #include "grosr/simt/relax.hpp"
+#include "sys/deferred.hpp"
 #include "sys/service.hpp"
 
 namespace grosr::sys {
@@ -14,7 +15,7 @@ constexpr unsigned usual_batch = 32;
 
 /// Whether a call takes no time.
 bool is_light(const request& q) {
-  if (q.call.number >= handler_base) return q.call.number >= own_base;
+  if (q.call.number >= handler_base) return !is_handler(q.call.number);
   return q.linux == nullptr || q.linux->waits == waiting::never;
 }
 
@@ -338,6 +339,7 @@ void service::stop() {
   reactor_.stop();
   workers_.stop();
   handler_workers_.stop();
+  deferred_->end_all(-ESHUTDOWN);
   ring_.stop();
 }
 

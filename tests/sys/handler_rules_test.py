@@ -55,6 +55,11 @@ CASES = [
      "sys::call<h>(s, sys::filled(at, 1), sys::filled(at, 1), sys::filled(at, 1), 1)", SIX),
     ("pointers to be carried", "long operator()(std::span<const int* const>) const { return 0; }",
      "sys::call<h>(s, sys::sent(&at, 1))", "grosr: what is carried to a handler is trivially copyable, no pointer"),
+    ("one that replies later", "void operator()(sys::deferred_reply, long, std::span<int>) const {}",
+     "sys::call<h>(s, 1, sys::filled(at, 3))", None),
+    ("one that replies later and returns", "long operator()(sys::deferred_reply, long) const { return 0; }", "0",
+     "grosr: a handler that takes a sys::deferred_reply returns nothing"),
+    ("a reply that is passed", "void operator()(sys::deferred_reply, long) const {}", "sys::call<h>(s, 1, 2)", OTHER),
     ("a span of fixed extent", "long operator()(std::span<const int, 3> a) const { return a[0]; }", "0",
      "grosr: an argument of a handler has at most 8 bytes, or is a std::span of dynamic extent"),
 ]

@@ -76,6 +76,9 @@ void expect(completion_target to, std::uint32_t count = 1);
 /// nobody waits any more. Any thread.
 void complete(completion_target to, completion c);
 
+/// Whether the port that `to` names is open. Any thread.
+bool is_open(completion_target to);
+
 /// Hands over the completions that this thread's batch keeps, if it has one. For a thread that is
 /// about to wait.
 void hand_over_kept();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "grosr/sys/carried.hpp"
+#include "grosr/sys/deferred.hpp"
 
 namespace grosr::sys {
 namespace detail {
@@ -37,6 +38,10 @@ struct taken {
       return false;
   }
 };
+template <class R, class C, class... P>
+taken<std::remove_cvref_t<P>...> taken_by(R (C::*)(deferred_reply, P...));
+template <class R, class C, class... P>
+taken<std::remove_cvref_t<P>...> taken_by(R (C::*)(deferred_reply, P...) const);
 template <class R, class C, class... P>
 taken<std::remove_cvref_t<P>...> taken_by(R (C::*)(P...));
 template <class R, class C, class... P>
@@ -81,6 +86,13 @@ GROSR_DEVICE auto call(const Caller& c, Arguments... arguments) {
       "ones of the same type, sent() or exchanged() for a span of const, filled() or "
       "exchanged() for another span");
   return invoke(c, detail::call_of_handler(handler_base + Handler::number, arguments...));
+}
+
+/// The same for a handler that the server has added; what it takes is not checked. After
+/// server.remove() -ENOSYS.
+template <class Caller, class... Arguments>
+GROSR_DEVICE auto call(const Caller& c, handler_ref h, Arguments... arguments) {
+  return invoke(c, detail::call_of_handler(h.number, arguments...));
 }
 
 /// Goes to the server and back. 0.

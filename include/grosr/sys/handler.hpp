@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "grosr/sys/carried.hpp"
+#include "grosr/sys/deferred.hpp"
 #include "grosr/sys/numbers.hpp"
 
 namespace grosr::sys::detail {
@@ -19,6 +20,8 @@ namespace grosr::sys::detail {
 /// A handler as the server keeps it.
 struct installed_handler {
   std::function<long(const std::uint64_t*)> run;  ///< of the call's words
+  /// Instead of `run`, if it replies later.
+  std::function<void(deferred_reply, const std::uint64_t*)> run_deferred;
   std::uint8_t spans = 0;  ///< bit i: words i and i + 1 are the address and the length of bytes
   bool quick = false;      ///< runs on the service thread that took the call
 };
@@ -78,13 +81,21 @@ constexpr auto first_words() {
   return at;
 }
 
-template <class F, class R, class... Arguments, std::size_t... I>
-installed_handler bind_words(F f, std::index_sequence<I...>) {
-  static constexpr auto at = first_words<Arguments...>();
+/// What is known of a handler by its arguments.
+template <class... Arguments, std::size_t... I>
+installed_handler of_arguments(std::index_sequence<I...>) {
+  constexpr auto at = first_words<Arguments...>();
   static_assert(at.back() <= max_arguments,
                 "grosr: a handler has at most 6 arguments, of which a span counts as two");
   installed_handler h;
   ((h.spans = static_cast<std::uint8_t>(h.spans | (is_span<Arguments> ? 1u << at[I] : 0u))), ...);
+  return h;
+}
+
+template <class F, class R, class... Arguments, std::size_t... I>
+installed_handler bind_words(F f, std::index_sequence<I...> all) {
+  static constexpr auto at = first_words<Arguments...>();
+  installed_handler h = of_arguments<Arguments...>(all);
   if constexpr (requires { F::quick; }) h.quick = F::quick;
   h.run = [f = std::move(f)]([[maybe_unused]] const std::uint64_t* words) mutable -> long {
     if (!(fits<Arguments>(words + at[I]) && ...)) return -EINVAL;
@@ -98,6 +109,32 @@ installed_handler bind_words(F f, std::index_sequence<I...>) {
   return h;
 }
 
+template <class F, class R, class... Arguments, std::size_t... I>
+installed_handler bind_deferred(F f, std::index_sequence<I...> all) {
+  static_assert(std::is_void_v<R>,
+                "grosr: a handler that takes a sys::deferred_reply returns nothing: it replies");
+  static constexpr auto at = first_words<Arguments...>();
+  installed_handler h = of_arguments<Arguments...>(all);
+  h.run_deferred = [f = std::move(f)](deferred_reply reply,
+                                      [[maybe_unused]] const std::uint64_t* words) mutable {
+    if ((fits<Arguments>(words + at[I]) && ...))
+      f(std::move(reply), argument_of<Arguments>(words + at[I])...);
+    else
+      reply.reply(-EINVAL);
+  };
+  return h;
+}
+
+template <class F, class R, class C, class... Arguments>
+auto unpack(F f, R (C::*)(deferred_reply, Arguments...)) {
+  return bind_deferred<F, R, std::remove_cvref_t<Arguments>...>(
+      std::move(f), std::index_sequence_for<Arguments...>());
+}
+template <class F, class R, class C, class... Arguments>
+auto unpack(F f, R (C::*)(deferred_reply, Arguments...) const) {
+  return bind_deferred<F, R, std::remove_cvref_t<Arguments>...>(
+      std::move(f), std::index_sequence_for<Arguments...>());
+}
 template <class F, class R, class C, class... Arguments>
 auto unpack(F f, R (C::*)(Arguments...)) {
   return bind_words<F, R, std::remove_cvref_t<Arguments>...>(

@@ -51,11 +51,21 @@ class server {
   /// a time, at most options.handler_threads of all handlers. A later one of the same number takes
   /// its place. It must not wait for the device. One that says `static constexpr bool quick = true`
   /// runs on the service thread that took the call, and holds up other calls meanwhile: for such as
-  /// take a microsecond and wait for nothing.
+  /// take a microsecond and wait for nothing. So
+  /// does one that takes a sys::deferred_reply first: it returns nothing, and replies when it can.
   template <class Handler>
   void install(Handler handler) {
     install(Handler::number, detail::unpacked(std::move(handler)));
   }
+
+  /// Installs a handler under a number that no other has until remove(). Throws
+  /// error(invalid_option) when there are 16,384.
+  template <class Handler>
+  handler_ref add(Handler handler) {
+    return add(detail::unpacked(std::move(handler)));
+  }
+  /// Calls of it are -ENOSYS from now on. Those that have begun go on, with a copy of it.
+  void remove(handler_ref h) noexcept;
 
   /// Lets calls use these bytes of host memory in place: memory that the device reaches at the same
   /// address (pinned, or registered). Throws error(invalid_option) when there are too many ranges.
@@ -81,9 +91,12 @@ class server {
   void stop();
 
   sys::statistics statistics() const;
+  /// The device whose kernels it serves.
+  device where() const;
 
  private:
   void install(call_number number, detail::installed_handler handler);
+  handler_ref add(detail::installed_handler handler);
   simt::owner<service, simt::not_in_a_fork> service_;
 };
 
