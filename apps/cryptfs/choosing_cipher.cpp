@@ -24,7 +24,7 @@ using clock = std::chrono::steady_clock;
 class trial {
  public:
   explicit trial(const device& d)
-      : large(d.is_cuda() ? 1 << 20 : 1 << 16),  // the host backend takes milliseconds for more
+      : large(d.is_cuda() ? 1 << 20 : 1 << 14),  // the host backend takes milliseconds for more
         in_(d, simt::space::pinned, large),
         out_(d, simt::space::pinned, large) {}
 
