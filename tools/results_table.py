@@ -15,7 +15,7 @@ import sys
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain", "tail", "await", "streams",
          "priority", "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels", "dataflow",
-         "policies", "composition", "prk", "gesture", "cryptfs"]
+         "policies", "composition", "prk", "gesture", "cryptfs", "cryptfs-competing"]
 RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
@@ -27,7 +27,20 @@ COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), 
                        ("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"), ("max", "max_us"),
                        ("user", "user_percent"), ("system", "system_percent"), ("GPU busy", "gpu_percent"),
                        ("GPU memory", "gpu_memory_bytes"), ("threads", "threads"), ("ws-delta", "ws_delta_bytes"),
-                       ("late", "late_frames"), ("dropped", "dropped_frames")]}
+                       ("late", "late_frames"), ("dropped", "dropped_frames")],
+           "cryptfs-competing": [(f"{what}, {name}", f"{what}_{by}_gb_per_s") for what in ("write", "read")
+                                 for name, by in (("OpenSSL", "openssl"), ("GPU", "device"), ("`auto`", "auto"))] +
+                                [("kernel", "kernel_ms"), ("kernels alone", "alone_kernels_per_s")] +
+                                [(f"beside {name}", f"beside_{by}_kernels_per_s")
+                                 for name, by in (("OpenSSL", "openssl"), ("GPU", "device"), ("`auto`", "auto"))]}
+
+
+def once_recorded(folder, bench, shown):
+    """A table that the page has from the first record of this bench on."""
+    there = any(json.loads(file.read_text())["bench"] == bench for file in (RESULTS / folder).glob("*.json"))
+    return [(folder, lambda other: other == bench, shown)] if there else []
+
+
 # Page: folder and benches of each table, and whether rows without a target are in it; or which columns it has.
 PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
                              ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
@@ -39,7 +52,8 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
          "docs/apps/composition.md": [(DATAFLOW, lambda bench: bench == "composition", True)],
          "docs/apps/prk.md": [(DATAFLOW, lambda bench: bench == "prk", True)],
          "docs/apps/gesture.md": [(DATAFLOW, lambda bench: bench == "gesture", COLUMNS["gesture"])],
-         "docs/apps/cryptfs.md": [(DATAFLOW, lambda bench: bench == "cryptfs", True)],
+         "docs/apps/cryptfs.md": [(DATAFLOW, lambda bench: bench == "cryptfs", True),
+                                  *once_recorded(DATAFLOW, "cryptfs-competing", COLUMNS["cryptfs-competing"])],
          "docs/internals/dataflow.md": [(DATAFLOW, lambda bench: bench == "dataflow", True),
                                         (TWO_DEVICES, lambda bench: bench == "policies", True)],
          "docs/internals/graphs.md": [("h100-2026-11-27", lambda bench: bench == "bfs", True)]}

@@ -2,6 +2,7 @@
 #include <openssl/rand.h>
 
 #include <cstring>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -36,7 +37,7 @@ std::vector<std::byte> random_bytes(std::size_t n) {
 
 double gb_per_s(std::size_t bytes, double us) { return static_cast<double>(bytes) / us * 1e-3; }
 
-const char* name_of(way how) { return how == way::encrypt ? "encrypt" : "decrypt"; }
+std::string name_of(way how) { return how == way::encrypt ? "encrypt" : "decrypt"; }
 
 /// What lies at `at` of a large buffer.
 sectors piece(std::size_t at, std::size_t bytes) {
@@ -45,6 +46,13 @@ sectors piece(std::size_t at, std::size_t bytes) {
 
 std::string in_units(std::size_t bytes) {
   return bytes < 1 << 20 ? fmt::format("{} KB", bytes >> 10) : fmt::format("{} MB", bytes >> 20);
+}
+
+/// As many as the file system has threads at most.
+constexpr unsigned most_in_flight = 8;
+
+std::string at_a_time(unsigned in_flight) {
+  return in_flight == 1 ? " at a time" : fmt::format(" at a time, {} in flight", in_flight);
 }
 
 /// A median, after a first time that does not count.
@@ -74,10 +82,15 @@ class cipher_bench {
   void run() {
     measure_openssl();
     for (const way how : {way::encrypt, way::decrypt}) {
-      in_device_memory(how, o_.bytes);
-      if (o_.bytes != o_.request) in_device_memory(how, o_.request);
+      in_device_memory(how, o_.bytes, 1);
+      if (o_.bytes == o_.request) continue;
+      in_device_memory(how, o_.request, 1);
+      in_device_memory(how, o_.request, most_in_flight);
     }
-    for (const way how : {way::encrypt, way::decrypt}) in_host_memory(how);
+    for (const way how : {way::encrypt, way::decrypt}) {
+      in_host_memory(how, 1);
+      if (o_.bytes != o_.request) in_host_memory(how, most_in_flight);
+    }
   }
 
  private:
@@ -118,22 +131,24 @@ class cipher_bench {
                all_threads_rate_[how == way::encrypt]);
   }
 
-  /// Launches of `each` bytes into one stream, and one wait.
-  void in_device_memory(way how, std::size_t each) {
+  /// Launches of `each` bytes into streams in turn, and one wait.
+  void in_device_memory(way how, std::size_t each, unsigned in_flight) {
     const memory in(o_.where, simt::space::device, o_.bytes);
     const memory to(o_.where, simt::space::device, o_.bytes);
     simt::copy_bytes(o_.where, in.data(), before(how).data(), o_.bytes);
     const xts_keys keys{key_};
     const device_tables tables(o_.where);
-    simt::stream s(o_.where);
+    std::vector<simt::stream> streams;
+    for (unsigned i = 0; i < in_flight; ++i) streams.emplace_back(o_.where);
     const tool::samples us = measured(o_.repeats, [&] {
       for (std::size_t at = 0; at < o_.bytes; at += each)
-        launch_xts(s, keys, tables, how, piece(at, each), in.data() + at, to.data() + at);
-      s.wait();
+        launch_xts(streams[at / each % in_flight], keys, tables, how, piece(at, each),
+                   in.data() + at, to.data() + at);
+      for (const simt::stream& s : streams) s.wait();
     });
     std::vector<std::byte> got(o_.bytes);
     simt::copy_bytes(o_.where, got.data(), to.data(), o_.bytes);
-    row r(fmt::format("{} in device memory, {} at a time", name_of(how), in_units(each)));
+    row r(name_of(how) + " in device memory, " + in_units(each) + at_a_time(in_flight));
     r.set("gb_per_s", gb_per_s(o_.bytes, us.median())).time(us);
     r.check(got == after(how), "another result than OpenSSL's");
     const auto p = o_.where.properties();
@@ -147,19 +162,32 @@ class cipher_bench {
     out_.add(r);
   }
 
-  /// A request of the file system at a time, which the device reads and writes over the bus.
-  void in_host_memory(way how) {
-    const memory in(o_.where, simt::space::pinned, o_.request);
-    const memory to(o_.where, simt::space::pinned, o_.request);
-    std::memcpy(in.data(), before(how).data(), o_.request);
+  /// Requests as the file system has them, which the device reads and writes over the bus. One
+  /// thread has each that is in flight, as in the file system.
+  void in_host_memory(way how, unsigned in_flight) {
+    const std::size_t all = in_flight * o_.request;
+    const memory in(o_.where, simt::space::pinned, all), to(o_.where, simt::space::pinned, all);
+    for (unsigned i = 0; i < in_flight; ++i)
+      std::memcpy(in.data() + i * o_.request, before(how).data(), o_.request);
     const auto by = device_cipher(o_.where, key_);
+    const unsigned turns =
+        in_flight == 1 || !o_.where.is_cuda() ? 1 : 20;  // so that starting threads does not count
+    const auto requests = [&](std::size_t at) {
+      for (unsigned i = 0; i < turns; ++i)
+        by->run(how, piece(0, o_.request), in.data() + at, to.data() + at);
+    };
     const tool::samples us = measured(o_.where.is_cuda() ? 20 * o_.repeats : o_.repeats, [&] {
-      by->run(how, piece(0, o_.request), in.data(), to.data());
+      std::vector<std::future<void>> others;
+      for (unsigned i = 1; i < in_flight; ++i)
+        others.push_back(std::async(std::launch::async, requests, i * o_.request));
+      requests(0);
+      for (auto& other : others) other.get();
     });
-    row r(fmt::format("{} in host memory, {} at a time", name_of(how), in_units(o_.request)));
-    r.set("gb_per_s", gb_per_s(o_.request, us.median())).time(us);
-    r.check(std::memcmp(to.data(), after(how).data(), o_.request) == 0,
-            "another result than OpenSSL's");
+    row r(name_of(how) + " in host memory, " + in_units(o_.request) + at_a_time(in_flight));
+    r.set("gb_per_s", gb_per_s(turns * all, us.median())).time(us);
+    for (unsigned i = 0; i < in_flight; ++i)
+      r.check(std::memcmp(to.data() + i * o_.request, after(how).data(), o_.request) == 0,
+              "another result than OpenSSL's");
     if (o_.where.is_cuda()) {
       const double there = tool::limits::copy_to_device(o_.where, 1 << 28).number;
       const double back = tool::limits::copy_to_host(o_.where, 1 << 28).number;

@@ -12,5 +12,7 @@ void add_init_command(CLI::App& program, action& chosen);
 void add_mount_command(CLI::App& program, action& chosen);
 void add_check_command(CLI::App& program, action& chosen);
 void add_bench_command(CLI::App& program, action& chosen);
+void add_compete_command(CLI::App& program, action& chosen);
+void add_client_command(CLI::App& program, action& chosen);
 
 }  // namespace grosr::cryptfs

@@ -19,6 +19,8 @@ int main(int argc, char** argv) {
   cryptfs::add_mount_command(program, chosen);
   cryptfs::add_check_command(program, chosen);
   cryptfs::add_bench_command(program, chosen);
+  cryptfs::add_compete_command(program, chosen);
+  cryptfs::add_client_command(program, chosen);
   program.footer(
       "Examples:\n"
       "  mkdir private.enc private\n"

@@ -16,6 +16,7 @@
 #include "cli/text.hpp"
 #include "commands.hpp"
 #include "mounted.hpp"
+#include "own_process.hpp"
 #include "passphrase.hpp"
 
 namespace grosr::cryptfs {
@@ -67,25 +68,6 @@ int serve(const asked& a) {
   files.end();
   return files.failed() ? tool::exit_failed : tool::exit_ok;
 }
-
-struct pipe_ends {
-  int read_end = -1, write_end = -1;
-  pipe_ends() {
-    int both[2];
-    if (pipe2(both, O_CLOEXEC) != 0)
-      throw std::runtime_error(fmt::format("no pipe could be made ({})", std::strerror(errno)));
-    read_end = both[0];
-    write_end = both[1];
-  }
-  ~pipe_ends() {
-    close_end(read_end);
-    close_end(write_end);
-  }
-  static void close_end(int& fd) {
-    if (fd >= 0) close(fd);
-    fd = -1;
-  }
-};
 
 /// A process of its own serves, which this program starts once more: what a GPU or a thread is for
 /// does not survive a fork.

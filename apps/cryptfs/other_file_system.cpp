@@ -13,7 +13,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "cipher.hpp"
 #include "mounted.hpp"
 
 namespace grosr::cryptfs {
@@ -50,12 +49,13 @@ int run(std::vector<std::string> words, const std::string& input = "/dev/null") 
 
 class own final : public file_system {
  public:
-  own(const std::string& name, const std::string& folder, const std::string& device)
+  own(const std::string& name, const std::string& folder,
+      const std::function<std::unique_ptr<cipher>(const secret&)>& make)
       : file_system(name, folder) {
     const secret passphrase(std::string_view("bench"));
     make_key_file(directory_, 4096, passphrase);
     volume_ = open_key_file(directory_, passphrase);
-    by_ = make_cipher(device, volume_.key);
+    by_ = make(volume_.key);
   }
   ~own() override { unmount(); }
 
@@ -120,9 +120,10 @@ file_system::file_system(std::string name, const std::string& folder)
   fs::create_directories(mountpoint_);
 }
 
-std::unique_ptr<file_system> own_file_system(const std::string& name, const std::string& folder,
-                                             const std::string& device) {
-  return std::make_unique<own>(name, folder, device);
+std::unique_ptr<file_system> own_file_system(
+    const std::string& name, const std::string& folder,
+    const std::function<std::unique_ptr<cipher>(const secret&)>& make) {
+  return std::make_unique<own>(name, folder, make);
 }
 
 std::vector<std::unique_ptr<file_system>> other_file_systems(const std::string& folder) {

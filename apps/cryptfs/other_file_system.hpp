@@ -2,9 +2,12 @@
 // installed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "cipher.hpp"
 
 namespace grosr::cryptfs {
 
@@ -22,9 +25,10 @@ class file_system {
   const std::string name_, directory_, mountpoint_;
 };
 
-/// Throws usage_error where nothing can be mounted.
-std::unique_ptr<file_system> own_file_system(const std::string& name, const std::string& folder,
-                                             const std::string& device);
+/// Throws usage_error where nothing can be mounted. `make`: what encrypts, with a key.
+std::unique_ptr<file_system> own_file_system(
+    const std::string& name, const std::string& folder,
+    const std::function<std::unique_ptr<cipher>(const secret&)>& make);
 /// Those that are installed here: gocryptfs, EncFS.
 std::vector<std::unique_ptr<file_system>> other_file_systems(const std::string& folder);
 

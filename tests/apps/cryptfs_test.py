@@ -442,7 +442,7 @@ def refuses():
                   f"{arguments}: {code} {out!r} {err!r}")
         key = os.path.join(directory, ".cryptfs")
         text = open(key, encoding="utf-8").read()
-        for changed, said in ((text.replace("4096", "512"), "passphrase"), (text[:100], ".cryptfs"), ("[]", ".cryptfs"),
+        for changed, said in ((text.replace(": 4096", ": 512"), "passphrase"), (text[:100], ".cryptfs"), ("[]", ".cryptfs"),
                               (text.replace('"salt": "', '"salt": "zz'), ".cryptfs"),
                               (text.replace('"n": 65536', '"n": 65537'), "range"), (text.replace('"p": 1', '"p": 0'), "range"),
                               (text.replace('"n": 65536', '"n": 1048576').replace('"r": 8', '"r": 16'), "range")):
@@ -500,8 +500,91 @@ def benches():
                                         program=CRYPTFS)
     rows = document["rows"] if document else []
     check(code == 0 and len(rows) >= 4 and all(r["valid"] and r["gb_per_s"] > 0 for r in rows), f"bench: {code} {out} {err}")
+    code, document, out, err = run_json("bench", "--device", "host:0", "--bytes", "128K", "--repeats", "1", "--ciphers-only",
+                                        program=CRYPTFS)
+    rows = document["rows"] if document else []
+    check(code == 0 and sum("8 in flight" in r["name"] and r["valid"] for r in rows) == 4, f"bench: {code} {out} {err}")
     code, out, err = cryptfs("bench", "--bytes", "1")
     check(code == 2 and err.count("\n") == 1 and "--bytes" in err, f"bench: {code} {out} {err}")
+
+
+def compete():
+    code, out, err = cryptfs("compete", "--device", "host:0", "--kernel-ms", "2", "--seconds", "1")
+    check(code == 0 and err == "" and "kernels/s" in out, f"compete: {code} {out} {err}")
+    for arguments, said in ((["compete", "--seconds", "0"], "--seconds"), (["compete", "--kernel-ms", "-3"], "--kernel-ms"),
+                            (["compete", "--device", "cuda:99"], "cuda:99"), (["bench", "--competing", "-1"], "--competing"),
+                            (["bench", "--competing", "0", "--competing", "9"], "from 0 to 8"),
+                            (["bench", "--competing", "two"], "--competing"),
+                            (["bench", "--competing", "1", "--ciphers-only"], "--ciphers-only"),
+                            (["bench", "--competing", "1", "--kernel-ms", "0"], "--kernel-ms"),
+                            (["bench", "--competing", "1", "--directory", "/none"], "/none")):
+        code, out, err = cryptfs(*arguments, *(["--device", "host:0"] if "--device" not in arguments else []))
+        check(code == 2 and err.count("\n") == 1 and said in err, f"{arguments}: {code} {out!r} {err!r}")
+
+
+def competing(*arguments):
+    return ["bench", "--device", "host:0", "--kernel-ms", "2", "--file-bytes", "32K", *arguments]
+
+
+def benches_beside_competitors():
+    code, document, out, err = run_json(*competing("--competing", "0", "--competing", "2", "--repeats", "1"), program=CRYPTFS)
+    rows = document["rows"] if document else []
+    check(code == 0 and [r["name"] for r in rows] == ["no competitors", "2 competitors"] and all(r["valid"] for r in rows),
+          f"bench: {code} {out} {err}")
+    check(all(r.get(f"{what}_{by}_gb_per_s", 0) > 0 for r in rows for what in ("write", "read")
+              for by in ("openssl", "device", "auto")), f"bench: {out}")
+    check(not any("kernels" in key for key in rows[0]) and "alone_kernels_per_s" in rows[1] and
+          all(f"beside_{by}_kernels_per_s" in rows[1] for by in ("openssl", "device", "auto")), f"bench: {out}")
+
+
+@contextmanager
+def a_bench_and_its_competitors(count, repeats):
+    with tempfile.TemporaryDirectory(prefix="grosr-cryptfs-") as folder:
+        bench = subprocess.Popen([CRYPTFS, *competing("--competing", str(count), "--repeats", str(repeats), "--directory", folder)],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            found = []
+            while len(found) < count and bench.poll() is None:
+                found = subprocess.run(["pgrep", "-f", "-P", str(bench.pid), "cryptfs compete"], stdout=subprocess.PIPE,
+                                       check=False, text=True).stdout.split()
+                time.sleep(0.01)
+            check(len(found) == count, f"{count} competitors: {found}")
+            time.sleep(0.2)
+            yield bench, [int(pid) for pid in found]
+        finally:
+            bench.kill()
+            bench.communicate()
+            with open("/proc/self/mounts", encoding="utf-8") as file:
+                places = [line.split()[1] for line in file]
+            for place in places:
+                if place.startswith(folder):
+                    unmount(place)
+
+
+def is_running(pid):
+    with suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+def gone(pids):
+    for _ in range(500):
+        if not any(is_running(pid) for pid in pids):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def competitors_end():
+    with a_bench_and_its_competitors(2, 20) as (bench, pids):
+        os.kill(pids[0], signal.SIGKILL)
+        out, err = bench.communicate(timeout=60)
+        check(bench.returncode == 1 and "of 2 (process" in out + err and "signal 9" in out + err, f"{bench.returncode} {out} {err}")
+        check(gone(pids), "the other competitor is left behind")
+    with a_bench_and_its_competitors(2, 1000) as (bench, pids):
+        bench.kill()
+        bench.communicate(timeout=60)
+        check(gone(pids), "competitors of a bench that was killed are left behind")
 
 
 if not os.path.exists(CRYPTFS):
@@ -509,10 +592,11 @@ if not os.path.exists(CRYPTFS):
     finish("cryptfs")
 code, out, err = cryptfs("check", "--device", "host:0")
 check(code == 0 and "14 vectors" in out, f"check: {code} {out} {err}")
-for command in ([], ["init"], ["mount"], ["check"], ["bench"]):
+for command in ([], ["init"], ["mount"], ["check"], ["bench"], ["compete"]):
     code, out, err = cryptfs(*command, "--help")
     check(code == 0 and "Example" in out, f"{command}: {code} {err}")
 benches()
+compete()
 asks_the_terminal()
 refuse = may_mount()
 if refuse:
@@ -520,6 +604,8 @@ if refuse:
     finish("cryptfs")
 refuses()
 mounts_once()
+benches_beside_competitors()
+competitors_end()
 as_a_plain_file(4096, "openssl", 250)
 as_a_plain_file(512, "openssl", 250)
 as_a_plain_file(4096, "host:0", 12)
