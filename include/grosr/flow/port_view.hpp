@@ -48,6 +48,10 @@ struct out : block_view<T> {
   void set_count(std::size_t n) const { *written = n; }
 };
 
+/// An output whose memory the function allocates on the device: heap_out.hpp.
+template <class T>
+class heap_out;
+
 /// In and out: the function changes a block, which goes on.
 template <class T>
 struct inout : block_view<T> {
