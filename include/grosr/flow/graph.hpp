@@ -13,6 +13,9 @@
 //   b.push(right);
 //   double t = total.pull_elements()[0];
 //
+// Outputs of which only the function knows the size are variable: out::set_count(),
+// port::count_port, or heap_out.hpp, where the function allocates them on the device.
+//
 // docs/guide/dataflow.md teaches it; docs/internals/dataflow.md has the protocols.
 #pragma once
 
@@ -235,7 +238,8 @@ class sink : public any_sink {
 class graph {
  public:
   explicit graph(executor& e, const graph_options& options = {});
-  /// stop().
+  /// stop(). Where it has a heap, it also waits for the kernels of the devices, as ~heap() does, or
+  /// the end of the last block that lies there does.
   ~graph();
   graph(const graph&) = delete;
 

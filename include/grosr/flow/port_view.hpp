@@ -1,4 +1,5 @@
-// What the functions of a dataflow graph get: a view of the block at each of their ports.
+// What the functions of a dataflow graph get: a view of the block at each of their ports, in<T>,
+// out<T> or inout<T>; or heap_out<T> (heap_out.hpp), by which they allocate one.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,6 @@ struct out : block_view<T> {
   void set_count(std::size_t n) const { *written = n; }
 };
 
-/// An output whose memory the function allocates on the device: heap_out.hpp.
 template <class T>
 class heap_out;
 
