@@ -93,8 +93,9 @@ void executor_core::begin_descriptors(invocation_core& r, simt::timeline& t, spa
 bool executor_core::bring_descriptors(invocation_core& r, simt::timeline& t) {
   if (!r.descriptors) return false;
   const std::unique_ptr<looks_for> whom =
-      trace ? std::make_unique<looks_for>(r.of->options.name + ": " + r.of->nodes[r.node].name,
-                                          "ahead: the host looks what the function has allocated")
+      trace ? std::make_unique<looks_for>(
+                  r.of->options.name + ": " + r.of->nodes[r.node].name,
+                  "ahead: the executor looks up what the function has allocated")
             : nullptr;
   copy_counts of_no_channel;
   block_users::bring_to_host(r.descriptors, t, of_no_channel);

@@ -275,7 +275,7 @@ TEST_P(heap_outputs, leave_nothing_behind) {
 TEST_P(heap_outputs, outlive_their_graph_and_executor) {
   datablock held, later;
   {
-    counting_graph c(where(), {}, {}, 3);
+    counting_graph c(where(), {.heap_bytes = 32 * slab}, {}, 3);
     for (word i = 0; i < 5; ++i) c.push(i, 50'000);
     held = c.to->pull();
     later = c.to->pull();
@@ -315,8 +315,8 @@ TEST_P(heap_outputs, go_on_without_copies) {
   const auto to = g.sink<word>(last["b"]);
   g.compile();
   for (word round = 1; round < 20; ++round) {
-    from.push(std::vector<word>{1000, round * 500});
-    EXPECT_EQ(to.pull_elements()[0], 1009 + round * 500);
+    from.push(std::vector<word>{1000, round * 30});
+    EXPECT_EQ(to.pull_elements()[0], 1009 + round * 30);
   }
   for (const block_channel_stats& c : g.channels())
     if (c.from == "n.o" || c.from == "in_place.a") {
@@ -340,7 +340,7 @@ TEST_P(heap_outputs, are_copied_where_others_change_them) {
   const auto plain = g.sink<word>(n["o"]), by_device = g.sink<word>(changed["a"]),
              by_host = g.sink<word>(on_host["a"]);
   g.compile();
-  for (const std::size_t count : {5ul, 0ul, 1ul, words_a_slab, 300ul}) {
+  for (const std::size_t count : {5ul, 0ul, 1ul, 700ul, 300ul}) {
     from.push(std::vector<word>{7, static_cast<word>(count)});
     EXPECT_EQ(by_device.pull_elements(), numbers(17, count));
     EXPECT_EQ(by_host.pull_elements(), numbers(107, count));
@@ -545,7 +545,7 @@ struct drawn_tree {
 };
 
 TEST_P(heap_outputs, of_random_graphs_are_what_plain_calls_make) {
-  const std::uint64_t graphs = scaled(60, 10);
+  const std::uint64_t graphs = scaled(60, 4);
   for (std::uint64_t seed = 0; seed < graphs; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     const drawn_tree d(random);
@@ -641,12 +641,12 @@ TEST_F(heap_outputs_on_two_devices, go_from_one_to_the_other) {
   g.compile();
   const word rounds = static_cast<word>(scaled(300, 60));
   for (word i = 0; i < rounds; i += 3) {
-    for (word k = i; k < i + 3; ++k) from.push(std::vector<word>{k, k % 7 * 1000});
+    for (word k = i; k < i + 3; ++k) from.push(std::vector<word>{k, k % 7 * 90});
     for (word k = i; k < i + 3; ++k) {
-      EXPECT_EQ(plain.pull_elements(), numbers(k, k % 7 * 1000));
+      EXPECT_EQ(plain.pull_elements(), numbers(k, k % 7 * 90));
       const word x = to.pull_elements()[0];
       if (k % 7 != 0) {
-        EXPECT_EQ(x, k + k % 7 * 1000 + 9);
+        EXPECT_EQ(x, k + k % 7 * 90 + 9);
       }
     }
   }
