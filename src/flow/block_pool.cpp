@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "flow/block_heap.hpp"
 #include "flow/locked.hpp"
 
 namespace grosr::flow {
@@ -102,6 +103,8 @@ block_buffer block_pool::take(std::size_t bytes, std::uint64_t home) {
 
 void block_pool::give(block_buffer b) noexcept {
   if (b.data == nullptr) return;
+  // In this order: the last who has the heap is to find there what it waits for.
+  if (b.heap != nullptr) b.heap->give_back(b);
   const auto lock = locked(mutex_);
   if (b.lender) {
     borrowed_.push_back(std::move(b));

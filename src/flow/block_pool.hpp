@@ -16,12 +16,15 @@
 
 namespace grosr::flow {
 
+class block_heap;
+
 /// Memory of one view. Whoever writes there next begins after `written` and all of `read`.
 struct block_buffer {
   void* data = nullptr;
   std::size_t bytes = 0;
   std::uint64_t home = 0;        ///< who is to get it again; 0: anybody
   std::shared_ptr<void> lender;  ///< whose end frees it; null: it is the pool's
+  block_heap* heap = nullptr;    ///< the lender, where it is a heap
   simt::stream_point written;    ///< when what it holds is there
   simt::stream_points read;      ///< when those who read it are done
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <deque>
 #include <mutex>
 #include <utility>
 
+#include "flow/block_heap.hpp"
 #include "flow/block_pool.hpp"
 #include "flow/locked.hpp"
 
@@ -115,9 +117,11 @@ struct block_state {
   std::unique_ptr<view[]> many;
   std::span<view> views;  // by memory
   std::atomic<std::uint64_t> valid_in{
-      0};                // a bit for each valid view, to be asked without the lock
-  unsigned readers = 0;  // that have begun, and not ended
-  bool written = false;  // somebody is writing
+      0};                 // a bit for each valid view, to be asked without the lock
+  bool by_count = false;  // its buffers have room for the elements that there are, not for all of
+                          // its template
+  unsigned readers = 0;   // that have begun, and not ended
+  bool written = false;   // somebody is writing
 
   [[noreturn]] void refuse(access a, const std::string& why) const {
     throw error(errc::misuse, fmt::format("{} a block of {}: {}", verb(a), shape.text(), why));
@@ -201,6 +205,17 @@ struct block_state {
     set_valid(s);
   }
 
+  /// The same of one from a heap; without elements, it is from the pool.
+  void take_in(space_number s, block_heap& h, void* data, std::size_t n) {
+    by_count = true;
+    count = n;
+    if (data != nullptr)
+      views[s].buffer = h.lend(data, used_bytes());
+    else
+      take(s, 0);
+    set_valid(s);
+  }
+
   bool holds_all(const view& v) const { return v.valid && v.holds >= count; }
 
  private:
@@ -221,7 +236,13 @@ struct block_state {
 
   void take(space_number s, std::uint64_t home) {
     block_buffer& b = views[s].buffer;
-    if (b.data == nullptr) b = memory->pools[s].take(shape.size_bytes(), home);
+    if (by_count && b.data != nullptr && b.bytes < used_bytes()) give_back(s);
+    if (b.data == nullptr) b = memory->pools[s].take(buffer_bytes(), home);
+  }
+
+  /// Powers of two, so that pools have few sizes.
+  std::size_t buffer_bytes() const {
+    return by_count ? std::bit_ceil(std::max(used_bytes(), std::size_t{256})) : shape.size_bytes();
   }
 
   /// Has a valid view in a memory.
@@ -399,6 +420,20 @@ datablock block_users::adopt(block_memory& m, const block_template& shape, space
   });
   *taken = true;
   b.state().take_in(s, std::move(buffer));
+  return b;
+}
+
+void block_users::take_from(block_heap& h, const datablock& b, space_number s, void* data,
+                            std::size_t count) {
+  block_state& state = b.state();
+  std::lock_guard lock(state.mutex);
+  state.take_in(s, h, data, count);
+}
+
+datablock block_users::make_for_copy(block_memory& m, const datablock& of) {
+  datablock b = m.make(of.shape());
+  b.set_count(of.count());
+  b.state().by_count = of.state().by_count;
   return b;
 }
 

@@ -37,8 +37,8 @@ simt::buffer<std::uint32_t> pinned_zero(const std::vector<device>& devices) {
   const auto gpu =
       std::find_if(devices.begin(), devices.end(), [](const device& d) { return d.is_cuda(); });
   simt::buffer<std::uint32_t> b(gpu == devices.end() ? devices.front() : *gpu, simt::space::pinned,
-                                1);
-  b[0] = 0;
+                                executor_core::zero_bytes / sizeof(std::uint32_t));
+  std::fill(b.data(), b.data() + b.size(), 0u);
   return b;
 }
 

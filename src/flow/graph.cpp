@@ -130,8 +130,20 @@ node graph::add_node(detail::node_description d) {
           fmt::format("port '{}' is sticky, and its function writes it; only inputs that are "
                       "read can be sticky",
                       name));
+    if (p.from_heap && p.shape.layout() == block_template::records::fixed)
+      refuse(
+          fmt::format("port '{}': its function allocates as many elements as there are, and {} "
+                      "has all of them; make the template variable",
+                      name, p.shape.text()));
+    if (p.from_heap && !p.count_port.empty())
+      refuse(
+          fmt::format("port '{}' is to have its number of elements at port '{}', but its function "
+                      "says it to the heap; leave count_port empty",
+                      name, p.count_port));
+    if (p.from_heap) n.heap_outs += 1;
     n.ports.emplace_back(std::move(p));
   }
+  n.counts_late = n.heap_outs != 0;
   for (port_core& p : n.ports) {
     if (p.is.count_port.empty()) continue;
     const std::string name = d.name + "." + p.is.name;
@@ -162,8 +174,7 @@ node graph::add_node(detail::node_description d) {
   return node(core_.get(), static_cast<unsigned>(core_->nodes.size() - 1));
 }
 
-void graph::add_way(const node& n,
-                    const std::vector<std::pair<direction, element_type>>& parameters,
+void graph::add_way(const node& n, const std::vector<detail::parameter>& parameters,
                     detail::function on_host, detail::function on_device) {
   if (n.of_ != core_.get()) refuse("another way to run a node: it is of another graph");
   node_core& core = core_->nodes[n.number_];
@@ -173,10 +184,16 @@ void graph::add_way(const node& n,
         fmt::format("node '{}' is resident, and runs in no other way; make it a kernel to give "
                     "it one",
                     core.name));
+  for (const port_core& p : core.ports)
+    if (on_host && p.is.from_heap)
+      refuse(
+          fmt::format("node '{}': port '{}' has its memory from the heap of a device, so the node "
+                      "does not run on the host; give it no way there",
+                      core.name, p.is.name));
   bool same = parameters.size() == core.ports.size();
   for (std::size_t i = 0; same && i < parameters.size(); ++i)
-    same = parameters[i].first == core.ports[i].is.way &&
-           parameters[i].second == core.ports[i].is.element;
+    same = parameters[i] == detail::parameter{core.ports[i].is.way, core.ports[i].is.element,
+                                              core.ports[i].is.from_heap};
   if (!same)
     refuse(
         fmt::format("node '{}': another way to run it takes other views; let it take the same, in "
@@ -284,17 +301,20 @@ const plan& graph::compile() {
   std::vector<std::function<void()>> undo;
   try {
     core_->find_stretches();
+    core_->find_heap_channels();
     made = core_->make_plan();
     for (space_number s = 0; s < made->buffers_.size(); ++s)
       for (const auto& [bytes, n] : made->buffers_[s]) {
         e.memory.reserve(s, bytes, n);
         undo.push_back([&e, s, bytes = bytes, n = n] { e.memory.unreserve(s, bytes, n); });
       }
+    core_->make_heaps();
     core_->check_residency();
     for (const node_core& n : core_->nodes)
       if (n.runs_all_of) n.runs_all_of->prepare(e.memory.devices());
   } catch (...) {
     for (const auto& f : undo) f();
+    core_->heaps.clear();
     core_->undo_stretches();
     throw;
   }

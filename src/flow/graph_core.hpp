@@ -17,6 +17,7 @@
 
 namespace grosr::flow {
 
+class block_heap;
 class stretch;
 
 enum class run_state : std::uint8_t {
@@ -94,6 +95,7 @@ struct block_channel {
   channel_options options;
   unsigned inside = outside;  // a stretch, in which it holds no blocks
   std::deque<moving_block> blocks;
+  bool from_heap = false;  // blocks that come by it lie in heaps, or are copies of such
   bool goes_back = false;  // it had a first block: what comes by it is as old as the graph
   std::uint64_t came = 0, dropped = 0;
   copy_counts copies;
@@ -127,6 +129,7 @@ struct node_core {
   std::vector<port_core> ports;
   run_state state = run_state::waiting;
   bool counts_late = false;  // an output's elements are known when a run is over
+  unsigned heap_outs = 0;    // outputs whose memory the function allocates
   bool same_always = false;  // its function for devices puts the same into a stream each time
   std::shared_ptr<stretch> runs_all_of;       // of a node that is a stretch
   unsigned part_of = block_channel::outside;  // a stretch, which runs it
@@ -168,6 +171,7 @@ struct node_core {
 struct invocation_core {
   void reset(std::size_t ports) {
     blocks.clear();
+    descriptors = {};
     originals.assign(ports, {});
     original_data.assign(ports, nullptr);
     copies.assign(ports, {});
@@ -187,6 +191,7 @@ struct invocation_core {
   unsigned node = 0;
   std::size_t unit = 0;              // 0: the host
   std::vector<datablock> blocks;     // a port each
+  datablock descriptors;             // of its heap outputs, in order; none: it has none
   std::vector<datablock> originals;  // of in-and-out ports whose block others have, too: copied
   std::vector<const void*> original_data;  // on the host
   std::vector<copy_counts> copies;         // a port each: to bring it where it is used
@@ -215,6 +220,7 @@ class graph_core {
   std::vector<node_core> nodes;
   std::deque<block_channel> channels;
   std::unique_ptr<plan> compiled;
+  std::vector<std::shared_ptr<block_heap>> heaps;  // of each device, or none
   bool ended = false;
   std::exception_ptr failure;
   unsigned active = 0;      // nodes queued or executing, and invocations under way on devices
@@ -260,6 +266,12 @@ class graph_core {
   void undo_stretches();
   /// Throws where resident nodes have no room on the device at once.
   void check_residency() const;
+
+  // ---- heap_outputs.cpp ----
+  void find_heap_channels();
+  bool has_heap_outputs() const;
+  void make_heaps();
+  void free_spare_buffers() noexcept;
 
   // ---- moves.cpp ----
   /// A block comes to a channel that has room.
@@ -331,6 +343,7 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   std::condition_variable work;  // there may be something to do
   block_memory memory;
   const executor_options options;
+  static constexpr std::size_t zero_bytes = 32;
   const simt::buffer<std::uint32_t> zero;  // in pinned memory
   std::shared_ptr<trace_recorder> trace;   // none: nothing is traced; blocks keep it
 
@@ -374,6 +387,10 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   void finish(running r, std::exception_ptr thrown);
   void hand_over(invocation_core& r, std::exception_ptr thrown);
   std::exception_ptr take_counts(invocation_core& r);
+  void begin_descriptors(invocation_core& r, simt::timeline& t, space_number s,
+                         std::vector<device_access>& in_use);
+  bool bring_descriptors(invocation_core& r, simt::timeline& t);
+  std::exception_ptr take_descriptors(invocation_core& r);
   void fail(invocation_core& r, std::exception_ptr thrown);
   running look_after();
   void look_at_deadlines();

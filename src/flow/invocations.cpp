@@ -89,8 +89,7 @@ void executor_core::run(running r) {
     for (std::size_t i = 0; i < r->blocks.size(); ++i) {
       if (n.ports[i].is.way != direction::inout || r->blocks[i].use_count() == 1) continue;
       r->originals[i] = std::move(r->blocks[i]);
-      r->blocks[i] = memory.make(n.ports[i].is.shape);
-      r->blocks[i].set_count(r->originals[i].count());
+      r->blocks[i] = block_users::make_for_copy(memory, r->originals[i]);
     }
     if (r->unit == 0 && !start_on_host(*r)) {
       const auto lock = locked(mutex);
@@ -229,8 +228,10 @@ void executor_core::put_on_device(running r) {
   stream_waits waits;
   bool brought = false;  // to the host, which waits for no more than this invocation
   try {
-    in_use.reserve(r->blocks.size());
+    in_use.reserve(r->blocks.size() + 1);
+    begin_descriptors(*r, t, space, in_use);
     for (std::size_t i = 0; i < r->blocks.size(); ++i) {
+      if (n.ports[i].is.from_heap) continue;
       const auto whom = for_trace(*r, i, "a function of the device takes it");
       auto& p = r->call.ports[i];
       p.shape = &n.ports[i].is.shape;
@@ -274,6 +275,11 @@ void executor_core::put_on_device(running r) {
     } catch (...) {
     }
     in_use.clear();
+  }
+  try {
+    brought = bring_descriptors(*r, t) || brought;
+  } catch (...) {
+    if (!thrown) thrown = std::current_exception();
   }
   // Also of a function that threw: something may be under way.
   r->end = t.here();
@@ -409,6 +415,7 @@ executor_core::running executor_core::look_after() {
         r->traced.begins.is_known();
         r->traced.ends.is_known();
       }
+      if (!thrown) thrown = take_descriptors(*r);
       if (r->counts_late && !thrown) thrown = take_counts(*r);
       over.push_back({r, thrown});
     } else if (ready == nullptr) {

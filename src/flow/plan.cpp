@@ -5,6 +5,7 @@
 
 #include "flow/graph_core.hpp"
 #include "flow/stretch.hpp"
+#include "grosr/flow/heap_out.hpp"
 
 namespace grosr::flow {
 namespace {
@@ -109,7 +110,8 @@ void graph_core::find_prefetches() {
   };
   for (node_core& n : nodes)
     for (port_core& p : n.ports)
-      if (const auto c = std::find_if(p.out.begin(), p.out.end(), is_for_host); c != p.out.end())
+      if (const auto c = std::find_if(p.out.begin(), p.out.end(), is_for_host);
+          c != p.out.end() && !p.is.from_heap)
         p.to_host = *c;
 }
 
@@ -158,6 +160,9 @@ void graph_core::give_back_memory() noexcept {
   for (space_number s = 0; s < compiled->buffers_.size(); ++s)
     for (const auto& [bytes, buffers] : compiled->buffers_[s])
       where->memory.unreserve(s, bytes, buffers);
+  free_spare_buffers();
+  heaps.clear();
+  where->memory.free_borrowed();  // which keeps heaps
 }
 
 std::vector<unsigned> graph_core::in_order() const { return ordered(*this, is_between_nodes); }
@@ -198,6 +203,15 @@ void graph_core::check_whole() const {
                       "make one that is not",
                       options.name, nodes[n].name));
   }
+  if (options.heap_bytes == 0)
+    for (unsigned n = 0; n < nodes.size(); ++n)
+      for (unsigned i = 0; i < nodes[n].ports.size(); ++i)
+        if (nodes[n].ports[i].is.from_heap)
+          complain(
+              fmt::format("graph '{}': output {} is allocated from the graph's heap, and it has "
+                          "none; set graph_options::heap_bytes to the bytes of all such blocks "
+                          "that are there at a time, at least 65536",
+                          options.name, port_name(n, i)));
   if (nodes.empty()) complain(fmt::format("graph '{}' has no nodes; add some", options.name));
   if (const std::string cycle = cycle_without_block(*this); !cycle.empty())
     complain(
@@ -233,6 +247,12 @@ std::unique_ptr<plan> graph_core::make_plan() const {
       made->bytes_[s] += (1 + options.runs_in_flight) * block;
     }
   };
+  if (has_heap_outputs()) {
+    const std::size_t heap =
+        (options.heap_bytes + alloc::slab_bytes - 1) / alloc::slab_bytes * alloc::slab_bytes;
+    for (space_number s = host_space + 1; s < spaces; ++s) made->bytes_[s] += heap;
+    text += fmt::format("heap: {} on each device\n", simt::in_units(heap));
+  }
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     if (nodes[n].runs_all_of) {
       const std::size_t bytes = nodes[n].runs_all_of->bytes();
@@ -251,12 +271,16 @@ std::unique_ptr<plan> graph_core::make_plan() const {
                           simt::in_units(bytes));
       continue;
     }
+    const auto add_for_host_to_see = [&](std::size_t bytes) {
+      bytes = (bytes + 255) / 256 * 256;
+      for (space_number s = 0; s < spaces; ++s) {
+        made->buffers_[s][bytes] += 2;
+        made->bytes_[s] += 2 * bytes;
+      }
+    };
     for (const port_core& p : nodes[n].ports)
-      if (p.counts && p.out.empty())
-        for (space_number s = 0; s < spaces; ++s) {
-          made->buffers_[s][256] += 1 + options.runs_in_flight;
-          made->bytes_[s] += std::size_t{256} * (1 + options.runs_in_flight);
-        }
+      if (p.counts && p.out.empty()) add_for_host_to_see(sizeof(std::uint32_t));
+    if (nodes[n].heap_outs != 0) add_for_host_to_see(nodes[n].heap_outs * sizeof(heap_descriptor));
     const std::string in_stretch =
         nodes[n].part_of == block_channel::outside ? "" : nodes[nodes[n].part_of].name;
     text += fmt::format("node {} ({})\n", nodes[n].name, place_of(nodes[n]));
@@ -273,13 +297,15 @@ std::unique_ptr<plan> graph_core::make_plan() const {
     // What waits in the channel, lies at the input, is being used, and is being made.
     const std::size_t blocks = std::size_t{c.options.capacity} + 2 + options.runs_in_flight;
     const std::size_t bytes = (c.shape.size_bytes() + 255) / 256 * 256;  // as pools have them
+    const std::size_t each = c.from_heap ? 256 : bytes;
     for (space_number s = 0; s < spaces; ++s) {
       if (c.inside != block_channel::outside || !is_looked_at(*this, c, s)) continue;
-      made->buffers_[s][bytes] += blocks;
-      made->bytes_[s] += blocks * bytes;
+      made->buffers_[s][each] += blocks;
+      made->bytes_[s] += blocks * each;
     }
-    text += fmt::format("channel {} -> {}: {}, capacity {}, when full {}\n", from_name(c),
-                        to_name(c), c.shape.text(), c.options.capacity, text_of(c.options.full));
+    text += fmt::format("channel {} -> {}: {}, capacity {}, when full {}{}\n", from_name(c),
+                        to_name(c), c.shape.text(), c.options.capacity, text_of(c.options.full),
+                        c.from_heap ? ", from the heap" : "");
     const auto end = [&](unsigned n, const char* name) {
       if (n != block_channel::outside) return quoted(nodes[n].name);
       const std::string id = fmt::format("{}{}", name, ++outside);

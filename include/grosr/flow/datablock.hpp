@@ -25,6 +25,7 @@
 
 namespace grosr::flow {
 
+class block_heap;
 class block_memory;
 class block_users;
 class datablock;
@@ -285,6 +286,12 @@ class block_users {
   /// it any more. Throws error(out_of_memory), and then has not freed it.
   static datablock adopt(block_memory& m, const block_template& shape, space_number s, void* data,
                          void* owner, void (*free)(void*));
+  /// A new block, which a function has allocated so many elements for in a heap, on the device of a
+  /// memory: null for 0.
+  static void take_from(block_heap& h, const datablock& b, space_number s, void* data,
+                        std::size_t count);
+  /// A block of as many elements as another one, to hold a copy of these.
+  static datablock make_for_copy(block_memory& m, const datablock& of);
   static block_template fixed(const element_type& e, const std::array<std::size_t, 3>& extents) {
     return block_template(block_template::records::fixed, e, extents);
   }

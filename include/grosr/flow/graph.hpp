@@ -13,6 +13,9 @@
 //   b.push(right);
 //   double t = total.pull_elements()[0];
 //
+// Outputs of which only the function knows the size are variable: out::set_count(),
+// port::count_port, or heap_out.hpp, where the function allocates them on the device.
+//
 // docs/guide/dataflow.md teaches it; docs/internals/dataflow.md has the protocols.
 #pragma once
 
@@ -27,6 +30,10 @@
 #include "grosr/flow/executor.hpp"
 #include "grosr/flow/node.hpp"
 #include "grosr/flow/resident.hpp"
+
+namespace grosr {
+struct heap_report;
+}
 
 namespace grosr::flow {
 
@@ -95,6 +102,10 @@ struct graph_options {
   /// ones, must keep no state in the device's memory, scratch memory included. Stretches have that
   /// many sets of the memory of what flows inside.
   unsigned runs_in_flight = 1;
+  /// Of a heap that the graph has on each device, for outputs that are heap_out<T> (heap_out.hpp):
+  /// room for all of their blocks that are there at a time, in the graph and in the program. A
+  /// multiple of 64 KiB, rounded up. 0: none.
+  std::size_t heap_bytes = 0;
 };
 
 inline constexpr unsigned most_runs_in_flight = 8;
@@ -250,7 +261,8 @@ class sink : public any_sink {
 class graph {
  public:
   explicit graph(executor& e, const graph_options& options = {});
-  /// stop().
+  /// stop(). Where it has a heap, it also waits for the kernels of the devices, as ~heap() does, or
+  /// the end of the last block that lies there does.
   ~graph();
   graph(const graph&) = delete;
 
@@ -265,14 +277,15 @@ class graph {
   /// A node that runs on a device: `f`, trivially copyable, is called with a point and the views,
   /// GROSR_DEVICE, for each point of the template of its first output (or of its first port, where
   /// it has none). Where that template is variable, it is called once for each element of the block
-  /// at the first port, and what it writes has as many. Throws as host().
+  /// at the first port, and what it writes has as many. A heap_out<T> is no such output. Throws as
+  /// host(), and error(invalid_option) for a heap_out<T> of a fixed template or with a count_port.
   template <class F>
   node kernel(const std::string& name, const F& f, const std::vector<port>& ports) {
     return add<at_ports_of<F>>(name, ports, {}, over_points(f), true);
   }
   /// A node that puts work into a stream: `f` takes a simt::stream&, then views of device memory.
   /// It is called on a thread of the host, of the executor or of the program while it pushes or
-  /// pulls, and must neither wait nor capture the stream. Throws as host().
+  /// pulls, and must neither wait nor capture the stream. Throws as kernel().
   template <class F>
   node on_stream(const std::string& name, F f, const std::vector<port>& ports,
                  stream_work work = stream_work::each_time) {
@@ -294,6 +307,8 @@ class graph {
                 const resident_options& options = {}) {
     check_ports(name, ports, at_ports_of<F>::count);
     check_over_points<F>();
+    static_assert(!at_ports_of<F>::any_from_heap,
+                  "grosr: ports of resident nodes have fixed templates, and a heap_out<T> has not");
     detail::node_description d{name, at_ports_of<F>::describe(ports), {}, {}, false, {}};
     d.resident = detail::resident_of<at_ports_of<F>>::make(f, options);
     return add_node(std::move(d));
@@ -301,18 +316,19 @@ class graph {
 
   /// Another way to run a node, with the same parameters: on the host beside a device, or on a
   /// device beside the host. The executor's policy chooses, run by run. Throws error
-  /// (invalid_option) where the node has a way of that kind, or other parameters.
+  /// (invalid_option) where the node has a way of that kind, or other parameters. A node with a
+  /// heap_out<T> has no way for the host.
   template <class F>
   void also_host(const node& n, F f) {
-    add_way(n, at_ports_of<F>::elements(), on_host(std::move(f)), {});
+    add_way(n, at_ports_of<F>::parameters(), on_host(std::move(f)), {});
   }
   template <class F>
   void also_kernel(const node& n, const F& f) {
-    add_way(n, at_ports_of<F>::elements(), {}, over_points(f));
+    add_way(n, at_ports_of<F>::parameters(), {}, over_points(f));
   }
   template <class F>
   void also_on_stream(const node& n, F f) {
-    add_way(n, at_ports_of<F>::elements(), {}, into_stream(std::move(f)));
+    add_way(n, at_ports_of<F>::parameters(), {}, into_stream(std::move(f)));
   }
 
   /// Blocks that come out of one port go into another. An output may feed many channels. Throws
@@ -348,7 +364,9 @@ class graph {
   /// (invalid_option) with one line for each fault: a port without a channel, a node whose inputs
   /// are all sticky, a node without inputs whose channel drops blocks, no nodes, first blocks with
   /// on_error::go_on, and one cycle without a first block. Throws error(misuse) when it is called
-  /// again after success; error(out_of_memory), and then it can be called again.
+  /// again after success; error(out_of_memory), and then it can be called again. Where an output is
+  /// a heap_out<T>, error(invalid_option) also for heap_bytes of less than 64 KiB; not while a
+  /// kernel of a runtime is resident on a device (park it).
   const plan& compile();
 
   /// Waits until no node is queued or runs, on the host or on a device. Throws as
@@ -365,6 +383,11 @@ class graph {
   /// One line for each failed run, each input whose deadline has passed, and each stretch that
   /// cannot be a CUDA graph. The first 1,000 are kept.
   std::vector<std::string> events() const;
+  /// What the graph's heap on a device of the executor holds (grosr/alloc/heap.hpp), when all that
+  /// blocks have given back is free. Waits for kernels that free that, and copies from the device.
+  /// Throws error(misuse) where the graph has no heap or is not compiled, error(invalid_option) for
+  /// another device, error(device_lost).
+  heap_report heap_use(const device& d) const;
 
  private:
   template <class F>
@@ -382,6 +405,9 @@ class graph {
   static detail::function on_host(F f) {
     static_assert(std::tuple_size_v<typename detail::parameters<F>::before> == 0,
                   "grosr: a host function takes in<T>, out<T> and inout<T> alone");
+    static_assert(!at_ports_of<F>::any_from_heap,
+                  "grosr: a heap_out<T> is for functions of devices; a host function takes an "
+                  "out<T>, and says set_count()");
     return [f = std::move(f)](detail::invocation& v) mutable { at_ports_of<F>::call(f, v); };
   }
   template <class F>
@@ -409,7 +435,7 @@ class graph {
   static void check_ports(const std::string& node, const std::vector<port>& ports,
                           std::size_t parameters);
   node add_node(detail::node_description d);
-  void add_way(const node& n, const std::vector<std::pair<direction, element_type>>& parameters,
+  void add_way(const node& n, const std::vector<detail::parameter>& parameters,
                detail::function on_host, detail::function on_device);
   unsigned add_source(const std::vector<port_ref>& to, const element_type& as,
                       const channel_options& options);

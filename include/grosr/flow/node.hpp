@@ -37,7 +37,8 @@ struct port {
   /// For an output of variable records or bytes, of which only the function knows how many there
   /// are when it runs, on a device, too: the name of another output of the node, one std::uint32_t,
   /// which is 0 when the function begins and says the number when it is over. Outputs of such a
-  /// node go on when the device has come to its end.
+  /// node go on when the device has come to its end. Each of its blocks has room for the whole
+  /// template; heap_out.hpp has outputs that allocate what they need.
   std::string count_port = {};
 };
 
@@ -46,9 +47,19 @@ enum class direction : std::uint8_t { in, out, inout };
 
 namespace detail {
 
+/// What a function takes at a port.
+struct parameter {
+  direction way;
+  element_type element;
+  bool from_heap;  ///< an output that the function allocates
+
+  friend bool operator==(const parameter&, const parameter&) = default;
+};
+
 struct port_description {
   std::string name;
   direction way;
+  bool from_heap;
   block_template shape;
   element_type element;  ///< that the function takes
   bool sticky;
@@ -62,6 +73,7 @@ struct invocation {
     void* data = nullptr;
     std::size_t count = 0;
     const block_template* shape = nullptr;
+    const void* heap = nullptr;  ///< a heap_ref: `data` is a heap_descriptor; null: of no heap
   };
   std::vector<at_port> ports;
   simt::stream* stream = nullptr;  ///< null: on the host
@@ -82,23 +94,34 @@ inline constexpr bool is_view<out<T>> = true;
 template <class T>
 inline constexpr bool is_view<inout<T>> = true;
 
+template <class T>
+inline constexpr bool is_view<heap_out<T>> = true;
+template <class View>
+inline constexpr bool is_heap_out = false;
+template <class T>
+inline constexpr bool is_heap_out<heap_out<T>> = true;
+
 template <class View>
 constexpr direction way_of() {
   using T = typename View::element;
-  return std::is_same_v<View, in<T>>    ? direction::in
-         : std::is_same_v<View, out<T>> ? direction::out
-                                        : direction::inout;
+  return std::is_same_v<View, in<T>>      ? direction::in
+         : std::is_same_v<View, inout<T>> ? direction::inout
+                                          : direction::out;
 }
 
 template <class View>
 View view_of(invocation::at_port& p, bool in_kernel) {
-  View v;
-  v.data = static_cast<decltype(v.data)>(p.data);
-  v.count = p.count;
-  for (int i = 0; i < 3; ++i) v.extent[i] = static_cast<std::uint32_t>(p.shape->extents()[i]);
-  if constexpr (way_of<View>() == direction::out)
-    if (!in_kernel) v.written = &p.count;
-  return v;
+  if constexpr (is_heap_out<View>) {
+    return View(p.heap, p.data, p.shape->count());
+  } else {
+    View v;
+    v.data = static_cast<decltype(v.data)>(p.data);
+    v.count = p.count;
+    for (int i = 0; i < 3; ++i) v.extent[i] = static_cast<std::uint32_t>(p.shape->extents()[i]);
+    if constexpr (way_of<View>() == direction::out)
+      if (!in_kernel) v.written = &p.count;
+    return v;
+  }
 }
 
 /// A kernel would write more elements than a block has room for.
@@ -138,11 +161,12 @@ struct over_points {
 template <class... Views>
 struct views {
   static constexpr std::size_t count = sizeof...(Views);
+  static constexpr bool any_from_heap = (is_heap_out<Views> || ...);
 
   static std::vector<port_description> describe(const std::vector<port>& ports) {
     std::vector<port_description> all;
     std::size_t i = 0;
-    (all.push_back({ports[i].name, way_of<Views>(), ports[i].shape,
+    (all.push_back({ports[i].name, way_of<Views>(), is_heap_out<Views>, ports[i].shape,
                     element_type::of<typename Views::element>(), ports[i].sticky, ports[i].deadline,
                     ports[i].count_port}),
      ...);
@@ -156,24 +180,32 @@ struct views {
     return all;
   }
 
-  static std::vector<std::pair<direction, element_type>> elements() {
-    return {{way_of<Views>(), element_type::of<typename Views::element>()}...};
+  static std::vector<parameter> parameters() {
+    return {{way_of<Views>(), element_type::of<typename Views::element>(), is_heap_out<Views>}...};
   }
 
   static bool varies(const block_template& t) {
     return t.layout() != block_template::records::fixed;
   }
 
-  /// The port whose template says over how many points a kernel runs: the first that is written.
+  /// The port whose template says over how many points a kernel runs: the first that is written,
+  /// and has its block already.
   static constexpr std::size_t main() {
-    constexpr direction ways[] = {way_of<Views>()...};
+    constexpr bool counts[] = {(way_of<Views>() != direction::in && !is_heap_out<Views>)...};
     for (std::size_t i = 0; i < count; ++i)
-      if (ways[i] != direction::in) return i;
+      if (counts[i]) return i;
     return 0;
+  }
+  static constexpr bool begins_with_heap_out() {
+    constexpr bool all[] = {is_heap_out<Views>...};
+    return all[0];
   }
 
   template <class F>
   static void launch(const F& f, invocation& v) {
+    static_assert(!begins_with_heap_out(),
+                  "grosr: a kernel runs over the points of another port than a heap_out<T>; let "
+                  "its first parameter be an in<T>, or an out<T>");
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       const block_template& shape = *v.ports[main()].shape;
       auto e = shape.extents();
@@ -181,8 +213,9 @@ struct views {
         constexpr direction ways[] = {way_of<Views>()...};
         e[0] = v.ports[ways[main()] == direction::out ? 0 : main()].count;
         if (e[0] > shape.count()) throw_too_many(e[0], shape);
-        ((ways[I] == direction::out && varies(*v.ports[I].shape) ? void(v.ports[I].count = e[0])
-                                                                 : void()),
+        ((ways[I] == direction::out && !is_heap_out<Views> && varies(*v.ports[I].shape)
+              ? void(v.ports[I].count = e[0])
+              : void()),
          ...);
       }
       const over_points<F, Views...> k{

@@ -1,4 +1,5 @@
-// What the functions of a dataflow graph get: a view of the block at each of their ports.
+// What the functions of a dataflow graph get: a view of the block at each of their ports, in<T>,
+// out<T> or inout<T>; or heap_out<T> (heap_out.hpp), by which they allocate one.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +48,9 @@ struct out : block_view<T> {
   /// the template has, and for fewer where it is fixed.
   void set_count(std::size_t n) const { *written = n; }
 };
+
+template <class T>
+class heap_out;
 
 /// In and out: the function changes a block, which goes on.
 template <class T>
