@@ -72,6 +72,7 @@ shared_port::server::server(port_side side, channel_end end, const std::string& 
     space_ = end_.space_of(*o.slots_on, asked);
     simt::shareable_memory::make(*o.slots_on, slot_bytes(), false);  // now rather than for a client
     copies_.emplace(*o.slots_on);
+    slots_are_on_ = simt::identity_of(*o.slots_on);
   }
   const bool others = o.users && std::any_of(o.users->begin(), o.users->end(),
                                              [](auto user) { return user != geteuid(); });
@@ -402,10 +403,9 @@ port_welcome shared_port::server::make_welcome() const {
   w.version = port_version;
   w.side = side_;
   if (options_.slots_on) {
-    const simt::device_identity is = simt::identity_of(*options_.slots_on);
     w.place = port_place::device;
-    w.device_kind = static_cast<std::uint32_t>(is.kind);
-    std::copy(is.uuid.begin(), is.uuid.end(), w.device_uuid);
+    w.device_kind = static_cast<std::uint32_t>(slots_are_on_.kind);
+    std::copy(slots_are_on_.uuid.begin(), slots_are_on_.uuid.end(), w.device_uuid);
   }
   w.slots = options_.slots;
   w.slot_bytes = slot_bytes();

@@ -86,8 +86,10 @@ class shared_port::server {
   const channel_end end_;
   const std::string name_;
   const shared_port_options options_;
-  space_number space_ = host_space;  // of the device on which slots lie
-  owned_descriptor wake_;            // an eventfd
+  // Of the device on which slots lie.
+  space_number space_ = host_space;
+  simt::device_identity slots_are_on_;
+  owned_descriptor wake_;  // an eventfd
   channel_watch watch_;
   std::optional<port_name> name_held_;
   std::atomic<bool> stops_{false};

@@ -311,22 +311,48 @@ TEST_P(device_ports, a_block_that_was_being_made_for_a_client_that_is_killed_is_
   EXPECT_EQ(out.stats().blocks, 1u);
 }
 
-TEST_P(device_ports, a_port_ends_while_clients_hold_slots) {
-  auto t = std::make_unique<tripler>(where(), array());
-  auto in = std::make_unique<shared_port>(t->from, "in", here());
-  auto out = std::make_unique<shared_port>(t->to, "out", here());
-  const remote_device_source<word> from("in", there());
-  const remote_device_sink<word> to("out", there());
+TEST_P(device_ports, end_while_clients_hold_slots) {
+  for (const bool port_first : {true, false}) {
+    auto t = std::make_unique<tripler>(where(), array());
+    auto in = std::make_unique<shared_port>(t->from, "in", here());
+    auto out = std::make_unique<shared_port>(t->to, "out", here());
+    const remote_device_source<word> from("in", there());
+    const remote_device_sink<word> to("out", there());
+    simt::stream s(where());
+    push_numbers(from, s, 1, n);
+    const auto r = to.pull();
+    auto w = from.write();
+    for (word i = 0; i < 3; ++i) push_numbers(from, s, i, n);  // copies may be under way
+    if (!port_first) t.reset();
+    in.reset();
+    out.reset();
+    t.reset();
+    simt::launch(s, {1, 64}, write_numbers{w.data(), 7, n});
+    expect_error([&] { w.push(s); }, "port 'in': ");
+    EXPECT_TRUE(holds(to, r, 3, 3));
+  }
+}
+
+TEST_P(device_ports, end_with_the_graph_whose_kernel_fails) {
+  if (where().is_cuda()) GTEST_SKIP() << "a kernel that fails loses the GPU for all later tests";
+  executor e(on(where(), 1));
+  graph g(e, {.name = "fails"});
+  const node f = g.on_stream("f",
+                             [](simt::stream& s, in<word>, out<word>) {
+                               s.call_host([] { throw error(errc::misuse, "unlucky"); });
+                             },
+                             {{"a", one()}, {"b", one()}});
+  const auto from = g.source<word>(f["a"]);
+  const auto to = g.sink<word>(f["b"], {.prefetch = false});
+  g.compile();
+  const shared_port in(from, "in", here()), out(to, "out", here());
+  const remote_device_source<word> a("in", there());
+  const remote_device_sink<word> b("out", there());
   simt::stream s(where());
-  push_numbers(from, s, 1, n);
-  const auto r = to.pull();
-  auto w = from.write();
-  in.reset();
-  out.reset();
-  t.reset();
-  simt::launch(s, {1, 64}, write_numbers{w.data(), 7, n});
-  expect_error([&] { w.push(s); }, "port 'in': the program has ended the port");
-  EXPECT_TRUE(holds(to, r, 3, 3));
+  push_numbers(a, s, 1, 1);
+  expect_error([&] { b.pull(); }, "port 'out': ");
+  yield_until([&] { return !out.why_ended().empty() && !in.why_ended().empty(); });
+  EXPECT_NE(in.why_ended().find("unlucky"), std::string::npos) << in.why_ended();
 }
 
 // ---- who is refused ----
