@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "flow/device_ports.hpp"
+#include "flow/port_name.hpp"
+#include "flow/port_wire.hpp"
 #include "grosr/simt/atomic.hpp"
 #include "grosr/simt/shareable_memory.hpp"
 #include "grosr/simt/wait.hpp"
@@ -353,6 +356,40 @@ TEST_P(device_ports, end_with_the_graph_whose_kernel_fails) {
   expect_error([&] { b.pull(); }, "port 'out': ");
   yield_until([&] { return !out.why_ended().empty() && !in.why_ended().empty(); });
   EXPECT_NE(in.why_ended().find("unlucky"), std::string::npos) << in.why_ended();
+}
+
+// Half of the messages are such that clients send them at some time, and some come while copies
+// from and to slots are under way.
+TEST_P(device_ports, serve_others_whatever_a_client_sends) {
+  tripler t(where(), array());
+  const shared_port in(t.from, "in", here(2)), out(t.to, "out", here(2));
+  constexpr port_word words[] = {port_word::push, port_word::want, port_word::cancel,
+                                 port_word::release};
+  std::mt19937 random(1);
+  const auto below = [&](unsigned most) { return static_cast<unsigned>(random() % most); };
+  for (int round = 0; round < 60; ++round) {
+    const owned_descriptor s =
+        connect_to_port(folder_.path(), below(2) == 0 ? "in" : "out", after(60s));
+    for (unsigned k = below(20); k != 0; --k) {
+      port_message m{words[below(4)], below(2), n};
+      if (below(16) == 0) m = {static_cast<port_word>(random()), below(~0u), random()};
+      send_message(s.get(), &m, below(16) == 0 ? below(16) : sizeof m);
+    }
+    t.to.try_pull();
+  }
+  std::optional<remote_device_source<word>> a;
+  std::optional<remote_device_sink<word>> b;
+  while (!a || !b) try {
+      while (t.to.try_pull()) {  // clients leave when what they pushed has gone
+      }
+      if (!a) a.emplace("in", there());
+      b.emplace("out", there());
+    } catch (const error&) {
+    }
+  simt::stream s(where());
+  push_numbers(*a, s, 1000, n);
+  while (!holds(*b, b->pull(), 3000, 3)) {
+  }
 }
 
 // ---- who is refused ----
