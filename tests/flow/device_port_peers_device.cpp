@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flow/device_ports.hpp"
+#include "support/scale.hpp"
 
 namespace grosr::flow {
 namespace {
@@ -27,7 +28,7 @@ void push_and_pull(const std::string& folder) {
   const remote_device_sink<word> to("out", waiting(folder));
   simt::stream stream(from.where());
   unsigned right = 0;
-  constexpr word blocks = 100;
+  const word blocks = grosr::testing::scaled(100);
   for (word i = 0; i < blocks; ++i) {
     push_numbers(from, stream, i, from.shape().count());
     auto r = to.pull();
