@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "flow/graph_core.hpp"
@@ -44,6 +45,16 @@ void channel_end::put_back(datablock b) const {
   block_channel& c = of_->channels[channel_];
   c.blocks.push_front({std::move(b), {}});
   c.waiters.wake_one();
+}
+
+space_number channel_end::space_of(const device& d, const std::string& asked) const {
+  const auto& all = of_->where->memory.devices();
+  if (std::find(all.begin(), all.end(), d) == all.end())
+    throw error(errc::invalid_option,
+                fmt::format("{}: slots on {} were asked for, which is no device of the executor of "
+                            "graph '{}'; name one of these",
+                            asked, d.name(), of_->options.name));
+  return of_->where->memory.space_of(d);
 }
 
 datablock channel_end::make() const { return of_->where->memory.make(shape()); }

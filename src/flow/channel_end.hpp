@@ -28,6 +28,8 @@ class channel_end {
   void remove(channel_watch& w) const noexcept;
 
   datablock make() const;
+  /// Throws error(invalid_option) for a device that is none of the executor.
+  space_number space_of(const device& d, const std::string& asked) const;
   /// Takes the block unless it returns false.
   bool try_push(datablock& b) const;
   datablock try_pull() const;

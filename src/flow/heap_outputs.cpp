@@ -98,7 +98,7 @@ bool executor_core::bring_descriptors(invocation_core& r, simt::timeline& t) {
                   "ahead: the executor looks up what the function has allocated")
             : nullptr;
   copy_counts of_no_channel;
-  block_users::bring_to_host(r.descriptors, t, of_no_channel);
+  block_users::bring_to_host(r.descriptors, {&t}, of_no_channel);
   return true;
 }
 

@@ -15,7 +15,10 @@
 namespace grosr::flow {
 namespace {
 
-constexpr int nap_without_descriptors = 100;  // ms
+constexpr std::chrono::nanoseconds nap_without_descriptors = std::chrono::milliseconds(100);
+/// While copies are under way: how long they are looked at without sleep, and between looks then.
+constexpr std::chrono::nanoseconds copy_spin = std::chrono::microseconds(20),
+                                   copy_nap = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -30,6 +33,12 @@ shared_port::server::server(port_side side, channel_end end, const std::string& 
     throw error(errc::invalid_option,
                 fmt::format("{}: 0 clients were allowed; allow at least 1", asked));
   end_.check_served(asked);
+  if (o.slots_on) {
+    space_ = end_.space_of(*o.slots_on, asked);
+    simt::shareable_memory::make(*o.slots_on, slot_bytes(), false);  // now rather than for a client
+    copies_.emplace(*o.slots_on);
+    slots_are_on_ = simt::identity_of(*o.slots_on);
+  }
   const bool others = o.users && std::any_of(o.users->begin(), o.users->end(),
                                              [](auto user) { return user != geteuid(); });
   name_held_.emplace(folder_of_ports(o.folder, std::nullopt), name, others);
@@ -67,19 +76,32 @@ void shared_port::server::work() {
       if (thread_.stops()) return end(errc::stopped, "the program has ended the port");
     }
   } catch (const error& e) {
-    end(static_cast<errc>(e.code().value()), e.what());
+    end_for(e);
   } catch (const std::exception& e) {
     end(errc::out_of_memory, e.what());
   }
 }
 
-/// Until a client, the channel or the program has something; then hears all clients.
+/// Where a copy has failed, the graph knows why.
+void shared_port::server::end_for(const error& e) {
+  try {
+    end_.check_running();
+  } catch (const error& graph) {
+    return end(static_cast<errc>(graph.code().value()), graph.what());
+  }
+  end(static_cast<errc>(e.code().value()), e.what());
+}
+
+/// Until a client, the channel, a copy or the program has something; then hears all clients.
 void shared_port::server::sleep() {
+  if (sees_copy_end()) return;
   std::vector<pollfd> all;
   all.push_back({thread_.event(), POLLIN, 0});
   all.push_back({lacks_descriptors_ ? -1 : name_held_->socket(), POLLIN, 0});
   for (const auto& c : clients_) all.push_back({c->gone ? -1 : c->socket.get(), POLLIN, 0});
-  const int ready = poll(all.data(), all.size(), lacks_descriptors_ ? nap_without_descriptors : -1);
+  const timespec nap{0, (copied_.empty() ? nap_without_descriptors : copy_nap).count()};
+  const bool naps = lacks_descriptors_ || !copied_.empty();
+  const int ready = ppoll(all.data(), all.size(), naps ? &nap : nullptr, nullptr);
   if (ready < 0 && errno != EINTR)
     throw std::system_error(errno, std::generic_category(), "a shared port: poll");
   lacks_descriptors_ = false;
@@ -96,8 +118,10 @@ void shared_port::server::end(errc code, const std::string& why) {
     if (!c->gone) send_text(c->socket.get(), port_word::ended, code, why);
   for (const auto& c : clients_)
     ::shutdown(c->socket.get(), SHUT_RDWR);  // a child may have it, too
+  end_copies();
   put_back();
   hand_ = {};
+  copied_.clear();
   wants_.clear();
   clients_.clear();
   std::lock_guard lock(mutex_);
@@ -115,15 +139,11 @@ void shared_port::server::move_blocks() {
 }
 
 void shared_port::server::take_from_clients() {
+  see_to_copied();
   while (hand_.block || take_next()) {
     if (!end_.try_push(hand_.block)) return;
-    const in_hand done = std::exchange(hand_, {});
-    if (done.of == nullptr) continue;
-    done.of->has[done.slot] = true;
-    const port_message freed{port_word::freed, done.slot};
-    if (!done.of->gone &&
-        send_message(done.of->socket.get(), &freed, sizeof freed) == port_sent::full)
-      expel(*done.of, "it does not read what is sent to it");
+    copied_.push_back(std::exchange(hand_, {}));
+    see_to_copied();
   }
 }
 
@@ -135,20 +155,45 @@ bool shared_port::server::take_next() {
     turn_ = (turn_ + i + 1) % clients_.size();
     const pushed p = c.pushes.front();
     c.pushes.pop_front();
-    datablock b = end_.make();
-    b.set_count(p.count);
-    {
-      const host_view to(b, access::write);
-      c.memory.read(to.data(), p.slot * slot_bytes(), p.count * end_.shape().element().bytes);
-    }
-    hand_ = {std::move(b), &c, p.slot};
+    hand_ = {end_.make(), &c, p.slot, {}};
+    hand_.block.set_count(p.count);
+    copy_into_block(hand_, p.count);
     count([](auto& s) { ++s.blocks; });
     return true;
   }
   return false;
 }
 
+void shared_port::server::copy_into_block(in_hand& b, std::size_t elements) {
+  const std::size_t bytes = elements * end_.shape().element().bytes;
+  if (!copies_) {
+    const host_view to(b.block, access::write);
+    return read_shared(b.of->memory, b.slot * slot_bytes(), to.data(), bytes);
+  }
+  {
+    const device_access to = b.block.write(*copies_, space_);
+    if (bytes != 0) simt::copy_bytes(copies_->queue(), to.data(), at(b), bytes);
+  }
+  b.copied = copies_->mark();
+}
+
+void shared_port::server::copy_into_slot(in_hand& b) {
+  const std::size_t bytes = b.block.count() * end_.shape().element().bytes;
+  if (bytes == 0) return;
+  if (!copies_) {
+    const host_view from(b.block, access::read);
+    std::memcpy(at(b), from.data(), bytes);
+    return;
+  }
+  {
+    const device_access from = b.block.read(*copies_, space_);
+    simt::copy_bytes(copies_->queue(), at(b), from.data(), bytes);
+  }
+  b.copied = copies_->mark();
+}
+
 void shared_port::server::give_to_clients() {
+  see_to_copied();
   for (std::size_t i = 0; i < wants_.size();) {
     client& c = *wants_[i];
     const auto slot = std::find(c.has.begin(), c.has.end(), false);
@@ -156,36 +201,84 @@ void shared_port::server::give_to_clients() {
       ++i;
       continue;
     }
-    if (!hand_.block) hand_.block = end_.try_pull();
+    hand_.block = end_.try_pull();
     if (!hand_.block) return;
-    const auto number = static_cast<unsigned>(slot - c.has.begin());
-    const std::size_t elements = hand_.block.count();
-    if (elements != 0) {
-      const host_view from(hand_.block, access::read);
-      std::memcpy(c.memory.data() + number * slot_bytes(), from.data(),
-                  elements * end_.shape().element().bytes);
-    }
-    const port_message m{port_word::block, number, elements};
-    count([](auto& s) { ++s.blocks; });  // before the client can say that it has come
-    const port_sent sent = send_message(c.socket.get(), &m, sizeof m);
-    if (sent != port_sent::yes) count([](auto& s) { --s.blocks; });
-    if (sent == port_sent::yes) {
-      *slot = true;
-      c.wants = false;
-      wants_.erase(wants_.begin() + static_cast<std::ptrdiff_t>(i));
-      hand_ = {};
-    } else if (sent == port_sent::gone) {  // the block is for the next one
-      leave(c);
-    } else {
-      expel(c, "it does not read what is sent to it");
-    }
+    hand_.of = &c;
+    hand_.slot = static_cast<unsigned>(slot - c.has.begin());
+    copy_into_slot(hand_);
+    *slot = true;
+    wants_.erase(wants_.begin() + static_cast<std::ptrdiff_t>(i));
+    copied_.push_back(std::exchange(hand_, {}));
+    see_to_copied();
   }
-  if (wants_.empty()) put_back();
 }
 
-/// A block for which nobody is left who wants it.
+/// Says what follows from copies that have happened.
+void shared_port::server::see_to_copied() {
+  while (!copied_.empty() && copied_.front().copied.has_happened()) {
+    in_hand b = std::move(copied_.front());
+    copied_.pop_front();
+    if (side_ == port_side::source)
+      free_slot(b);
+    else
+      hand_over(std::move(b));
+  }
+}
+
+void shared_port::server::free_slot(const in_hand& b) {
+  if (b.of == nullptr) return;
+  b.of->has[b.slot] = true;
+  const port_message freed{port_word::freed, b.slot};
+  if (!b.of->gone && send_message(b.of->socket.get(), &freed, sizeof freed) == port_sent::full)
+    expel(*b.of, "it does not read what is sent to it");
+}
+
+/// A block that its client does not take is for the next one.
+void shared_port::server::hand_over(in_hand b) {
+  client& c = *b.of;
+  if (!c.gone) {
+    const port_message m{port_word::block, b.slot, b.block.count()};
+    count([](auto& s) { ++s.blocks; });  // before the client can say that it has come
+    const port_sent sent = send_message(c.socket.get(), &m, sizeof m);
+    c.wants = false;
+    if (sent == port_sent::yes) return;
+    count([](auto& s) { --s.blocks; });
+    if (sent == port_sent::gone)
+      leave(c);
+    else
+      expel(c, "it does not read what is sent to it");
+  }
+  end_.put_back(std::move(b.block));
+}
+
+/// Whether one of them ends, if that is soon.
+bool shared_port::server::sees_copy_end() {
+  if (copied_.empty()) return false;
+  for (const auto until = port_clock::now() + copy_spin; port_clock::now() < until;) {
+    if (copied_.front().copied.has_happened()) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+/// Nobody has memory that a copy still uses.
+void shared_port::server::end_copies() noexcept {
+  if (copies_) try {
+      copies_->here().wait();
+    } catch (...) {  // its stream has failed, and uses nothing any more
+    }
+}
+
+bool shared_port::server::is_being_copied(const client& c) const {
+  return hand_.of == &c ||
+         std::any_of(copied_.begin(), copied_.end(), [&](const in_hand& b) { return b.of == &c; });
+}
+
+/// At the end: blocks of a sink that nobody was given.
 void shared_port::server::put_back() {
-  if (side_ == port_side::sink && hand_.block) end_.put_back(std::exchange(hand_, {}).block);
+  if (side_ != port_side::sink) return;
+  if (hand_.block) end_.put_back(std::move(hand_.block));
+  for (; !copied_.empty(); copied_.pop_back()) end_.put_back(std::move(copied_.back().block));
 }
 
 std::size_t shared_port::server::slot_bytes() const {
@@ -228,9 +321,11 @@ void shared_port::server::let_in(owned_descriptor socket) {
     return refuse(errc::misuse, fmt::format("{} clients are connected, and it serves no more at a "
                                             "time; end one, or allow more",
                                             clients_.size()));
-  port_memory memory;
+  simt::shareable_memory memory;
   try {
-    memory = port_memory(options_.slots * slot_bytes(), side_ == port_side::source);
+    memory =
+        simt::shareable_memory::make(options_.slots_on.value_or(device()),
+                                     options_.slots * slot_bytes(), side_ == port_side::source);
   } catch (const std::system_error& e) {
     return refuse(errc::out_of_memory,
                   fmt::format("it has no memory for {} slots of {} ({}); end other programs, or "
@@ -254,6 +349,11 @@ port_welcome shared_port::server::make_welcome() const {
   w.magic = port_magic;
   w.version = port_version;
   w.side = side_;
+  if (options_.slots_on) {
+    w.place = port_place::device;
+    w.device_kind = static_cast<std::uint32_t>(slots_are_on_.kind);
+    std::copy(slots_are_on_.uuid.begin(), slots_are_on_.uuid.end(), w.device_uuid);
+  }
   w.slots = options_.slots;
   w.slot_bytes = slot_bytes();
   for (std::size_t i = 0; i < 3; ++i) w.extents[i] = t.extents()[i];
@@ -306,9 +406,8 @@ void shared_port::server::handle(client& c, const port_message& m) {
 }
 
 void shared_port::server::cancel(client& c) {
-  if (!c.wants) return;  // it has been answered
+  if (std::erase(wants_, &c) == 0) return;  // it has been answered, or its block is being copied
   c.wants = false;
-  std::erase(wants_, &c);
   const port_message none{port_word::none};
   if (send_message(c.socket.get(), &none, sizeof none) == port_sent::full)
     expel(c, "it does not read what is sent to it");
@@ -325,13 +424,14 @@ void shared_port::server::expel(client& c, const std::string& why) {
   if (!c.gone) send_text(c.socket.get(), port_word::ended, errc::bad_input, why);
   leave(c);
   c.pushes.clear();
-  if (hand_.of == &c) hand_.of = nullptr;
+  // Of a source: the block is in hand until the channel has room, and needs the slot no more.
+  if (hand_.of == &c && hand_.copied.has_happened()) hand_.of = nullptr;
   count([](auto& s) { ++s.expelled; });
 }
 
 void shared_port::server::forget_who_left() {
   const auto left = [&](const auto& c) {
-    return c->gone && c->pushes.empty() && hand_.of != c.get();
+    return c->gone && c->pushes.empty() && !is_being_copied(*c);
   };
   const std::size_t before = clients_.size();
   for (std::size_t i = 0, turn = turn_; i < before; ++i) {

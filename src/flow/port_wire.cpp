@@ -1,11 +1,7 @@
 #include "flow/port_wire.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,12 +11,6 @@
 #include "flow/refuse.hpp"
 
 namespace grosr::flow {
-namespace {
-
-constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-constexpr int seal_against_others = 0x10;  // F_SEAL_FUTURE_WRITE, which not all headers have
-
-}  // namespace
 
 block_template template_of(const port_welcome& w, const char* name) {
   element_type e;
@@ -37,59 +27,14 @@ owned_descriptor::~owned_descriptor() {
 
 // ---- memory ----
 
-port_memory::port_memory(std::size_t bytes, bool others_write)
-    : file_(memfd_create("grosr-port", MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes_(bytes) {
-  if (!file_) throw_errno("memfd_create");
-  // With all its pages, so that no access finds that there is no memory left.
-  int failed = 0;
-  do {
-    failed = posix_fallocate(file_.get(), 0, static_cast<off_t>(bytes));
-  } while (failed == EINTR);
-  if (failed != 0) throw std::system_error(failed, std::generic_category(), "posix_fallocate");
-  map(true);
-  // Where others only read, nobody else writes, or punches holes. Linux before 5.1 has no such
-  // seal.
-  if (!others_write && fcntl(file_.get(), F_ADD_SEALS, seal_against_others) != 0 && errno != EINVAL)
-    throw_errno("F_ADD_SEALS");
-  if (fcntl(file_.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) throw_errno("F_ADD_SEALS");
-}
-
-void port_memory::read(void* to, std::size_t from, std::size_t bytes) const {
+void read_shared(const simt::shareable_memory& from, std::size_t at, void* to, std::size_t bytes) {
   for (std::size_t done = 0; done < bytes;) {
-    const ssize_t n = pread(file_.get(), static_cast<std::byte*>(to) + done, bytes - done,
-                            static_cast<off_t>(from + done));
+    const ssize_t n = pread(from.file(), static_cast<std::byte*>(to) + done, bytes - done,
+                            static_cast<off_t>(at + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) throw_errno("pread");
     done += static_cast<std::size_t>(n);
   }
-}
-
-port_memory::port_memory(owned_descriptor file, std::size_t bytes, bool writable)
-    : file_(std::move(file)), bytes_(bytes) {
-  struct ::stat is = {};
-  if (!file_ || fstat(file_.get(), &is) != 0 || static_cast<std::size_t>(is.st_size) != bytes ||
-      (fcntl(file_.get(), F_GET_SEALS) & seals) != seals)
-    throw error(errc::bad_input, fmt::format("it sent no file of memory of {} that keeps its size",
-                                             simt::in_units(bytes)));
-  map(writable);
-}
-
-void port_memory::map(bool writable) {
-  void* const at = mmap(nullptr, bytes_, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-                        file_.get(), 0);
-  if (at == MAP_FAILED) throw_errno("mmap");
-  data_ = static_cast<std::byte*>(at);
-}
-
-port_memory& port_memory::operator=(port_memory&& o) noexcept {
-  std::swap(file_, o.file_);
-  std::swap(data_, o.data_);
-  std::swap(bytes_, o.bytes_);
-  return *this;
-}
-
-port_memory::~port_memory() {
-  if (data_ != nullptr) munmap(data_, bytes_);
 }
 
 // ---- sockets ----

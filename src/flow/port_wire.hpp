@@ -14,11 +14,12 @@
 
 #include "grosr/flow/block_template.hpp"
 #include "grosr/simt/error.hpp"
+#include "grosr/simt/shareable_memory.hpp"
 
 namespace grosr::flow {
 
 inline constexpr std::uint32_t port_magic = 0x67725054;  // "grPT"
-inline constexpr std::uint32_t port_version = 1;
+inline constexpr std::uint32_t port_version = 2;
 inline constexpr unsigned most_port_slots = 64;
 /// Bytes. Slots begin at multiples of it.
 inline constexpr std::size_t port_slot_alignment = 256;
@@ -54,10 +55,16 @@ struct port_text {
 /// Which end of a channel a port is.
 enum class port_side : std::uint32_t { source = 1, sink };
 
+/// Where slots lie.
+enum class port_place : std::uint32_t { host, device };
+
 struct port_welcome {
   port_message head;
   std::uint32_t magic, version;
   port_side side;
+  port_place place;
+  std::uint32_t device_kind;     ///< a backend; of `place` device
+  std::uint8_t device_uuid[16];  ///< likewise
   std::uint32_t slots;
   std::uint64_t slot_bytes;
   std::uint64_t extents[3];
@@ -82,38 +89,16 @@ class owned_descriptor {
   ~owned_descriptor();
 
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
   int fd_;
 };
 
-/// A file of memory that cannot change its size, mapped.
-class port_memory {
- public:
-  port_memory() = default;
-  /// Makes one, with all its pages. Who gets it may write where `others_write`. Throws
-  /// std::system_error.
-  port_memory(std::size_t bytes, bool others_write);
-  /// One of another process; throws error(bad_input) unless it has so many bytes and is sealed,
-  /// std::system_error.
-  port_memory(owned_descriptor file, std::size_t bytes, bool writable);
-  port_memory(port_memory&& o) noexcept { *this = std::move(o); }
-  port_memory& operator=(port_memory&& o) noexcept;
-  ~port_memory();
-
-  int file() const { return file_.get(); }
-  std::byte* data() const { return data_; }
-  /// By a call of Linux: others may have punched holes into the file, which an access to data()
-  /// would have to fill. Throws std::system_error.
-  void read(void* to, std::size_t from, std::size_t bytes) const;
-
- private:
-  void map(bool writable);
-  owned_descriptor file_;
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
+/// From memory of the host, by a call of Linux: others may have punched holes into its file, which
+/// an access would have to fill. Throws std::system_error.
+void read_shared(const simt::shareable_memory& from, std::size_t at, void* to, std::size_t bytes);
 
 /// Who is at the other end of a socket.
 struct port_peer {

@@ -39,9 +39,10 @@ union port_answer {
 
 // ---- connecting ----
 
-remote_connection::remote_connection(port_side side, const element_type& as,
+remote_connection::remote_connection(port_side side, port_place place, const element_type& as,
                                      const std::string& name, const remote_port_options& options)
     : side_(side),
+      place_(place),
       name_(name),
       patience_(options.connect_within),
       given_back_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -109,8 +110,16 @@ bool remote_connection::welcome(const std::string& folder, const element_type& a
                             "and this one {}; build both with the same GROSR",
                             name_, server_.process, a.welcome.version, port_version));
   check(a.welcome, as, options);
-  memory_ = port_memory(std::move(got.file), a.welcome.slots * a.welcome.slot_bytes,
-                        side_ == port_side::source);
+  const device where = find_device(a.welcome);
+  try {
+    memory_ = simt::shareable_memory::map(where, got.file.release(),
+                                          a.welcome.slots * a.welcome.slot_bytes,
+                                          side_ == port_side::source);
+  } catch (const error& e) {
+    throw error(
+        static_cast<errc>(e.code().value()),
+        fmt::format("connect to port '{}' of process {}: {}", name_, server_.process, e.what()));
+  }
   slot_bytes_ = a.welcome.slot_bytes;
   free_.assign(a.welcome.slots, true);
   return true;
@@ -141,6 +150,32 @@ void remote_connection::check(const port_welcome& w, const element_type& as,
                             "bytes for {}, which cannot be; look what it is",
                             name_, server_.process, w.slots, w.slot_bytes, theirs.text()));
   shape_ = template_of(w, theirs.layout() == block_template::records::bytes ? "byte" : as.name);
+}
+
+/// Of this process, the one in whose memory slots lie.
+device remote_connection::find_device(const port_welcome& w) const {
+  const std::string asked = fmt::format("connect to port '{}'", name_);
+  if (w.place != port_place::host && w.place != port_place::device)
+    throw error(errc::bad_input,
+                fmt::format("{}: process {} says that slots lie in memory {}, which "
+                            "cannot be; look what it is",
+                            asked, server_.process, static_cast<std::uint32_t>(w.place)));
+  const bool here = w.place == port_place::host;
+  if (w.place != place_)
+    throw error(errc::invalid_option,
+                fmt::format("{}: its slots lie in memory of {}; make a remote_{}{}", asked,
+                            here ? "the host" : "a device", here ? "" : "device_", name_of(side_)));
+  if (here) return device();
+  simt::device_identity is;
+  is.kind =
+      w.device_kind == static_cast<std::uint32_t>(backend::host) ? backend::host : backend::cuda;
+  std::copy(std::begin(w.device_uuid), std::end(w.device_uuid), is.uuid.begin());
+  if (const auto found = simt::device_with(is)) return *found;
+  const std::string why = is.kind == backend::cuda ? device::cuda_status() : "";
+  throw error(errc::no_such_device,
+              fmt::format("{}: its slots lie in memory of {}, which this process does not have{}; "
+                          "start it where it has that device",
+                          asked, is.text(), why.empty() ? "" : " (" + why + ")"));
 }
 
 // ---- what threads wait for ----

@@ -16,8 +16,8 @@ namespace grosr::flow {
 class remote_connection {
  public:
   /// Throws as remote_source().
-  remote_connection(port_side side, const element_type& as, const std::string& name,
-                    const remote_port_options& options);
+  remote_connection(port_side side, port_place place, const element_type& as,
+                    const std::string& name, const remote_port_options& options);
   ~remote_connection();
 
   struct taken {
@@ -33,6 +33,7 @@ class remote_connection {
   void give_back(unsigned slot) noexcept;
 
   std::byte* at(unsigned slot) const { return memory_.data() + slot * slot_bytes_; }
+  const device& where() const { return memory_.where(); }
   const block_template& shape() const { return *shape_; }
   const std::string& name() const { return name_; }
 
@@ -46,6 +47,7 @@ class remote_connection {
   bool welcome(const std::string& folder, const element_type& as,
                const remote_port_options& options, port_clock::time_point until);
   void check(const port_welcome& w, const element_type& as, const remote_port_options& o);
+  device find_device(const port_welcome& w) const;
   template <class Ready>
   bool wait_until(lock_type& lock, port_clock::time_point until, const Ready& ready);
   std::optional<taken> take_free(lock_type& lock, port_clock::time_point until);
@@ -57,12 +59,13 @@ class remote_connection {
   std::string at_port() const;
 
   const port_side side_;
+  const port_place place_;
   const std::string name_;
   const std::chrono::nanoseconds patience_;  // for an answer that the server owes
   owned_descriptor socket_;
   owned_descriptor given_back_;  // an eventfd, for the thread that sleeps on the socket
   port_peer server_{};
-  port_memory memory_;
+  simt::shareable_memory memory_;
   std::size_t slot_bytes_ = 0;
   std::optional<block_template> shape_;
 

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "flow/remote_connection.hpp"
+#include "grosr/simt/stream_order.hpp"
+#include "grosr/simt/timeline.hpp"
 
 namespace grosr::flow {
 
@@ -28,17 +30,34 @@ void remote_slot::push(std::size_t count) {
   count_ = 0;
 }
 
-remote_port::remote_port(side s, const element_type& as, const std::string& name,
+void remote_slot::push_after(const simt::moment& when, std::size_t count) {
+  if (of_) {
+    of_->check_count(count);
+    simt::wait_for(of_->where(), when);
+  }
+  push(count);
+}
+
+void remote_slot::release_after(const simt::moment& when) {
+  if (!of_)
+    throw error(errc::misuse, "release a remote block: it is empty, or was released; pull another");
+  simt::wait_for(of_->where(), when);
+  const remote_slot gone = std::move(*this);
+}
+
+remote_port::remote_port(side s, place p, const element_type& as, const std::string& name,
                          const remote_port_options& options) try
     : side_(s),
       to_(std::make_shared<remote_connection>(
-          s == side::source ? port_side::source : port_side::sink, as, name, options)) {
+          s == side::source ? port_side::source : port_side::sink,
+          p == place::host ? port_place::host : port_place::device, as, name, options)) {
 } catch (...) {
   rethrow_as_error("connect to port '" + name + "'");
 }
 
 const block_template& remote_port::shape() const { return to_->shape(); }
 const std::string& remote_port::name() const { return to_->name(); }
+const device& remote_port::device_of_slots() const { return to_->where(); }
 
 void remote_port::take(remote_slot& to, limit l) const {
   const auto got = to_->take(after(l));
@@ -56,6 +75,17 @@ bool remote_port::push_bytes(const void* elements, std::size_t count, limit l) c
   if (!slot) return false;
   if (count != 0) std::memcpy(slot.data_, elements, count * to_->shape().element().bytes);
   slot.push(count);
+  return true;
+}
+
+bool remote_port::push_from_device(simt::stream& s, const void* elements, std::size_t count,
+                                   limit l) const {
+  to_->check_count(count);
+  remote_slot slot;
+  take(slot, l);
+  if (!slot) return false;
+  simt::copy_bytes(s, slot.data_, elements, count * to_->shape().element().bytes);
+  slot.push_after(s, count);
   return true;
 }
 

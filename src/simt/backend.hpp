@@ -2,6 +2,7 @@
 // implementations: *_cuda.cpp, and backend_nocuda.cpp in builds without CUDA.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -141,6 +142,15 @@ std::string pci_address(int index);  ///< empty: not known
 void* allocate(device d, space s, std::size_t bytes);
 void release(device d, space s, void* p) noexcept;
 void copy(device d, void* to, const void* from, std::size_t bytes);
+/// What is behind a shareable_memory.
+struct shared_allocation {
+  void* data;
+  int file;
+};
+std::array<std::uint8_t, 16> uuid(int index);
+shared_allocation make_shareable(device d, std::size_t bytes);
+void* map_shareable(device d, int file, std::size_t bytes);  ///< null: it is no such file
+void unmap_shareable(device d, void* p, std::size_t bytes) noexcept;
 std::unique_ptr<stream_backend> make_stream(device d);
 std::unique_ptr<doorbell_backend> make_doorbell(device d, std::uint32_t* armed, std::uint32_t* word,
                                                 std::function<void()> on_ring);
@@ -152,6 +162,7 @@ void queue_copy(stream& s, void* to, const void* from, std::size_t bytes);
 void queue_copies(stream& s, const copies& all);
 void check_order(device d, CUstream_st* s, const std::string& asked);
 void check_event(device d, CUevent_st* e, const std::string& asked);
+void wait_for(device d, const moment& when);
 void wait_for_kernels(device d) noexcept;
 int make_current(int index);  ///< the GPU that was current before; -1: that one
 void make_current_again(int before) noexcept;

@@ -21,6 +21,10 @@ std::string pci_address(int) { return {}; }
 void* allocate(device, space, std::size_t) { absent(); }
 void release(device, space, void*) noexcept {}
 void copy(device, void*, const void*, std::size_t) { absent(); }
+std::array<std::uint8_t, 16> uuid(int) { absent(); }
+shared_allocation make_shareable(device, std::size_t) { absent(); }
+void* map_shareable(device, int, std::size_t) { absent(); }
+void unmap_shareable(device, void*, std::size_t) noexcept {}
 std::unique_ptr<stream_backend> make_stream(device) { absent(); }
 std::unique_ptr<doorbell_backend> make_doorbell(device, std::uint32_t*, std::uint32_t*,
                                                 std::function<void()>) {
@@ -33,6 +37,7 @@ void queue_copy(stream&, void*, const void*, std::size_t) { absent(); }
 void queue_copies(stream&, const copies&) { absent(); }
 void check_order(device, CUstream_st*, const std::string&) { absent(); }
 void check_event(device, CUevent_st*, const std::string&) { absent(); }
+void wait_for(device, const moment&) { absent(); }
 void wait_for_kernels(device) noexcept {}
 void launch(const device&, void*, shape, const void*, const void*) { absent(); }
 kernel_fit fit(const device&, const void*, unsigned) { absent(); }

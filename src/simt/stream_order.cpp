@@ -34,6 +34,15 @@ void check_order(const device& d, const moment& when, const std::string& asked) 
   cuda_backend::check_event(d, when.event(), asked);
 }
 
+void wait_for(const device& d, const moment& when) {
+  if (!when.is_event() && when.in().own() != nullptr) return when.in().own()->wait();
+  if (!d.is_cuda())
+    throw error(errc::misuse,
+                fmt::format("wait for {} of CUDA, for memory of {}; give it a simt::stream",
+                            when.is_event() ? "an event" : "a stream", d.name()));
+  cuda_backend::wait_for(d, when);
+}
+
 stream_order::stream_order(device d) : backend_(cuda_backend::make_stream_order(d).release()) {}
 stream_order::~stream_order() = default;
 

@@ -138,4 +138,11 @@ void check_event(device d, CUevent_st* event, const std::string& asked) {
   check(e, "ask for an event on " + d.name());
 }
 
+void wait_for(device d, const moment& when) {
+  const on_device here(d.index());
+  check(when.is_event() ? cudaEventSynchronize(when.event())
+                        : cudaStreamSynchronize(when.in().native()),
+        "wait for what was put into a stream of " + d.name());
+}
+
 }  // namespace grosr::simt::cuda_backend

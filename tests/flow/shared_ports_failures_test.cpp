@@ -360,7 +360,7 @@ TEST_F(shared_ports_failures, a_server_that_does_not_answer_is_left) {
   std::thread serves([&] {
     wait_for_descriptor(name.socket(), POLLIN, after(std::nullopt));
     const owned_descriptor s(accept4(name.socket(), nullptr, nullptr, SOCK_CLOEXEC));
-    const port_memory memory(256, false);
+    const auto memory = simt::shareable_memory::make(device(), 256, false);
     port_welcome w = {};
     w.head.word = port_word::welcome;
     w.magic = port_magic;
@@ -392,7 +392,7 @@ TEST_F(shared_ports_failures, a_server_that_speaks_rubbish_is_named) {
     return std::thread([&name, messages] {
       wait_for_descriptor(name.socket(), POLLIN, after(std::nullopt));
       const owned_descriptor s(accept4(name.socket(), nullptr, nullptr, SOCK_CLOEXEC));
-      const port_memory memory(256, false);
+      const auto memory = simt::shareable_memory::make(device(), 256, false);
       for (const auto& m : messages) send_message(s.get(), m.data(), m.size(), memory.file());
       char c;  // until the client goes
       while (recv(s.get(), &c, 1, 0) > 0) {
@@ -423,13 +423,14 @@ TEST_F(shared_ports_failures, a_server_that_speaks_rubbish_is_named) {
   const std::vector<std::pair<std::vector<char>, std::string>> welcomes = {
       {{'h', 'i'}, "serves something else there"},
       {with([](auto& w) { w.magic = 1; }), "serves something else there"},
-      {with([](auto& w) { w.version = 2; }), "speaks version 2 of the protocol, and this one 1"},
+      {with([](auto& w) { w.version = 1; }), "speaks version 1 of the protocol, and this one 2"},
+      {with([](auto& w) { w.place = static_cast<port_place>(9); }), "memory 9, which cannot be"},
       {with([](auto& w) { w.slots = 0; }), "which cannot be"},
       {with([](auto& w) { w.slots = 1000; }), "which cannot be"},
       {with([](auto& w) { w.slot_bytes = 0; }), "which cannot be"},
       {with([](auto& w) { w.extents[0] = 100; }), "which cannot be"},
       {with([](auto& w) { w.extents[0] = 0; }), "each extent is 1 to"},
-      {with([](auto& w) { w.slots = 2; }), "it sent no file of memory of"}};
+      {with([](auto& w) { w.slots = 2; }), "sent no file of memory of"}};
   for (const auto& [welcome, part] : welcomes) {
     std::thread server = serve({welcome});
     expect_error([&] { remote_sink<word>("odd", there()); }, part);

@@ -18,6 +18,12 @@
 #include <vector>
 
 #include "grosr/flow/block_template.hpp"
+#include "grosr/simt/device.hpp"
+
+namespace grosr::simt {
+class moment;
+class stream;
+}  // namespace grosr::simt
 
 namespace grosr::flow {
 
@@ -49,6 +55,8 @@ class remote_slot {
  protected:
   friend class remote_port;
   void push(std::size_t count);
+  void push_after(const simt::moment& when, std::size_t count);
+  void release_after(const simt::moment& when);
 
   std::shared_ptr<remote_connection> of_;
   unsigned number_ = 0;
@@ -91,29 +99,33 @@ class remote_port {
 
  protected:
   enum class side : std::uint8_t { source, sink };
+  enum class place : std::uint8_t { host, device };  // of slots
   using limit = std::optional<std::chrono::nanoseconds>;
-  remote_port(side s, const element_type& as, const std::string& name,
+  remote_port(side s, place p, const element_type& as, const std::string& name,
               const remote_port_options& options);
   void take(remote_slot& to, limit l) const;
   bool push_bytes(const void* elements, std::size_t count, limit l) const;
+  bool push_from_device(simt::stream& s, const void* elements, std::size_t count, limit l) const;
+  const device& device_of_slots() const;
 
  private:
   side side_;
   std::shared_ptr<remote_connection> to_;
 };
 
-/// Pushes blocks into a graph of another process. Thread-safe. All functions throw, with the port's
-/// name, error(task_failed, stopped) when the graph has ended, with the server's reason, and
-/// error(stopped) when the server has gone.
+/// Pushes blocks into a graph of another process, by slots in host memory. Thread-safe. All
+/// functions throw, with the port's name, error(task_failed, stopped) when the graph has ended,
+/// with the server's reason, and error(stopped) when the server has gone.
 template <class T>
 class remote_source : public remote_port {
  public:
   /// Connects. Throws error(timed_out) when nobody serves the name in time; error(misuse) where the
   /// server does not let this process in, or its user is not trusted; error(invalid_option) for
-  /// another template, which it names with T, a sink, and a name that is no name; error(bad_input)
+  /// another template, which it names with T, a sink, slots in memory of a device, and a name that
+  /// is no name; error(bad_input)
   /// for a server that speaks otherwise; error(out_of_memory).
   explicit remote_source(const std::string& name, const remote_port_options& options = {})
-      : remote_port(side::source, element_type::of<T>(), name, options) {
+      : remote_port(side::source, place::host, element_type::of<T>(), name, options) {
     static_assert(alignof(T) <= 256, "grosr: slots of shared memory begin at multiples of 256");
   }
 
@@ -152,7 +164,7 @@ template <class T>
 class remote_sink : public remote_port {
  public:
   explicit remote_sink(const std::string& name, const remote_port_options& options = {})
-      : remote_port(side::sink, element_type::of<T>(), name, options) {
+      : remote_port(side::sink, place::host, element_type::of<T>(), name, options) {
     static_assert(alignof(T) <= 256, "grosr: slots of shared memory begin at multiples of 256");
   }
 

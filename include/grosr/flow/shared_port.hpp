@@ -5,7 +5,8 @@
 //   graph.compile();
 //   flow::shared_port frames_in(camera, "frames"), counts_out(counts, "counts");
 //
-// grosr/flow/remote_port.hpp has what the other processes do.
+// grosr/flow/remote_port.hpp has what the other processes do, and remote_device_port.hpp what they
+// do where slots lie in memory of a device.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,9 @@ namespace grosr::flow {
 struct shared_port_options {
   unsigned slots = 4;    ///< blocks in the memory shared with each client, 1 to 64
   unsigned clients = 8;  ///< that may be connected at a time, at least 1
+  /// A device of the executor in whose memory slots lie: clients use remote_device_port.hpp. None:
+  /// in memory of the host.
+  std::optional<device> slots_on = {};
   /// Users, by their number, whose processes may connect. None: the own user alone. Other users
   /// need a folder that they can reach.
   std::optional<std::vector<std::uint32_t>> users = {};
@@ -44,9 +48,10 @@ struct shared_port_stats {
 class shared_port {
  public:
   /// Throws error(invalid_option) for an option outside its range, a name that is no name or that
-  /// another process serves, which it says, a folder that belongs to other users, and an executor
-  /// without threads; error(misuse) before compile(); error(out_of_memory); what has ended the
-  /// graph.
+  /// another process serves, which it says, a folder that belongs to other users, an executor
+  /// without threads, and slots on a device that it does not have; error(not_built) where memory of
+  /// that device cannot be shared; error(misuse) before compile(); error(out_of_memory); what has
+  /// ended the graph.
   shared_port(const any_source& of, const std::string& name,
               const shared_port_options& options = {});
   shared_port(const any_sink& of, const std::string& name, const shared_port_options& options = {});

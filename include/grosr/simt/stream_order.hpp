@@ -51,6 +51,10 @@ class moment {
 void check_order(const device& d, const any_stream& s, const std::string& asked);
 void check_order(const device& d, const moment& when, const std::string& asked);
 
+/// Waits until the moment has come. A stream, or event, of CUDA is one of `d`. Throws
+/// error(misuse) where that is no GPU; as stream::wait().
+void wait_for(const device& d, const moment& when);
+
 class stream_order_backend;
 
 /// Has streams of a GPU store words of pinned memory, and wait for them. No thread waits.
