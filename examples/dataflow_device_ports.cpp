@@ -10,7 +10,7 @@
 #include <string>
 
 #include <grosr/flow/graph.hpp>
-#include <grosr/flow/remote_device_port.hpp>
+#include <grosr/flow/remote_port_on_device.hpp>
 #include <grosr/flow/shared_port.hpp>
 #include <grosr/simt/lanes.hpp>
 #include <grosr/simt/launch.hpp>
@@ -41,7 +41,7 @@ struct count_row {
 };
 
 int draw_frames(const std::string& name) {
-  const flow::remote_device_source<float> to(name + ".frames");
+  const flow::remote_source_on_device<float> to(name + ".frames");
   const flow::remote_sink<std::uint32_t> counts(name + ".counts");  // in host memory
   simt::stream stream(to.where());
   std::uint32_t right = 0;

@@ -24,8 +24,8 @@ remote_port_options waiting(const std::string& folder) {
 }
 
 void push_and_pull(const std::string& folder) {
-  const remote_device_source<word> from("in", waiting(folder));
-  const remote_device_sink<word> to("out", waiting(folder));
+  const remote_source_on_device<word> from("in", waiting(folder));
+  const remote_sink_on_device<word> to("out", waiting(folder));
   simt::stream stream(from.where());
   unsigned right = 0;
   const word blocks = grosr::testing::scaled(100);
@@ -39,8 +39,8 @@ void push_and_pull(const std::string& folder) {
 }
 
 void hold_slots(const std::string& folder) {
-  const remote_device_source<word> from("in", waiting(folder));
-  const remote_device_sink<word> to("out", waiting(folder));
+  const remote_source_on_device<word> from("in", waiting(folder));
+  const remote_sink_on_device<word> to("out", waiting(folder));
   simt::stream stream(from.where());
   const std::size_t n = from.shape().count();
   const auto a = from.write(), b = from.write();
@@ -52,7 +52,7 @@ void hold_slots(const std::string& folder) {
 }
 
 void push_for_ever(const std::string& folder) {
-  const remote_device_source<word> from("in", waiting(folder));
+  const remote_source_on_device<word> from("in", waiting(folder));
   simt::stream stream(from.where());
   for (word i = 0;; ++i) {
     push_numbers(from, stream, 1000 * i, from.shape().count());
@@ -61,7 +61,7 @@ void push_for_ever(const std::string& folder) {
 }
 
 void pull_for_ever(const std::string& folder) {
-  const remote_device_sink<word> to("out", waiting(folder));
+  const remote_sink_on_device<word> to("out", waiting(folder));
   std::vector<remote_device_read<word>> held(2);
   for (word i = 0;; ++i) {
     held[i % 2] = to.pull();
@@ -70,7 +70,7 @@ void pull_for_ever(const std::string& folder) {
 }
 
 void pull_one(const std::string& folder) {
-  const remote_device_sink<word> to("out", waiting(folder));
+  const remote_sink_on_device<word> to("out", waiting(folder));
   peer::say("pulls");
   to.pull();
   pause();
@@ -78,7 +78,8 @@ void pull_one(const std::string& folder) {
 
 // Tells what it is told where it has not the device of the port.
 void be_without(const std::string& folder) {
-  peer::say(testing::error_of([&] { remote_device_source<word>("in", waiting(folder)); }).what());
+  peer::say(
+      testing::error_of([&] { remote_source_on_device<word>("in", waiting(folder)); }).what());
 }
 
 TEST(shared_port_peer, plays_its_part) {

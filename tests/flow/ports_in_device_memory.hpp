@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "flow/port_peers.hpp"
-#include "grosr/flow/remote_device_port.hpp"
+#include "grosr/flow/remote_port_on_device.hpp"
 #include "grosr/simt/buffer.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/launch.hpp"
@@ -24,7 +24,7 @@ struct write_numbers {
 };
 
 /// Pushes blocks that a kernel writes.
-inline void push_numbers(const remote_device_source<word>& into, simt::stream& s, word first,
+inline void push_numbers(const remote_source_on_device<word>& into, simt::stream& s, word first,
                          std::size_t count) {
   auto w = into.write();
   simt::launch(s, {1, 64}, write_numbers{w.data(), first, count});
@@ -39,8 +39,8 @@ std::vector<word> words_of(const device& where, const Block& b) {
 }
 
 /// Whether a block holds first, first + step, and so on.
-inline bool holds(const remote_device_sink<word>& of, const remote_device_read<word>& b, word first,
-                  word step) {
+inline bool holds(const remote_sink_on_device<word>& of, const remote_device_read<word>& b,
+                  word first, word step) {
   const std::vector<word> all = words_of(of.where(), b);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] != first + step * static_cast<word>(i)) return false;

@@ -67,8 +67,8 @@ TEST_P(ports_in_device_memory, are_beside_what_the_program_and_ports_of_the_host
   const shared_port in(t.from, "in", here()), out(t.to, "out", here());
   const shared_port host_in(t.from, "host-in", {.folder = folder_.path()});
   const shared_port host_out(t.to, "host-out", {.folder = folder_.path()});
-  const remote_device_source<word> from("in", there());
-  const remote_device_sink<word> to("out", there());
+  const remote_source_on_device<word> from("in", there());
+  const remote_sink_on_device<word> to("out", there());
   EXPECT_EQ(from.where(), where());
   EXPECT_EQ(to.where(), where());
   simt::stream s(where());
@@ -85,7 +85,7 @@ TEST_P(ports_in_device_memory, are_beside_what_the_program_and_ports_of_the_host
 TEST_P(ports_in_device_memory, let_a_client_copy_what_it_has_on_the_device) {
   tripler t(where(), array());
   const shared_port in(t.from, "in", here(1));
-  const remote_device_source<word> from("in", there());
+  const remote_source_on_device<word> from("in", there());
   simt::stream s(where());
   auto own = make<word>(n);
   for (word i = 0; i < scaled(20); ++i) {
@@ -99,8 +99,8 @@ TEST_P(ports_in_device_memory, let_a_client_copy_what_it_has_on_the_device) {
 TEST_P(ports_in_device_memory, carry_as_many_elements_as_there_are) {
   tripler t(where(), block_template::variable<word>(n));
   const shared_port in(t.from, "in", here(1)), out(t.to, "out", here());
-  const remote_device_source<word> from("in", there());
-  const remote_device_sink<word> to("out", there());
+  const remote_source_on_device<word> from("in", there());
+  const remote_sink_on_device<word> to("out", there());
   simt::stream s(where());
   for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n / 2, n}) {
     auto w = from.write();
@@ -122,7 +122,7 @@ TEST_P(ports_in_device_memory, carry_as_many_elements_as_there_are) {
 TEST_P(ports_in_device_memory, take_no_block_before_a_stream_has_made_it) {
   tripler t(where(), array());
   const shared_port in(t.from, "in", here());
-  const remote_device_source<word> from("in", there());
+  const remote_source_on_device<word> from("in", there());
   simt::stream s(where());
   for (word i = 0; i < scaled(50); ++i) {
     auto w = from.write();
@@ -138,7 +138,7 @@ TEST_P(ports_in_device_memory, take_no_block_before_a_stream_has_made_it) {
 TEST_P(ports_in_device_memory, hold_back_who_pushes_into_what_is_full) {
   tripler t(where(), one());
   const shared_port in(t.from, "in", here(2));
-  const remote_device_source<word> c("in", there());
+  const remote_source_on_device<word> c("in", there());
   simt::stream s(where());
   auto own = make<word>(1);
   for (word i = 0; i < 6; ++i) push_numbers(c, s, i, 1);
@@ -154,7 +154,7 @@ TEST_P(ports_in_device_memory, hold_back_who_pushes_into_what_is_full) {
 TEST_P(ports_in_device_memory, say_when_there_is_nothing_to_pull) {
   tripler t(where(), array());
   const shared_port out(t.to, "out", here(2));
-  const remote_device_sink<word> to("out", there());
+  const remote_sink_on_device<word> to("out", there());
   EXPECT_FALSE(to.try_pull());
   EXPECT_FALSE(to.pull_for(2ms));
   for (word i = 0; i < scaled(20); ++i) {
@@ -169,7 +169,7 @@ TEST_P(ports_in_device_memory, say_when_there_is_nothing_to_pull) {
 TEST_P(ports_in_device_memory, lose_nothing_where_a_client_releases_nothing) {
   tripler t(where(), one(), 4);
   const shared_port out(t.to, "out", here(2));
-  const remote_device_sink<word> holder("out", there()), other("out", there());
+  const remote_sink_on_device<word> holder("out", there()), other("out", there());
   for (word i = 0; i < 4; ++i) t.from.push(numbers(i, 1));
   t.g.wait();
   simt::stream s(where());
@@ -190,7 +190,7 @@ TEST_P(ports_in_device_memory, keep_a_block_that_is_held_after_all_else) {
   {
     tripler t(where(), array());
     const shared_port out(t.to, "out", here());
-    const remote_device_sink<word> to("out", there());
+    const remote_sink_on_device<word> to("out", there());
     t.from.push(numbers(0, n));
     held = to.pull();
   }
@@ -207,12 +207,12 @@ TEST_P(ports_in_device_memory, serve_clients_and_threads_at_once) {
   std::atomic<word> pulled{0}, wrong{0};
   for (word c = 0; c < clients; ++c) {
     all.emplace_back([&, c] {
-      const remote_device_source<word> from("in", there());
+      const remote_source_on_device<word> from("in", there());
       simt::stream s(where());
       for (word i = 0; i < each; ++i) push_numbers(from, s, c * 1000, n);
     });
     all.emplace_back([&] {
-      const remote_device_sink<word> to("out", there());
+      const remote_sink_on_device<word> to("out", there());
       while (pulled < clients * each) {
         const auto r = to.pull_for(1ms);
         if (!r) continue;
@@ -243,8 +243,8 @@ TEST_P(ports_in_device_memory, slots_of_a_client_that_is_killed_come_back) {
     EXPECT_EQ(t.to.pull().read<word>()[0], 6u);  // what it had pushed is there
     yield_until([&] { return in.stats().clients == 0 && out.stats().clients == 0; });
   }
-  const remote_device_source<word> from("in", there());
-  const remote_device_sink<word> to("out", there());
+  const remote_source_on_device<word> from("in", there());
+  const remote_sink_on_device<word> to("out", there());
   simt::stream s(where());
   for (word i = 0; i < 10; ++i) {
     push_numbers(from, s, i, n);
@@ -304,7 +304,7 @@ TEST_P(ports_in_device_memory,
   from.push(numbers(5, 1));
   std::this_thread::sleep_for(20ms);  // so that the copy is, mostly, behind the kernel already
   p.kill();
-  const remote_device_sink<word> next("out", there());
+  const remote_sink_on_device<word> next("out", there());
   std::atomic_ref(gate[0]).store(1, std::memory_order_release);
   EXPECT_EQ(words_of(where(), next.pull()), numbers(15, 1));
   yield_until([&] { return out.stats().clients == 1; });
@@ -316,8 +316,8 @@ TEST_P(ports_in_device_memory, end_while_clients_hold_slots) {
     auto t = std::make_unique<tripler>(where(), array());
     auto in = std::make_unique<shared_port>(t->from, "in", here());
     auto out = std::make_unique<shared_port>(t->to, "out", here());
-    const remote_device_source<word> from("in", there());
-    const remote_device_sink<word> to("out", there());
+    const remote_source_on_device<word> from("in", there());
+    const remote_sink_on_device<word> to("out", there());
     simt::stream s(where());
     push_numbers(from, s, 1, n);
     const auto r = to.pull();
@@ -346,8 +346,8 @@ TEST_P(ports_in_device_memory, end_with_the_graph_whose_kernel_fails) {
   const auto to = g.sink<word>(f["b"], {.prefetch = false});
   g.compile();
   const shared_port in(from, "in", here()), out(to, "out", here());
-  const remote_device_source<word> a("in", there());
-  const remote_device_sink<word> b("out", there());
+  const remote_source_on_device<word> a("in", there());
+  const remote_sink_on_device<word> b("out", there());
   simt::stream s(where());
   push_numbers(a, s, 1, 1);
   expect_error([&] { b.pull(); }, "port 'out': ");
@@ -374,8 +374,8 @@ TEST_P(ports_in_device_memory, serve_others_whatever_a_client_sends) {
     }
     t.to.try_pull();
   }
-  std::optional<remote_device_source<word>> a;
-  std::optional<remote_device_sink<word>> b;
+  std::optional<remote_source_on_device<word>> a;
+  std::optional<remote_sink_on_device<word>> b;
   while (!a || !b) try {
       while (t.to.try_pull()) {  // clients leave when what they pushed has gone
       }
@@ -399,22 +399,22 @@ TEST_P(ports_in_device_memory, are_not_for_programs_of_the_host_nor_those_for_th
   EXPECT_EQ(e.code(), errc::invalid_option);
   EXPECT_EQ(std::string(e.what()),
             "connect to port 'in': its slots lie in memory of a device; make a "
-            "remote_device_source");
-  expect_error([&] { remote_sink<word>("out", there()); }, "make a remote_device_sink");
-  expect_error([&] { remote_device_source<word>("host-in", there()); },
+            "remote_source_on_device");
+  expect_error([&] { remote_sink<word>("out", there()); }, "make a remote_sink_on_device");
+  expect_error([&] { remote_source_on_device<word>("host-in", there()); },
                "its slots lie in memory of the host; make a remote_source");
-  expect_error([&] { remote_device_sink<word>("in", there()); }, "make a remote_source");
+  expect_error([&] { remote_sink_on_device<word>("in", there()); }, "make a remote_source");
 }
 
 TEST_P(ports_in_device_memory, have_a_template_that_both_sides_share) {
   tripler t(where(), array());
   const shared_port in(t.from, "in", here());
-  expect_error([&] { remote_device_source<float>("in", there()); },
+  expect_error([&] { remote_source_on_device<float>("in", there()); },
                "its template is unsigned int[1000], and this program has elements of float");
   remote_port_options o = there();
   o.shape = one();
-  expect_error([&] { remote_device_source<word>("in", o); }, "this program has unsigned int[1]");
-  EXPECT_EQ(remote_device_source<word>("in", there()).shape(), array());
+  expect_error([&] { remote_source_on_device<word>("in", o); }, "this program has unsigned int[1]");
+  EXPECT_EQ(remote_source_on_device<word>("in", there()).shape(), array());
 }
 
 TEST_P(ports_in_device_memory, are_of_a_device_of_the_executor) {
@@ -424,7 +424,7 @@ TEST_P(ports_in_device_memory, are_of_a_device_of_the_executor) {
     expect_error([&] { shared_port(d.from, "in", o); }, "is no device of the executor of graph");
   } else {
     const shared_port in(d.from, "in", o);
-    const remote_device_source<word> from("in", there());
+    const remote_source_on_device<word> from("in", there());
     simt::stream s(where());
     push_numbers(from, s, 4, 1);
     EXPECT_EQ(d.to.pull_elements()[0], 8u);
@@ -465,7 +465,7 @@ TEST_P(ports_in_device_memory, waits_of_a_client_throw_what_its_stream_did) {
   if (where().is_cuda()) GTEST_SKIP() << "a kernel that fails loses the GPU for all later tests";
   tripler t(where(), one());
   const shared_port in(t.from, "in", here(1));
-  const remote_device_source<word> from("in", there());
+  const remote_source_on_device<word> from("in", there());
   simt::stream fails(where()), s(where());
   fails.call_host([] { throw error(errc::task_failed, "unlucky"); });
   {

@@ -5,8 +5,8 @@
 //   graph.compile();
 //   flow::shared_port frames_in(camera, "frames"), counts_out(counts, "counts");
 //
-// grosr/flow/remote_port.hpp has what the other processes do, and remote_device_port.hpp what they
-// do where slots lie in memory of a device.
+// grosr/flow/remote_port.hpp has what the other processes do, and remote_port_on_device.hpp what
+// they do where slots lie in memory of a device.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace grosr::flow {
 struct shared_port_options {
   unsigned slots = 4;    ///< blocks in the memory shared with each client, 1 to 64
   unsigned clients = 8;  ///< that may be connected at a time, at least 1
-  /// A device of the executor in whose memory slots lie: clients use remote_device_port.hpp. None:
-  /// in memory of the host.
+  /// A device of the executor in whose memory slots lie: clients use remote_port_on_device.hpp.
+  /// None: in memory of the host.
   std::optional<device> slots_on = {};
   /// Users, by their number, whose processes may connect. None: the own user alone. Other users
   /// need a folder that they can reach.

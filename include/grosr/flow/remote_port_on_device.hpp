@@ -1,7 +1,7 @@
 // Ports that another process shares by slots in memory of a device: blocks that this process makes
 // there go into the graph, and out of it, without a copy to the host.
 //
-//   flow::remote_device_source<float> frames("frames");
+//   flow::remote_source_on_device<float> frames("frames");
 //   simt::stream stream(frames.where());
 //   auto frame = frames.write();
 //   simt::launch(stream, {8, 128}, draw{frame.data(), frame.size()});
@@ -44,11 +44,11 @@ class remote_device_write : public remote_slot {
 
 /// Pushes blocks into a graph of another process. Thread-safe. Throws as remote_source.
 template <class T>
-class remote_device_source : public remote_port {
+class remote_source_on_device : public remote_port {
  public:
   /// As remote_source(), and throws error(no_such_device) where this process has not the device,
   /// error(invalid_option) where slots are in host memory.
-  explicit remote_device_source(const std::string& name, const remote_port_options& options = {})
+  explicit remote_source_on_device(const std::string& name, const remote_port_options& options = {})
       : remote_port(side::source, place::device, element_type::of<T>(), name, options) {
     static_assert(alignof(T) <= 256, "grosr: slots of shared memory begin at multiples of 256");
   }
@@ -85,11 +85,11 @@ class remote_device_source : public remote_port {
   }
 };
 
-/// Pulls blocks from a graph of another process. Thread-safe. Throws as remote_device_source.
+/// Pulls blocks from a graph of another process. Thread-safe. Throws as remote_source_on_device.
 template <class T>
-class remote_device_sink : public remote_port {
+class remote_sink_on_device : public remote_port {
  public:
-  explicit remote_device_sink(const std::string& name, const remote_port_options& options = {})
+  explicit remote_sink_on_device(const std::string& name, const remote_port_options& options = {})
       : remote_port(side::sink, place::device, element_type::of<T>(), name, options) {
     static_assert(alignof(T) <= 256, "grosr: slots of shared memory begin at multiples of 256");
   }
