@@ -76,7 +76,10 @@ std::optional<block_buffer> block_pool::any_idle(of_size& s) {
     b = std::move(s.idle.front());
     s.idle.pop_front();
   } else if (!s.at_home.empty()) {
-    b = leave_home(s, s.at_home.begin());
+    b = leave_home(
+        s, std::min_element(s.at_home.begin(), s.at_home.end(), [](const auto& x, const auto& y) {
+          return x.second.given < y.second.given;
+        }));
   }
   return b;
 }
@@ -112,6 +115,7 @@ void block_pool::give(block_buffer b) noexcept {
     return;
   }
   of_size& s = sizes_[b.bytes];
+  b.given = ++given_;
   if (b.home != 0 && !s.at_home.contains(b.home)) {
     if (s.left.empty()) {
       s.at_home.emplace(b.home, std::move(b));

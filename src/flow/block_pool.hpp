@@ -23,6 +23,7 @@ struct block_buffer {
   void* data = nullptr;
   std::size_t bytes = 0;
   std::uint64_t home = 0;        ///< who is to get it again; 0: anybody
+  std::uint64_t given = 0;       ///< the how manyth that was given back
   std::shared_ptr<void> lender;  ///< whose end frees it; null: it is the pool's
   block_heap* heap = nullptr;    ///< the lender, where it is a heap
   simt::stream_point written;    ///< when what it holds is there
@@ -84,6 +85,7 @@ class block_pool {
   mutable std::mutex mutex_;
   std::map<std::size_t, of_size> sizes_;
   std::size_t held_ = 0;
+  std::uint64_t given_ = 0;
   std::vector<block_buffer> borrowed_;  // that may still be used
   std::atomic<bool> has_borrowed_{false};
 };

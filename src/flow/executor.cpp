@@ -237,7 +237,8 @@ void executor_core::execute(running r, bool is_new, presence& self, lock_type& l
 void executor_core::rest(presence& self, lock_type& lock, bool soon) {
   ++sleeping_;
   go_away(self);
-  const bool runs = quick_ != 0 || (options.threads != 1 && ticks() - ran_at_ < linger_ns);
+  const bool runs =
+      quick_ != 0 || helped_ || (options.threads != 1 && ticks() - ran_at_ < linger_ns);
   const bool limited = soon || !watched.empty() || (runs && sleeping_with_limit_ == 0);
   if (limited) {
     ++sleeping_with_limit_;
@@ -263,8 +264,10 @@ void executor_core::look_at_deadlines() {
 /// or would wait.
 void executor_core::wake_for_the_rest(std::int64_t now) {
   if (sleeping_ == 0) return;
-  const bool queued = !queue_.empty() && (facts_.front().units & ~launching_) != 0 &&
-                      (quick_ == 0 || is_worth_a_thread(now));
+  const bool queued =
+      std::any_of(facts_.begin(), facts_.end(),
+                  [&](const queued_node& n) { return (n.units & ~launching_) != 0; }) &&
+      (quick_ == 0 || is_worth_a_thread(now));
   if (queued || (quick_ == 0 && !looking_ && (!coming_.empty() || !under_way_.empty())))
     work.notify_one();
 }
@@ -305,11 +308,11 @@ void executor_core::enqueue(graph_core* g, unsigned node) {
                     (n.on_host ? 1u : 0u) | (n.on_device ? devices : 0), g});
 }
 
-void executor_core::begin_queued(lock_type& lock) {
+void executor_core::begin_queued(lock_type& lock, bool helps) noexcept {
   if (queue_.empty() || options.threads == 0) return;
   const bool for_devices = std::none_of(facts_.begin(), facts_.end(),
                                         [](const queued_node& n) { return n.can_run_on(0); });
-  running r = quick_ == 0 && !helped_ && for_devices ? next() : nullptr;
+  running r = helps && quick_ == 0 && !helped_ && for_devices ? next() : nullptr;
   if (!r) return wake_for_the_rest(ticks());
   helped_ = true;
   work.notify_one();

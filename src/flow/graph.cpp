@@ -335,7 +335,7 @@ const plan& graph::compile() {
     e.work.notify_all();  // those who sleep without looking at the time
   }
   for (unsigned n = 0; n < core_->nodes.size(); ++n) core_->settle(n);
-  e.begin_queued(lock);
+  e.begin_queued(lock, true);
   return *core_->compiled;
 }
 

@@ -323,8 +323,8 @@ class executor_core : public std::enable_shared_from_this<executor_core> {
   void enqueue(graph_core* g, unsigned node);
   /// After the program has moved blocks: what it has queued is begun. Where no thread of the
   /// executor looks for work, and none is to run functions of the host, this one puts the first run
-  /// on a device while one of them wakes; the lock is free meanwhile.
-  void begin_queued(std::unique_lock<std::mutex>& lock);
+  /// on a device while one of them wakes, if it `helps`; the lock is free meanwhile.
+  void begin_queued(std::unique_lock<std::mutex>& lock, bool helps) noexcept;
   std::vector<graph_core*> watched;  // graphs with inputs that have deadlines
   unsigned next_stream = 0;          // that a chain of nodes gets
   std::uint64_t next_home = 1;       // that a stretch's ports get

@@ -236,12 +236,15 @@ void executor_core::put_on_device(running r) {
       auto& p = r->call.ports[i];
       p.shape = &n.ports[i].is.shape;
       p.count = elements_of(r->blocks[i], *p.shape);
+      by.home = home_of(*r, i);
       if (r->originals[i]) {
-        const device_access from = r->originals[i].read(t, space, &r->copies[i]);
-        const device_access to = r->blocks[i].write(t, space);
+        const device_access from = block_users::on_device(
+            r->originals[i], access::read, {&t, by.copies}, space, &r->copies[i], waits);
+        const device_access to =
+            block_users::on_device(r->blocks[i], access::write, by, space, nullptr, waits);
+        waits.put_into(t);
         t.copy(to.data(), from.data(), p.count * p.shape->element().bytes);
       }
-      by.home = home_of(*r, i);
       in_use.push_back(block_users::on_device(r->blocks[i], access_of(n.ports[i].is.way), by, space,
                                               &r->copies[i], waits));
       p.data = in_use.back().data();

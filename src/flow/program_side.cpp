@@ -106,7 +106,7 @@ bool push_into(graph_core& g, unsigned number, datablock& b,
   const std::int64_t born = e.now();
   if (!wait_in(g, c.waiters, lock, limit, [&] { return has_room(g, c); })) return false;
   put_in(g, c, std::move(b), born, begins);
-  e.begin_queued(lock);
+  e.begin_queued(lock, !limit);
   return true;
 }
 
@@ -123,7 +123,7 @@ datablock pull_from(graph_core& g, unsigned number, std::optional<std::chrono::n
                   .made_by = b.from.made_by,
                   .begins = begins,
                   .ends = executor_core::ticks()});
-  e.begin_queued(lock);
+  e.begin_queued(lock, !limit);
   return std::move(b.block);
 }
 
@@ -171,17 +171,19 @@ bool push_all_for(std::span<block_for> blocks, std::chrono::nanoseconds limit) {
                         [&](const block_channel* c) { return !has_room(g, *c); });
   };
   // Others may fill one channel again while this thread waits for the next.
-  do {
+  for (;;) {
     const auto first = full();
     block_channel& c = first == channels.end() ? *channels.front() : **first;
     const auto gone = std::chrono::steady_clock::now() - began;
     if (!wait_in(g, c.waiters, lock, limit - std::min<std::chrono::nanoseconds>(limit, gone),
                  [&] { return has_room(g, c); }))
       return false;
-  } while (full() != channels.end());
+    if (full() == channels.end()) break;
+    c.waiters.wake_one();  // this thread was told of room that others may use
+  }
   for (std::size_t i = 0; i < channels.size(); ++i)
     put_in(g, *channels[i], std::move(blocks[i].block), born, begins);
-  e.begin_queued(lock);
+  e.begin_queued(lock, limit == std::chrono::nanoseconds::max());
   return true;
 }
 datablock any_source::make() const {

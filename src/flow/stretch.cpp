@@ -80,13 +80,13 @@ bool stretch::find_graph(on_device& d, set& inside, const std::vector<void*>& ou
   const auto same = std::find_if(graphs.begin(), graphs.end(),
                                  [&](const captured& c) { return c.made_for == outside; });
   // Not every place is worth one: programs may never come back to it.
-  const bool makes = graphs.empty() || (graphs.size() < inside.most && inside.changes >= 16);
+  const bool makes = graphs.size() < inside.most && (graphs.empty() || inside.changes >= 16);
   if (same == graphs.end() && makes) {
     inside.changes = 0;
     if (make_graph(d, inside, outside)) return true;
-    if (graphs.empty()) return false;
     inside.most = graphs.size();  // there is no memory for another one
   }
+  if (graphs.empty()) return false;
   // Else the one whose last use is longest ago.
   std::rotate(same == graphs.end() ? graphs.begin() : same,
               std::next(same == graphs.end() ? graphs.begin() : same), graphs.end());
@@ -148,10 +148,15 @@ void stretch::run(detail::invocation& v) {
       }
     } catch (...) {  // it says why when it is called below
     }
-    // What one run puts into a stream is not always the same, or cannot be in a graph.
-    d.captures = false;
-    if (d.tried) fell_back_ = true;
-    for (set& s : d.sets) s.graphs.clear();
+    const bool others_have = std::any_of(d.sets.begin(), d.sets.end(), [&](const set& s) {
+      return &s != &inside && !s.graphs.empty();
+    });
+    if (!inside.graphs.empty() || !others_have) {
+      // What one run puts into a stream is not always the same, or cannot be in a graph.
+      d.captures = false;
+      if (d.tried) fell_back_ = true;
+      for (set& s : d.sets) s.graphs.clear();
+    }
   }
   detail::invocation scratch;
   for (const member& m : members) put(m, inside, outside, scratch, *v.stream);

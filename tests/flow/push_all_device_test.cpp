@@ -80,6 +80,42 @@ TEST_P(push_all, pushes_nothing_where_one_channel_is_full) {
   EXPECT_TRUE(pushed);
 }
 
+// Who waits for room in all channels leaves room that it cannot use yet to others.
+TEST_P(push_all, leaves_room_to_others_while_it_waits_for_more) {
+  executor e(on(where(), 1));
+  graph g(e);
+  const auto through = std::vector<port>{{"a", array()}, {"b", array()}};
+  const node x = g.kernel("x", plus{1}, through), y = g.kernel("y", plus{1}, through);
+  const auto to_x = g.source<word>(x["a"]), to_y = g.source<word>(y["a"]);
+  const auto of_x = g.sink<word>(x["b"]), of_y = g.sink<word>(y["b"]);
+  g.compile();
+  const auto fill = [&](const source<word>& s) {
+    while (s.push_for(block(s, 0), std::chrono::milliseconds(200))) {
+    }
+  };
+  fill(to_x);
+  fill(to_y);
+  std::vector<block_for> both{{to_x, block(to_x, 1)}, {to_y, block(to_y, 1)}};
+  std::atomic<bool> pushed{false};
+  std::thread waits_for_both([&] { flow::push_all(both); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::thread waits_for_x([&] {
+    to_x.push(block(to_x, 2));
+    pushed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  of_x.pull();
+  for (int i = 0; i < 1000 && !pushed; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(pushed);
+  for (int i = 0; i < 2; ++i) {
+    of_x.pull();
+    of_y.pull();
+  }
+  waits_for_both.join();
+  waits_for_x.join();
+}
+
 TEST_P(push_all, refuses_what_does_not_belong_together) {
   executor e(on(where(), 1));
   adder x(e, "one"), y(e, "other");

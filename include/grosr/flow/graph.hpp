@@ -284,8 +284,9 @@ class graph {
     return add<at_ports_of<F>>(name, ports, {}, over_points(f), true);
   }
   /// A node that puts work into a stream: `f` takes a simt::stream&, then views of device memory.
-  /// It is called on a thread of the host, of the executor or of the program while it pushes or
-  /// pulls, and must neither wait nor capture the stream. Throws as kernel().
+  /// It is called on a thread of the host: of the executor, or of the program in compile(), push()
+  /// or pull() of this graph or of another one of the executor. It must neither wait nor capture
+  /// the stream. Throws as kernel().
   template <class F>
   node on_stream(const std::string& name, F f, const std::vector<port>& ports,
                  stream_work work = stream_work::each_time) {
