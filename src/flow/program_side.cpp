@@ -23,6 +23,8 @@ constexpr std::chrono::microseconds spin{20};
 template <class Ready>
 bool wait_in(graph_core& g, outside_waiters& w, lock_type& lock,
              std::optional<std::chrono::nanoseconds> limit, const Ready& ready) {
+  g.check_running();
+  if (ready()) return true;  // mostly; and nothing is asked for the time
   executor_core& e = *g.where;
   using clock = std::chrono::steady_clock;
   const auto now = clock::now();
