@@ -236,7 +236,10 @@ struct block_state {
 
   void take(space_number s, std::uint64_t home) {
     block_buffer& b = views[s].buffer;
-    if (by_count && b.data != nullptr && b.bytes < used_bytes()) give_back(s);
+    if (by_count && b.data != nullptr && b.bytes < used_bytes()) {
+      views[s].holds = 0;
+      give_back(s);
+    }
     if (b.data == nullptr) b = memory->pools[s].take(buffer_bytes(), home);
   }
 
