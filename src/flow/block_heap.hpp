@@ -37,8 +37,8 @@ class block_heap : public std::enable_shared_from_this<block_heap> {
   heap_report report();
 
  private:
-  /// In the order in which they were freed or not, with the lock of frees.
-  void free_given_back();
+  /// With the lock of frees. `all`: also what is not done with, for which that stream waits.
+  void free_given_back(bool all);
 
   const grosr::heap heap_;
   const heap_ref ref_;

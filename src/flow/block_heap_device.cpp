@@ -54,36 +54,34 @@ void block_heap::give_back(block_buffer b) noexcept {
   given_back_.push_back(std::move(b));
 }
 
-/// With the lock of frees.
-void block_heap::free_given_back() {
-  std::vector<block_buffer> all;
+void block_heap::free_given_back(bool all) {
+  std::vector<block_buffer> seen;
   {
     std::lock_guard lock(given_back_mutex_);
-    all.swap(given_back_);
+    seen.swap(given_back_);
   }
   // Asking streams takes locks, and so does waiting.
-  const bool is_short = in_use() > bytes() / 4;
-  const auto used = std::partition(
-      all.begin(), all.end(), [&](const block_buffer& b) { return is_short || b.is_done_with(); });
+  const auto used = std::partition(seen.begin(), seen.end(),
+                                   [&](const block_buffer& b) { return all || b.is_done_with(); });
   {
     std::lock_guard lock(given_back_mutex_);
-    std::move(used, all.end(), std::back_inserter(given_back_));
+    std::move(used, seen.end(), std::back_inserter(given_back_));
   }
-  all.erase(used, all.end());
-  if (all.empty()) return;
-  if (is_short)
-    for (const block_buffer& b : all)
+  seen.erase(used, seen.end());
+  if (seen.empty()) return;
+  if (all)
+    for (const block_buffer& b : seen)
       b.each_user([&](const simt::stream_point& p) {
         try {
           frees_.wait_for(p);
         } catch (...) {  // its stream has failed, and uses nothing any more
         }
       });
-  for (std::size_t first = 0; first < all.size(); first += most_frees) {
+  for (std::size_t first = 0; first < seen.size(); first += most_frees) {
     free_blocks k{ref_, 0, {}};
-    for (std::size_t i = first; i < all.size() && k.count < most_frees; ++i) {
-      k.blocks[k.count++] = all[i].data;
-      in_use_.fetch_sub(rounded(all[i].bytes), std::memory_order_relaxed);
+    for (std::size_t i = first; i < seen.size() && k.count < most_frees; ++i) {
+      k.blocks[k.count++] = seen[i].data;
+      in_use_.fetch_sub(rounded(seen[i].bytes), std::memory_order_relaxed);
     }
     simt::launch<32, 1>(frees_.queue(), {1, 32}, k);
   }
@@ -92,14 +90,18 @@ void block_heap::free_given_back() {
 
 void block_heap::free_before(simt::timeline& t) {
   std::lock_guard one_at_a_time(frees_mutex_);
-  free_given_back();
+  free_given_back(in_use() > bytes() / 4);
   t.wait_for(freed_);
 }
 
 heap_report block_heap::report() {
-  std::lock_guard one_at_a_time(frees_mutex_);
-  free_given_back();
-  freed_.wait();
+  simt::stream_point freed;
+  {
+    std::lock_guard one_at_a_time(frees_mutex_);
+    free_given_back(true);
+    freed = freed_;
+  }
+  freed.wait();  // without the lock, which runs that begin want
   return heap_.report();
 }
 

@@ -112,8 +112,8 @@ struct block_state {
   const std::shared_ptr<memory_state> memory;
   const block_template shape;
   std::mutex mutex;
-  std::size_t count;
-  std::array<view, 3> few;  // mostly there are no more, and nothing is allocated for them
+  std::atomic<std::size_t> count;  // written with the lock
+  std::array<view, 3> few;         // mostly there are no more, and nothing is allocated for them
   std::unique_ptr<view[]> many;
   std::span<view> views;  // by memory
   std::atomic<std::uint64_t> valid_in{
@@ -236,7 +236,10 @@ struct block_state {
 
   void take(space_number s, std::uint64_t home) {
     block_buffer& b = views[s].buffer;
-    if (by_count && b.data != nullptr && b.bytes < used_bytes()) give_back(s);
+    if (by_count && b.data != nullptr && b.bytes < used_bytes()) {
+      views[s].holds = 0;
+      give_back(s);
+    }
     if (b.data == nullptr) b = memory->pools[s].take(buffer_bytes(), home);
   }
 
@@ -428,6 +431,11 @@ void block_users::take_from(block_heap& h, const datablock& b, space_number s, v
   block_state& state = b.state();
   std::lock_guard lock(state.mutex);
   state.take_in(s, h, data, count);
+}
+
+std::size_t block_users::bytes_of(const datablock& b) {
+  const block_state& state = b.state();
+  return state.count.load(std::memory_order_relaxed) * state.shape.element().bytes;
 }
 
 datablock block_users::make_for_copy(block_memory& m, const datablock& of) {

@@ -57,7 +57,7 @@ std::size_t bytes_of_inputs(const node_core& n, space_number s) {
   for (const port_core& p : n.ports)
     if (p.held && p.held.block.is_valid_in(s) &&
         (n.on_host || !p.held.block.is_valid_in(host_space)))
-      sum += p.held.block.shape().size_bytes();
+      sum += block_users::bytes_of(p.held.block);
   return sum;
 }
 

@@ -109,21 +109,27 @@ std::exception_ptr executor_core::take_descriptors(invocation_core& r) {
   const node_core& n = r.of->nodes[r.node];
   try {
     block_heap& heap = *r.of->heaps[r.unit - 1];
+    const auto space = static_cast<space_number>(r.unit);
     const auto all = r.descriptors.read<heap_descriptor>();
-    std::string wrong;
+    // First, as nothing that goes wrong later is to lose it.
     std::size_t next = 0;
-    for (const port_core& p : n.ports) {
+    for (std::size_t i = 0; i < n.ports.size(); ++i) {
+      if (!n.ports[i].is.from_heap) continue;
+      const heap_descriptor& d = all[next++];
+      if (d.data == nullptr) continue;
+      block_users::take_from(heap, r.failed ? memory.make(n.ports[i].is.shape) : r.blocks[i], space,
+                             d.data, d.count);
+    }
+    if (r.failed) return nullptr;
+    std::string wrong;
+    next = 0;
+    for (std::size_t i = 0; i < n.ports.size(); ++i) {
+      const port_core& p = n.ports[i];
       if (!p.is.from_heap) continue;
       const heap_descriptor& d = all[next++];
       const std::size_t most = p.is.shape.count(), each = p.is.shape.element().bytes;
-      const std::size_t in_use = heap.in_use();
-      const std::size_t i = static_cast<std::size_t>(&p - n.ports.data());
-      const bool has_all = d.data != nullptr || d.count == 0;
-      const datablock b = r.failed ? memory.make(p.is.shape) : r.blocks[i];
-      if (has_all)
-        block_users::take_from(heap, b, static_cast<space_number>(r.unit), d.data, d.count);
       r.call.ports[i].count = d.count;
-      if (r.failed || !wrong.empty()) continue;
+      if (!wrong.empty()) continue;
       if (d.calls > 1)
         wrong = fmt::format("port '{}': allocate() was called {} times in one run; call it once",
                             p.is.name, d.calls);
@@ -132,13 +138,15 @@ std::exception_ptr executor_core::take_descriptors(invocation_core& r) {
             "port '{}': {} elements were allocated for a block of {}; allocate at "
             "most {}",
             p.is.name, d.count, p.is.shape.text(), most);
-      else if (!has_all)
+      else if (d.data == nullptr && d.count != 0)
         wrong = fmt::format(
             "port '{}': {} bytes were allocated for {} elements, and the graph's heap on {} has no "
             "room for them: it has {} bytes, of which other blocks have {}; let blocks go earlier, "
             "or give it more (graph_options::heap_bytes)",
             p.is.name, d.count * each, d.count, memory.devices()[r.unit - 1].name(), heap.bytes(),
-            in_use);
+            heap.in_use());
+      else if (d.count == 0)
+        block_users::take_from(heap, r.blocks[i], space, nullptr, 0);
     }
     if (!wrong.empty()) refuse(wrong);
   } catch (...) {

@@ -203,15 +203,18 @@ void graph_core::check_whole() const {
                       "make one that is not",
                       options.name, nodes[n].name));
   }
-  if (options.heap_bytes == 0)
+  if (options.heap_bytes < alloc::slab_bytes)
     for (unsigned n = 0; n < nodes.size(); ++n)
       for (unsigned i = 0; i < nodes[n].ports.size(); ++i)
         if (nodes[n].ports[i].is.from_heap)
           complain(
               fmt::format("graph '{}': output {} is allocated from the graph's heap, and it has "
-                          "none; set graph_options::heap_bytes to the bytes of all such blocks "
-                          "that are there at a time, at least 65536",
-                          options.name, port_name(n, i)));
+                          "{}; set graph_options::heap_bytes to the bytes of all such blocks "
+                          "that are there at a time, at least {}",
+                          options.name, port_name(n, i),
+                          options.heap_bytes == 0 ? std::string("none")
+                                                  : fmt::format("{} bytes", options.heap_bytes),
+                          alloc::slab_bytes));
   if (nodes.empty()) complain(fmt::format("graph '{}' has no nodes; add some", options.name));
   if (const std::string cycle = cycle_without_block(*this); !cycle.empty())
     complain(

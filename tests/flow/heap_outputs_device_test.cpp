@@ -76,6 +76,17 @@ struct spend_time {
   }
 };
 
+struct read_slowly {
+  const word* from;
+  word* to;
+  GROSR_DEVICE void operator()() const {
+    if (simt::thread_id() != 0) return;
+    word x = 0;
+    for (unsigned i = 0; i < 1'000'000; ++i) x = x * 1664525 + from[i % 1000];
+    *to = x;
+  }
+};
+
 const std::vector<port> counting_ports() { return {{"a", asked()}, {"o", some()}}; }
 
 /// What counts up, from a source to a sink.
@@ -272,6 +283,47 @@ TEST_P(heap_outputs, leave_nothing_behind) {
   }
 }
 
+TEST_P(heap_outputs, go_back_many_at_once) {
+  counting_graph c(where(), {.heap_bytes = 64 * slab});
+  for (int round = 0; round < 2; ++round) {
+    std::vector<datablock> held;
+    for (word i = 0; i < 600; ++i) {
+      c.push(i, 3);
+      held.push_back(c.to->pull());
+    }
+    EXPECT_EQ(elements_of(held.front()), numbers(0, 3));
+    EXPECT_EQ(elements_of(held.back()), numbers(599, 3));
+    EXPECT_EQ(c.g->heap_use(where()).live, 600u);
+    held.clear();
+    EXPECT_EQ(c.g->heap_use(where()).live, 0u);
+  }
+}
+
+/// Also what is still read on the device, where nobody has waited for that.
+TEST_P(heap_outputs, have_gone_when_the_heap_says_what_it_holds) {
+  executor e(on(where()));
+  graph g(e, {.heap_bytes = 64 * slab});
+  const node n = g.kernel("n", count_up{}, counting_ports());
+  const auto from = g.source<word>(n["a"]);
+  const auto to = g.sink<word>(n["o"]);
+  g.compile();
+  simt::timeline reads(where());
+  const simt::buffer<word> sum(where(), simt::space::device, 1);
+  for (int round = 0; round < 3; ++round) {
+    from.push(std::vector<word>{7, 1000});
+    datablock b = to.pull();
+    simt::stream_point read;
+    {
+      const device_access a = b.read(reads, e.memory().space_of(where()));
+      simt::launch(reads.queue(), {1, 32}, read_slowly{static_cast<word*>(a.data()), sum.data()});
+      read = reads.mark();
+    }
+    b = {};
+    EXPECT_EQ(g.heap_use(where()).live, 0u);
+    EXPECT_TRUE(read.has_happened());
+  }
+}
+
 TEST_P(heap_outputs, outlive_their_graph_and_executor) {
   datablock held, later;
   {
@@ -349,6 +401,22 @@ TEST_P(heap_outputs, are_copied_where_others_change_them) {
   g.wait();
   EXPECT_EQ(g.heap_use(where()).live, 0u);
   EXPECT_LT(e.memory().bytes(1), most * sizeof(word) / 4);
+}
+
+/// Another block than that which the function allocated has room for more elements.
+TEST_P(heap_outputs, may_become_longer_when_they_are_written_over) {
+  counting_graph c(where());
+  c.push(3, 10);
+  datablock b = c.to->pull();
+  b.set_count(1000);
+  expect_error([&] { b.read<word>(); }, "nobody has written it");
+  {
+    const auto all = b.write<word>();
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<word>(5 + i);
+  }
+  simt::timeline t(where());
+  { const device_access a = b.update(t, c.e.memory().space_of(where())); }
+  EXPECT_EQ(elements_of(b), numbers(5, 1000));
 }
 
 /// Blocks of three slabs, of which at most five are somewhere in the graph, through a heap for six:
@@ -481,7 +549,9 @@ TEST_P(heap_outputs, are_refused_where_they_cannot_be) {
   const node m = small.kernel("m", count_up{}, counting_ports());
   small.source<word>(m["a"]);
   small.sink<word>(m["o"]);
-  expect_error([&] { small.compile(); }, "100");
+  expect_error([&] { small.compile(); },
+               "output m.o is allocated from the graph's heap, and it has 100 bytes; set "
+               "graph_options::heap_bytes");
 }
 
 constexpr std::size_t most_drawn = 4096;
@@ -553,7 +623,8 @@ TEST_P(heap_outputs, of_random_graphs_are_what_plain_calls_make) {
     o.policy = executor::policies()[random() % 4];
     o.depth = 1 + random() % 6;
     executor e(o);
-    graph g(e, {.heap_bytes = 256 * slab});
+    graph g(e,
+            {.runs_in_flight = 1 + static_cast<unsigned>(random() % 3), .heap_bytes = 256 * slab});
     const auto t = block_template::variable<word>(most_drawn);
     const auto options = [&] { return channel_options{static_cast<unsigned>(1 + random() % 3)}; };
     std::optional<source<word>> from;
@@ -619,6 +690,12 @@ TEST_P(heap_outputs, of_random_graphs_are_what_plain_calls_make) {
   }
 }
 
+struct add_ends {
+  GROSR_DEVICE void operator()(point, in<word> a, in<word> b, out<word> c) const {
+    c[0] = a[a.count - 1] + b[b.count - 1];
+  }
+};
+
 class heap_outputs_on_two_devices : public ::testing::Test {
  protected:
   void SetUp() override { setenv("GROSR_HOST_DEVICES", "2", 1); }
@@ -652,6 +729,35 @@ TEST_F(heap_outputs_on_two_devices, go_from_one_to_the_other) {
   }
   g.wait();
   for (const device& d : o.devices) EXPECT_EQ(g.heap_use(d).live, 0u);
+}
+
+TEST_F(heap_outputs_on_two_devices, draw_nodes_by_what_they_hold) {
+  executor_options o;
+  o.devices = {device("host:0"), device("host:1")};
+  o.threads = 0;
+  o.policy = "data_aware";
+  executor e(o);
+  graph g(e, {.heap_bytes = 32 * slab});
+  const auto thousand = block_template::of<word>(1000), one = block_template::of<word>(1);
+  const node few = g.kernel("few", count_up{}, counting_ports());
+  const node more = g.kernel("more", times{2}, {{"a", thousand}, {"b", thousand}});
+  const node last = g.kernel("last", add_ends{}, {{"a", some()}, {"b", thousand}, {"c", one}});
+  g.connect(few["o"], last["a"]);
+  g.connect(more["b"], last["b"]);
+  const auto a = g.source<word>(few["a"]), b = g.source<word>(more["a"]);
+  const auto to = g.sink<word>(last["c"]);
+  g.compile();
+  a.push(std::vector<word>{1, 5});
+  b.push(numbers(0, 1000));
+  EXPECT_EQ(to.pull_elements()[0], 5u + 2 * 999);
+  for (const block_channel_stats& c : g.channels()) {
+    if (c.from == "few.o") {
+      EXPECT_EQ(c.copies.bytes, 5 * sizeof(word));
+    }
+    if (c.from == "more.b") {
+      EXPECT_EQ(c.copies.copies, 0u);
+    }
+  }
 }
 
 }  // namespace

@@ -290,6 +290,8 @@ class block_users {
   /// memory: null for 0.
   static void take_from(block_heap& h, const datablock& b, space_number s, void* data,
                         std::size_t count);
+  /// Bytes of the elements that a block has. Takes no lock.
+  static std::size_t bytes_of(const datablock& b);
   /// A block of as many elements as another one, to hold a copy of these.
   static datablock make_for_copy(block_memory& m, const datablock& of);
   static block_template fixed(const element_type& e, const std::array<std::size_t, 3>& extents) {

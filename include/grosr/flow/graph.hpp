@@ -385,7 +385,7 @@ class graph {
   /// cannot be a CUDA graph. The first 1,000 are kept.
   std::vector<std::string> events() const;
   /// What the graph's heap on a device of the executor holds (grosr/alloc/heap.hpp), when all that
-  /// blocks have given back is free. Waits for kernels that free that, and copies from the device.
+  /// blocks have given back is free. Waits for what uses that, and copies from the device.
   /// Throws error(misuse) where the graph has no heap or is not compiled, error(invalid_option) for
   /// another device, error(device_lost).
   heap_report heap_use(const device& d) const;
