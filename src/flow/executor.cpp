@@ -10,6 +10,7 @@
 
 #include "flow/graph_core.hpp"
 #include "flow/locked.hpp"
+#include "grosr/queue/completion.hpp"
 
 namespace grosr::flow {
 namespace {
@@ -314,6 +315,7 @@ void executor_core::begin_queued(lock_type& lock) {
   helped_ = true;
   work.notify_one();
   lock.unlock();
+  queue::hand_over_kept();  // a function may take long
   {
     const served_here here(this);
     run(std::move(r));
