@@ -52,7 +52,7 @@ struct report {
   flow::device_sink_ref<float> from;
   GROSR_DEVICE void operator()(auto& context) const {
     auto& next = context.join(reported{});
-    from.pull(context.await(sys, &next.elements), &next.median);
+    from.pull(context.await(sys, &next.elements), &next.median, 1);
   }
 };
 

@@ -5,7 +5,9 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +17,15 @@ namespace grosr::flow {
 namespace {
 
 constexpr const char* asked = "serve an end of a channel to a device";
+
+/// So many calls in a round; then the thread looks whether it is to stop, and whose time is over.
+constexpr unsigned calls_a_round = 64;
+
+/// Of the process. A ref that is used with another server finds no port of its key there.
+std::uint64_t next_key() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
 
 /// What calls end with after a graph has ended so.
 long result_of(errc why) {
@@ -33,7 +44,11 @@ long result_of(errc why) {
 // ---- on the service thread that took the call ----
 
 void device_port::inbox::take(sys::deferred_reply reply, std::span<std::byte> bytes,
-                              std::int64_t limit_ns) {
+                              std::int64_t limit_ns, std::uint64_t key_of_call) {
+  if (key_of_call != key) {
+    reply.reply(-ENOSYS);
+    return;
+  }
   const auto now = clock::now();
   const std::chrono::nanoseconds limit(limit_ns);
   request r{std::move(reply), bytes, clock::time_point::max(), limit_ns == 0};
@@ -50,16 +65,16 @@ void device_port::inbox::take(sys::deferred_reply reply, std::span<std::byte> by
 struct device_port::takes_push {
   std::shared_ptr<inbox> to;
   void operator()(sys::deferred_reply reply, std::span<const std::byte> elements,
-                  std::int64_t limit_ns) const {
+                  std::int64_t limit_ns, std::uint64_t key) const {
     auto* const at = const_cast<std::byte*>(elements.data());  // who pushes only reads them
-    to->take(std::move(reply), {at, elements.size()}, limit_ns);
+    to->take(std::move(reply), {at, elements.size()}, limit_ns, key);
   }
 };
 struct device_port::takes_pull {
   std::shared_ptr<inbox> to;
-  void operator()(sys::deferred_reply reply, std::span<std::byte> room,
-                  std::int64_t limit_ns) const {
-    to->take(std::move(reply), room, limit_ns);
+  void operator()(sys::deferred_reply reply, std::span<std::byte> room, std::int64_t limit_ns,
+                  std::uint64_t key) const {
+    to->take(std::move(reply), room, limit_ns, key);
   }
 };
 
@@ -70,6 +85,7 @@ device_port::device_port(side s, channel_end end, sys::server& server)
       end_(std::move(end)),
       element_bytes_(end_.shape().element().bytes),
       server_(server),
+      inbox_(std::make_shared<inbox>(next_key())),
       thread_(end_) {
   if (shape().size_bytes() > most_device_block)
     throw error(errc::invalid_option,
@@ -89,8 +105,18 @@ device_port::device_port(side s, channel_end end, sys::server& server)
 }
 
 device_port::~device_port() {
-  thread_.stop();
+  stop();
   server_.remove(handler_);
+}
+
+void device_port::stop() noexcept {
+  std::lock_guard lock(stop_mutex_);
+  thread_.stop();
+}
+
+device_port_name device_port::name() const {
+  return {handler_, shape().layout() == block_template::records::fixed,
+          static_cast<std::uint32_t>(shape().count()), inbox_->key};
 }
 
 template <class F>
@@ -114,19 +140,18 @@ std::string device_port::why_ended() const {
 void device_port::work() {
   try {
     for (;;) {
+      bool is_more = false;
       {
         queue::completion_batch together;
         thread_.arm();
         end_.check_running();
-        do {
-          move_blocks();
-        } while (take_arrivals());
+        is_more = serve_some();
         expire();
         if (waiting_.empty()) put_back();
         std::lock_guard lock(mutex_);
         stats_.waiting = waiting_.size();
       }
-      sleep();
+      if (!is_more) sleep();
       if (thread_.stops()) return end(-EPIPE, "the program has ended it");
     }
   } catch (const error& e) {
@@ -136,25 +161,41 @@ void device_port::work() {
   }
 }
 
-/// Whether there were some.
-bool device_port::take_arrivals() {
-  std::deque<request> arrived;
-  {
-    std::lock_guard lock(inbox_->mutex);
-    arrived.swap(inbox_->arrived);
+/// Whether there is more to do at once.
+bool device_port::serve_some() {
+  bool is_blocked = false;  // the first one goes on waiting
+  for (unsigned n = 0; n < calls_a_round; ++n) {
+    if (!waiting_.empty() && !is_blocked) {
+      is_blocked = !serve(waiting_.front());
+      if (!is_blocked) waiting_.pop_front();
+      continue;
+    }
+    if (arrived_.empty() && !take_arrivals()) return false;
+    request& r = arrived_.front();
+    const bool is_first = waiting_.empty();
+    if (is_first && serve(r)) {
+    } else if (r.tries) {
+      if (is_first && side_ == side::source) hand_ = {};
+      r.reply.reply(-EAGAIN);
+    } else {
+      is_blocked = true;
+      next_limit_ = std::min(next_limit_, r.until);
+      waiting_.push_back(std::move(r));
+    }
+    arrived_.pop_front();
   }
-  for (request& r : arrived) {
-    next_limit_ = std::min(next_limit_, r.until);
-    waiting_.push_back(std::move(r));
-  }
-  return !arrived.empty();
+  return true;
 }
 
-void device_port::move_blocks() {
-  while (!waiting_.empty() &&
-         (side_ == side::source ? push(waiting_.front()) : pull(waiting_.front())))
-    waiting_.pop_front();
+/// Whether there are some.
+bool device_port::take_arrivals() {
+  std::lock_guard lock(inbox_->mutex);
+  arrived_.swap(inbox_->arrived);
+  return !arrived_.empty();
 }
+
+/// Whether the call has ended.
+bool device_port::serve(request& r) { return side_ == side::source ? push(r) : pull(r); }
 
 /// Whether the call has ended; false: the channel is full.
 bool device_port::push(request& r) {
@@ -173,6 +214,10 @@ bool device_port::push(request& r) {
         }))
       return true;
     hand_ = b;
+  }
+  if (!r.reply.use([] {})) {  // it ended while it waited, and says that it did not go
+    hand_ = {};
+    return true;
   }
   if (!end_.try_push(hand_)) return false;
   hand_ = {};
@@ -203,7 +248,7 @@ bool device_port::pull(request& r) {
   };
   const bool is_there = bytes == 0 ? bring(nullptr) : bring(host_view(hand_, access::read).data());
   count([](auto& s) { ++s.blocks; });
-  if (is_there && r.reply.reply(static_cast<long>(elements)))
+  if (is_there && r.reply.is_awaited() && r.reply.reply(static_cast<long>(elements)))
     hand_ = {};
   else
     count([](auto& s) { --s.blocks; });
@@ -224,7 +269,7 @@ void device_port::expire() {
   next_limit_ = clock::time_point::max();
   for (request& r : waiting_)
     if (is_over(r))
-      r.reply.reply(r.tries ? -EAGAIN : -ETIMEDOUT);
+      r.reply.reply(-ETIMEDOUT);
     else
       next_limit_ = std::min(next_limit_, r.until);
   std::erase_if(waiting_, is_over);
@@ -244,25 +289,33 @@ void device_port::sleep() {
   thread_.clear_event();
 }
 
-void device_port::end(long result, const std::string& why) {
-  put_back();
+void device_port::end(long result, const char* why) noexcept {
+  try {
+    put_back();
+  } catch (const std::exception&) {  // it goes with the graph
+  }
   hand_ = {};
   {
     std::lock_guard lock(mutex_);
-    why_ended_ = why;
     stats_.waiting = 0;
+    try {
+      why_ended_ = why;
+    } catch (const std::bad_alloc&) {  // the codes say as much
+    }
   }
-  std::deque<request> arrived;
+  queue::completion_batch together;
+  const auto end_those = [&](std::deque<request>& all) {
+    for (request& r : all) r.reply.reply(result);
+    all.clear();
+  };
+  end_those(waiting_);
+  end_those(arrived_);
   {
     std::lock_guard lock(inbox_->mutex);
     inbox_->ended = result;
-    arrived.swap(inbox_->arrived);
+    arrived_.swap(inbox_->arrived);
   }
-  queue::completion_batch together;
-  for (auto* all : {&waiting_, &arrived}) {
-    for (request& r : *all) r.reply.reply(result);
-    all->clear();
-  }
+  end_those(arrived_);
 }
 
 // ---- what the program has of it ----
@@ -283,9 +336,7 @@ any_device_end::~any_device_end() = default;
 
 device_port_stats any_device_end::stats() const { return port_->stats(); }
 std::string any_device_end::why_ended() const { return port_->why_ended(); }
-sys::handler_ref any_device_end::handler() const { return port_->handler(); }
-std::uint32_t any_device_end::elements() const {
-  return static_cast<std::uint32_t>(port_->shape().count());
-}
+device_port_name any_device_end::name() const { return port_->name(); }
+void any_device_end::stop() noexcept { port_->stop(); }
 
 }  // namespace grosr::flow

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -23,7 +24,8 @@ class device_port {
   device_port(side s, channel_end end, sys::server& server);
   ~device_port();
 
-  sys::handler_ref handler() const { return handler_; }
+  device_port_name name() const;
+  void stop() noexcept;
   const block_template& shape() const { return end_.shape(); }
   device_port_stats stats() const;
   std::string why_ended() const;
@@ -39,24 +41,28 @@ class device_port {
   };
   /// Where the handler leaves requests; it may outlive the port.
   struct inbox {
+    explicit inbox(std::uint64_t k) : key(k) {}
+    const std::uint64_t key;
     std::mutex mutex;
     port_thread* wakes = nullptr;
     std::deque<request> arrived;
     std::optional<long> ended;  ///< what calls end with from now on
-    void take(sys::deferred_reply reply, std::span<std::byte> bytes, std::int64_t limit_ns);
+    void take(sys::deferred_reply reply, std::span<std::byte> bytes, std::int64_t limit_ns,
+              std::uint64_t key_of_call);
   };
   struct takes_push;
   struct takes_pull;
 
   void work();
+  bool serve_some();
   bool take_arrivals();
-  void move_blocks();
+  bool serve(request& r);
   bool push(request& r);
   bool pull(request& r);
   void put_back();
   void expire();
   void sleep();
-  void end(long result, const std::string& why);
+  void end(long result, const char* why) noexcept;
   template <class F>
   void count(const F& f);
 
@@ -64,7 +70,7 @@ class device_port {
   const channel_end end_;
   const std::size_t element_bytes_;
   sys::server& server_;
-  const std::shared_ptr<inbox> inbox_ = std::make_shared<inbox>();
+  const std::shared_ptr<inbox> inbox_;
   sys::handler_ref handler_;
 
   mutable std::mutex mutex_;  // of these
@@ -72,9 +78,11 @@ class device_port {
   std::string why_ended_;
 
   // The thread's own.
-  std::deque<request> waiting_;  // in the order in which they came
+  std::deque<request> arrived_;  // not looked at yet
+  std::deque<request> waiting_;  // in the order in which they came; none that tries
   datablock hand_;               // of a source: the first one's; of a sink: for the first one
   clock::time_point next_limit_ = clock::time_point::max();  // not after that of any that waits
+  std::mutex stop_mutex_;
   port_thread thread_;
 };
 

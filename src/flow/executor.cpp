@@ -10,6 +10,7 @@
 
 #include "flow/graph_core.hpp"
 #include "flow/locked.hpp"
+#include "grosr/queue/completion.hpp"
 
 namespace grosr::flow {
 namespace {
@@ -317,6 +318,7 @@ void executor_core::begin_queued(lock_type& lock, bool helps) noexcept {
   helped_ = true;
   work.notify_one();
   lock.unlock();
+  queue::hand_over_kept();  // a function may take long
   {
     const served_here here(this);
     run(std::move(r));

@@ -68,7 +68,8 @@ void complete(completion_target to, completion c) {
 
 bool is_open(completion_target to) {
   std::shared_lock lock(ports().lock);
-  return ports().find(to.port()) != nullptr;
+  const completion_port* const port = ports().find(to.port());
+  return port != nullptr && port->takes();
 }
 
 void hand_over_kept() {
@@ -97,7 +98,7 @@ void completion_batch::flush() {
   std::shared_lock lock(ports().lock);
   for (std::uint32_t first = 0, end; first < count_; first = end) {
     for (end = first + 1; end < count_ && port_[end] == port_[first];) ++end;
-    if (completion_port* const port = ports().find(port_[first]))
+    if (completion_port* const port = ports().find(port_[first]); port != nullptr && port->takes())
       port->complete(kept_ + first, end - first);
   }
   count_ = 0;

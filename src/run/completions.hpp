@@ -27,6 +27,7 @@ class completions final : public queue::completion_port {
   explicit completions(owner o) : owner_(std::move(o)) {}
   ~completions() override { close(false); }
   using queue::completion_port::close;
+  using queue::completion_port::refuse;
 
   /// Hands over what has come, the most urgent first. Whether it did some.
   bool hand_over();

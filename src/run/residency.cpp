@@ -159,6 +159,7 @@ void engine::throw_if_ended() const {
 
 // Keeps what is to be said of a fault, the first that was found. From now on no wait succeeds.
 void engine::say_fault(errc code, const std::string& text) {
+  if (completions_) completions_->refuse();  // its tasks will not see what they await
   std::lock_guard lock(fault_lock_);
   aborting_ = true;
   if (!fault_text_.empty()) return;

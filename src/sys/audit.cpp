@@ -53,6 +53,7 @@ void service::note(service_thread* t, const call_record& c, long result) {
   const auto name = [&]() -> std::string {
     if (info != nullptr) return std::string(info->name);
     if (c.number < handler_base) return fmt::format("system_call_{}", c.number);
+    if (c.number >= added_base) return fmt::format("added_{}", c.number - added_base);
     if (is_handler(c.number)) return fmt::format("handler_{}", c.number - handler_base);
     return c.number == call_print ? "print" : "unknown";
   };

@@ -16,6 +16,7 @@ std::optional<deferred_reply> deferred_calls::open(service::waiting_call& w) {
 }
 
 void deferred_calls::end_all(long result) {
+  queue::completion_batch together;
   std::lock_guard lock(mutex_);
   for (const auto& [number, w] : open_) owner_->end_waiting(*w, result);
   open_.clear();

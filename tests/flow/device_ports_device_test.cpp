@@ -64,9 +64,12 @@ struct pulls {
   sys::server_ref sys;
   device_sink_ref<word> from;
   std::int64_t limit = without_limit;
+  std::uint32_t room = n;
   GROSR_DEVICE void operator()(auto& context) const {
     auto& next = context.join(got{-1, {}});
-    if (limit == 0)
+    if (room != n)
+      from.pull(context.await(sys, &next.elements), next.block, room);
+    else if (limit == 0)
       from.try_pull(context.await(sys, &next.elements), next.block);
     else if (limit > 0)
       from.pull_for(context.await(sys, &next.elements), next.block, limit);
@@ -383,22 +386,67 @@ TEST_P(device_ports, tell_waiting_tasks_that_a_node_failed) {
 }
 
 TEST_P(device_ports, give_the_block_of_a_lost_runtime_to_another) {
+  for (const bool goes : {false, true}) {  // the lost one's object, before the block comes
+    doubling g(where());
+    sys::server server(where());
+    const device_sink<word> out(g.to_, server);
+    auto lost = std::make_unique<tasks>(where(), small(where()));
+    lost->submit(pulls{server.ref(), out.ref()});
+    wait_for_waiting(out, 1);
+    EXPECT_EQ(testing::error_of([&] { lost->stop(100ms); }).code(), errc::timed_out);
+    if (goes) lost.reset();
+    tasks rt(where(), small(where()));
+    auto waits = rt.fork(pulls{server.ref(), out.ref()});
+    g.from_.push(numbers(5, n));
+    EXPECT_EQ(waits.get(), 10);
+    EXPECT_EQ(out.stats().blocks, 1u);
+    EXPECT_TRUE(rt.wait_all_for(10s));
+    EXPECT_TRUE(rt.errors().empty());
+  }
+}
+
+TEST_P(device_ports, stop_before_the_runtime_whose_tasks_wait) {
   doubling g(where());
   sys::server server(where());
-  const device_sink<word> out(g.to_, server);
+  device_source<word> in(g.from_, server);
+  device_sink<word> out(g.to_, server);
   {
     tasks rt(where(), small(where()));
-    rt.submit(pulls{server.ref(), out.ref()});
+    auto waits = rt.fork(pulls{server.ref(), out.ref()});
     wait_for_waiting(out, 1);
-    EXPECT_EQ(testing::error_of([&] { rt.stop(100ms); }).code(), errc::timed_out);
+    out.stop();
+    out.stop();
+    EXPECT_EQ(waits.status(), -EPIPE);
+    EXPECT_EQ(rt.fork(pulls{server.ref(), out.ref()}).status(), -EPIPE);
+    EXPECT_NE(out.why_ended(), "");
+    rt.submit(pushes{server.ref(), in.ref()});
+    EXPECT_EQ(g.to_.pull_elements()[0], 0u);
+    in.stop();
+    EXPECT_EQ(rt.fork(pushes{server.ref(), in.ref()}).status(), -EPIPE);
   }
-  tasks rt(where(), small(where()));
-  auto waits = rt.fork(pulls{server.ref(), out.ref()});
   g.from_.push(numbers(5, n));
-  EXPECT_EQ(waits.get(), 10);
-  EXPECT_EQ(out.stats().blocks, 1u);
-  EXPECT_TRUE(rt.wait_all_for(10s));
-  EXPECT_TRUE(rt.errors().empty());
+  EXPECT_EQ(g.to_.pull_elements()[0], 10u);
+}
+
+TEST_P(device_ports, push_nothing_that_has_ended_with_the_server) {
+  doubling g(where());
+  auto server = std::make_unique<sys::server>(where());
+  device_source<word> in(g.from_, *server);
+  tasks rt(where(), small(where()));
+  word went = 0;
+  for (int refused = 0; refused < 20;)  // until all of the graph is full
+    rt.fork(pushes{server->ref(), in.ref(), 0, went}).status() == 0 ? (++went, refused = 0)
+                                                                    : ++refused;
+  std::vector<future<long>> waiting;
+  for (int i = 0; i < 3; ++i)
+    waiting.push_back(rt.fork(pushes{server->ref(), in.ref(), without_limit, 99}));
+  wait_for_waiting(in, 3);
+  server->stop();
+  for (auto& f : waiting) EXPECT_EQ(f.status(), -ESHUTDOWN);
+  for (word i = 0; i < went; ++i) EXPECT_EQ(g.to_.pull_elements()[0], 2 * i);
+  EXPECT_FALSE(g.to_.pull_for(20ms));
+  EXPECT_EQ(in.stats().blocks, went);
+  in.stop();
 }
 
 TEST_P(device_ports, end_with_the_server) {
@@ -461,6 +509,39 @@ TEST_P(device_ports, carry_as_many_elements_as_there_are) {
     EXPECT_EQ(rt.fork(pushes{server.ref(), all.ref(), 0, 10, count}).status(), -EINVAL);
 }
 
+TEST_P(device_ports, refuse_counts_that_do_not_fit_before_they_wait) {
+  doubling g(where());
+  sys::server server(where());
+  const device_source<word> in(g.from_, server);
+  const device_sink<word> out(g.to_, server);
+  tasks rt(where(), small(where()));
+  auto waits = rt.fork(pulls{server.ref(), out.ref()});
+  wait_for_waiting(out, 1);
+  for (const std::uint32_t room : {0u, 3u})
+    EXPECT_EQ(rt.fork(pulls{server.ref(), out.ref(), without_limit, room}).status(), -EINVAL);
+  const std::uint32_t most = 1u << 30;  // more bytes than a call carries, too
+  EXPECT_EQ(rt.fork(pushes{server.ref(), in.ref(), without_limit, 10, most}).status(), -EINVAL);
+  EXPECT_EQ(rt.fork(pulls{server.ref(), out.ref(), 0}).status(), -EAGAIN);
+  EXPECT_EQ(out.stats().waiting, 1u);
+  g.from_.push(numbers(1, n));
+  EXPECT_EQ(waits.get(), 2);
+}
+
+TEST_P(device_ports, refuse_calls_by_another_server) {
+  doubling g(where()), other(where());
+  sys::server server(where()), foreign(where());
+  const device_source<word> in(g.from_, server);
+  const device_sink<word> out(g.to_, server);
+  const device_source<word> other_in(other.from_, foreign);
+  const device_sink<word> other_out(other.to_, foreign);
+  tasks rt(where(), small(where()));
+  other.from_.push(numbers(5, n));
+  EXPECT_EQ(rt.fork(pulls{foreign.ref(), out.ref()}).status(), -ENOSYS);
+  EXPECT_EQ(rt.fork(pushes{foreign.ref(), in.ref()}).status(), -ENOSYS);
+  EXPECT_EQ(rt.fork(pulls{foreign.ref(), other_out.ref()}).get(), 10);
+  EXPECT_EQ(other_in.stats().blocks, 0u);
+}
+
 TEST_P(device_ports, refuse_what_cannot_be_served) {
   sys::server server(where());
   const auto serve = [&](const block_template& t, unsigned threads, bool compiles) {
@@ -491,19 +572,23 @@ struct kernel_of_all {
     word* const own = blocks + (self + 1) * to.elements();
     for (std::size_t i = 0; i < to.elements(); ++i) own[i] = self + static_cast<word>(i);
     results[2 * self] = to.push(sys, own, to.elements());
-    results[2 * self + 1] = from.pull(sys, own);
+    results[2 * self + 1] = from.pull(sys, own, to.elements());
     simt::sync_block();
     if (self == 0)
       for (std::size_t i = 0; i < to.elements(); ++i) blocks[i] = 1000 + static_cast<word>(i);
     simt::sync_block();
     const long code = to.push(sys.block(), blocks, to.elements());
     simt::sync_block();
-    const long elements = from.pull(sys.block(), blocks);
+    const long elements = from.pull(sys.block(), blocks, from.elements());
     if (self == 0) results[128] = code;
     if (self == 1) results[129] = elements;
     if (simt::warp_id() == 0) {
-      const long again = from.try_pull(sys.warp(), blocks);
+      const long again = from.try_pull(sys.warp(), blocks, from.elements());
+      const long of_null = to.push(sys.warp(), nullptr, to.elements());
+      const long too_many = to.push(sys.warp(), blocks, std::size_t{1} << 40);
       if (self == 0) results[130] = again;
+      if (self == 0) results[131] = of_null;
+      if (self == 0) results[132] = too_many;
     }
   }
 };
@@ -515,10 +600,10 @@ TEST_P(device_ports, serve_kernels_that_wait_in_place) {
   const device_source<word> in(g.from_, server);
   const device_sink<word> out(g.to_, server);
   simt::buffer<word> blocks(where(), simt::space::device, (lanes + 1) * elements);
-  simt::buffer<std::int64_t> results(where(), simt::space::device, 2 * lanes + 3);
+  simt::buffer<std::int64_t> results(where(), simt::space::device, 2 * lanes + 5);
   simt::run(where(), {1, lanes},
             kernel_of_all{server.ref(), in.ref(), out.ref(), blocks.data(), results.data()});
-  std::vector<std::int64_t> r(2 * lanes + 3);
+  std::vector<std::int64_t> r(2 * lanes + 5);
   results.copy_to(r);
   std::vector<word> b(blocks.size());
   blocks.copy_to(b);
@@ -534,6 +619,8 @@ TEST_P(device_ports, serve_kernels_that_wait_in_place) {
   EXPECT_EQ(r[2 * lanes], 0);
   EXPECT_EQ(r[2 * lanes + 1], elements);
   EXPECT_EQ(r[2 * lanes + 2], -EAGAIN);
+  EXPECT_EQ(r[2 * lanes + 3], -EFAULT);
+  EXPECT_EQ(r[2 * lanes + 4], -EINVAL);
   for (word k = 0; k < elements; ++k) ASSERT_EQ(b[k], 2000 + 2 * k);
 }
 

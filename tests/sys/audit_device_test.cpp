@@ -20,6 +20,7 @@ struct some_calls {
   server_ref sys;
   const char* outside;
   std::uint64_t at;  // shared memory
+  handler_ref added;
   GROSR_DEVICE void operator()() const {
     if (simt::thread_id() != 0) return;
     const long file = open(sys, "data \"x\"\n", O_RDWR | O_CREAT, 0600);
@@ -32,6 +33,7 @@ struct some_calls {
     close(sys, static_cast<int>(file));
     close(sys, static_cast<int>(file));
     call<twice>(sys, -21);
+    call(sys, added, -21);
     sys::syscall(sys, SYS_getppid);
     sys::syscall(sys, 9999L);
     print(sys, "");
@@ -64,7 +66,9 @@ TEST_P(audit, has_a_line_a_call) {
     simt::buffer<char> names(where(), simt::space::pinned, 10);
     std::memcpy(names.data(), "text\0link", 10);
     s.share(std::as_writable_bytes(std::span(names.data(), 10)));
-    run(1, 32, some_calls{s.ref(), path.data(), reinterpret_cast<std::uint64_t>(names.data())});
+    run(1, 32,
+        some_calls{s.ref(), path.data(), reinterpret_cast<std::uint64_t>(names.data()),
+                   s.add(twice{})});
     s.drain(std::chrono::seconds(10));
     const char* const expected[] = {
         R"(openat\(-100, "data \\"x\\"\\x0a", 66, 384\) = (\d+))",
@@ -76,6 +80,7 @@ TEST_P(audit, has_a_line_a_call) {
         R"(close\(\d+\) = 0)",
         R"(close\(\d+\) = -EBADF)",
         R"(handler_7\(-21, 0, 0, 0, 0, 0\) = -42)",
+        R"(added_0\(-21, 0, 0, 0, 0, 0\) = -42)",
         R"(getppid\(\) = \d+)",
         R"(system_call_9999\(0, 0, 0, 0, 0, 0\) = -ENOSYS)",
         R"(print\(\) = 0)",

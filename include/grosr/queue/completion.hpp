@@ -7,6 +7,7 @@
 // the device as it brings tasks.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "grosr/simt/config.hpp"
@@ -57,6 +58,9 @@ class completion_port {
   /// begins any more. `all_came`: nothing will be completed for the number, and another port may
   /// have it; else nobody gets it in this process.
   void close(bool all_came);
+  /// From now on it counts as not open, and takes nothing: nobody waits there any more. Any thread,
+  /// also one within expect() or complete(). Completions that are under way may still come.
+  void refuse() { refuses_.store(true, std::memory_order_relaxed); }
   /// `count` calls were begun that will be completed here.
   virtual void expect(std::uint32_t count) = 0;
   /// Takes `count` completions.
@@ -65,7 +69,10 @@ class completion_port {
  private:
   friend void expect(completion_target to, std::uint32_t count);
   friend class completion_batch;
+  friend bool is_open(completion_target to);
+  bool takes() const { return !refuses_.load(std::memory_order_relaxed); }
   std::uint32_t number_;
+  std::atomic<bool> refuses_{false};
 };
 
 /// Tells the port that `to` names of `count` completions to come, before the first of them. Any
@@ -76,7 +83,7 @@ void expect(completion_target to, std::uint32_t count = 1);
 /// nobody waits any more. Any thread.
 void complete(completion_target to, completion c);
 
-/// Whether the port that `to` names is open. Any thread.
+/// Whether the port that `to` names is open, and does not refuse(). Any thread.
 bool is_open(completion_target to);
 
 /// Hands over the completions that this thread's batch keeps, if it has one. For a thread that is
