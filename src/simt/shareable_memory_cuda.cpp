@@ -105,18 +105,6 @@ void* map_handle(const device& d, CUmemGenericAllocationHandle handle, std::size
   return reinterpret_cast<void*>(at);
 }
 
-/// For the scope, the thread's device, and its context with the driver: a thread that has called
-/// nothing of CUDA has none, though the runtime says that it has a device.
-class in_context {
- public:
-  explicit in_context(const device& d) : here_(d.index()) {
-    check(cudaSetDevice(d.index()), "select " + d.name());
-  }
-
- private:
-  const on_device here_;
-};
-
 void check_support(const device& d) {
   int has_addresses = 0, has_descriptors = 0;
   const auto& f = memory_functions::all();
@@ -147,7 +135,7 @@ std::array<std::uint8_t, 16> uuid(int index) {
 }
 
 shared_allocation make_shareable(device d, std::size_t bytes) {
-  const in_context here(d);
+  const on_device here(d.index());
   gpu& g = gpu::at(d.index());
   check_support(d);
   const memory_functions& f = memory_functions::all();
@@ -184,7 +172,7 @@ shared_allocation make_shareable(device d, std::size_t bytes) {
 }
 
 void* map_shareable(device d, int file, std::size_t bytes) {
-  const in_context here(d);
+  const on_device here(d.index());
   gpu::at(d.index());
   check_support(d);
   owned_handle handle;
@@ -197,7 +185,7 @@ void* map_shareable(device d, int file, std::size_t bytes) {
 
 void unmap_shareable(device d, void* p, std::size_t bytes) noexcept {
   try {
-    const in_context here(d);
+    const on_device here(d.index());
     const hold_doorbells no_doorbells;  // it may wait for kernels, as cudaFree() does
     const memory_functions& f = memory_functions::all();
     const std::size_t whole = rounded(d, bytes);
