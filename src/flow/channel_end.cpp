@@ -47,6 +47,12 @@ void channel_end::put_back(datablock b) const {
   c.waiters.wake_one();
 }
 
+void channel_end::keep_from_host() const {
+  std::lock_guard lock(of_->where->mutex);
+  of_->channels[channel_].options.prefetch = false;
+  of_->find_prefetches();
+}
+
 space_number channel_end::space_of(const device& d, const std::string& asked) const {
   const auto& all = of_->where->memory.devices();
   if (std::find(all.begin(), all.end(), d) == all.end())

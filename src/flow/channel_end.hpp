@@ -27,6 +27,9 @@ class channel_end {
   void add(channel_watch& w) const;
   void remove(channel_watch& w) const noexcept;
 
+  /// What comes by the channel is copied to the host when it is looked at there, and not before.
+  void keep_from_host() const;
+
   datablock make() const;
   /// Throws error(invalid_option) for a device that is none of the executor.
   space_number space_of(const device& d, const std::string& asked) const;

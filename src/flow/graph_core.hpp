@@ -251,7 +251,7 @@ class graph_core {
   /// Nodes, each behind those that feed it; without those on cycles, and behind these.
   std::vector<unsigned> in_order() const;
   std::unique_ptr<plan> make_plan() const;
-  /// Which outputs are brought to the host as soon as they are made.
+  /// Which outputs are brought to the host as soon as they are made. With the executor's lock.
   void find_prefetches();
   /// A stream of each device for each node: chains stay in one.
   void choose_streams();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -262,14 +263,16 @@ void executor_core::put_on_device(running r) {
       r->counts_late = true;
     else
       thrown = set_counts(*r);
-    for (std::size_t i = 0; !thrown && i < r->blocks.size(); ++i)
-      if (n.ports[i].counts ||
-          (n.ports[i].to_host != block_channel::outside && !n.ports[i].count_at)) {
+    for (std::size_t i = 0; !thrown && i < r->blocks.size(); ++i) {
+      const bool to_host = std::atomic_ref(n.ports[i].to_host).load(std::memory_order_relaxed) !=
+                           block_channel::outside;
+      if (n.ports[i].counts || (to_host && !n.ports[i].count_at)) {
         const auto whom = for_trace(*r, i, "ahead: it goes to the host next");
         by.home = 0;
         block_users::bring_to_host(r->blocks[i], by, r->fetched[i]);
         brought = true;
       }
+    }
   } catch (...) {
     thrown = std::current_exception();
     // The end of an access says that those before have ended, too.

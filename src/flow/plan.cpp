@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "flow/graph_core.hpp"
 #include "flow/stretch.hpp"
@@ -109,10 +110,13 @@ void graph_core::find_prefetches() {
     return to.options.prefetch && (to.to == block_channel::outside || !nodes[to.to].on_device);
   };
   for (node_core& n : nodes)
-    for (port_core& p : n.ports)
-      if (const auto c = std::find_if(p.out.begin(), p.out.end(), is_for_host);
-          c != p.out.end() && !p.is.from_heap)
-        p.to_host = *c;
+    for (port_core& p : n.ports) {
+      const auto c = std::find_if(p.out.begin(), p.out.end(), is_for_host);
+      const bool any = c != p.out.end() && !p.is.from_heap;
+      // Runs look at it without the lock.
+      std::atomic_ref(p.to_host).store(any ? *c : block_channel::outside,
+                                       std::memory_order_relaxed);
+    }
 }
 
 void graph_core::choose_streams() {

@@ -42,6 +42,7 @@ shared_port::server::server(port_side side, channel_end end, const std::string& 
   const bool others = o.users && std::any_of(o.users->begin(), o.users->end(),
                                              [](auto user) { return user != geteuid(); });
   name_held_.emplace(folder_of_ports(o.folder, std::nullopt), name, others);
+  if (o.slots_on && side == port_side::sink) end_.keep_from_host();
   thread_.start([this] { work(); });
 }
 
@@ -201,6 +202,7 @@ void shared_port::server::give_to_clients() {
       ++i;
       continue;
     }
+    put_back_untaken();
     hand_.block = end_.try_pull();
     if (!hand_.block) return;
     hand_.of = &c;
@@ -223,6 +225,7 @@ void shared_port::server::see_to_copied() {
     else
       hand_over(std::move(b));
   }
+  if (copied_.empty()) put_back_untaken();
 }
 
 void shared_port::server::free_slot(const in_hand& b) {
@@ -233,7 +236,7 @@ void shared_port::server::free_slot(const in_hand& b) {
     expel(*b.of, "it does not read what is sent to it");
 }
 
-/// A block that its client does not take is for the next one.
+/// A block that its client does not take is for the next one, before those that came after it.
 void shared_port::server::hand_over(in_hand b) {
   client& c = *b.of;
   if (!c.gone) {
@@ -248,7 +251,11 @@ void shared_port::server::hand_over(in_hand b) {
     else
       expel(c, "it does not read what is sent to it");
   }
-  end_.put_back(std::move(b.block));
+  untaken_.push_back(std::move(b.block));
+}
+
+void shared_port::server::put_back_untaken() {
+  for (; !untaken_.empty(); untaken_.pop_back()) end_.put_back(std::move(untaken_.back()));
 }
 
 /// Whether one of them ends, if that is soon.
@@ -279,6 +286,7 @@ void shared_port::server::put_back() {
   if (side_ != port_side::sink) return;
   if (hand_.block) end_.put_back(std::move(hand_.block));
   for (; !copied_.empty(); copied_.pop_back()) end_.put_back(std::move(copied_.back().block));
+  put_back_untaken();
 }
 
 std::size_t shared_port::server::slot_bytes() const {

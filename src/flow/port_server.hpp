@@ -61,6 +61,7 @@ class shared_port::server {
   void free_slot(const in_hand& b);
   void hand_over(in_hand b);
   void put_back();
+  void put_back_untaken();
   bool is_being_copied(const client& c) const;
   bool sees_copy_end();
   void end_copies() noexcept;
@@ -100,6 +101,7 @@ class shared_port::server {
   in_hand hand_;
   std::deque<in_hand> copied_;            // whose copies have begun; of a device in one stream, so
                                           // they end in this order
+  std::deque<datablock> untaken_;         // of a sink: go back together, to keep their order
   std::optional<simt::timeline> copies_;  // on the device of the slots
   bool lacks_descriptors_ = false;        // nobody can be let in for a while
   port_thread thread_;

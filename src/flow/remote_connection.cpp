@@ -162,9 +162,10 @@ device remote_connection::find_device(const port_welcome& w) const {
                             asked, server_.process, static_cast<std::uint32_t>(w.place)));
   const bool here = w.place == port_place::host;
   if (w.place != place_)
-    throw error(errc::invalid_option,
-                fmt::format("{}: its slots lie in memory of {}; make a remote_{}{}", asked,
-                            here ? "the host" : "a device", here ? "" : "device_", name_of(side_)));
+    throw error(
+        errc::invalid_option,
+        fmt::format("{}: its slots lie in memory of {}; make a remote_{}{}", asked,
+                    here ? "the host" : "a device", name_of(side_), here ? "" : "_on_device"));
   if (here) return device();
   simt::device_identity is;
   is.kind =

@@ -40,8 +40,10 @@ TEST_P(full_channels, hold_back_whoever_pushes_into_what_is_full) {
   datablock b = from.make();
   b.write<word>()[0] = 1;
   // One in the function, one at its input, two in the channel.
-  while (from.push_for(b, std::chrono::milliseconds(50))) {
-  }
+  int pushed = 0;
+  while (pushed < 4 && from.push_for(b, std::chrono::seconds(60))) ++pushed;
+  EXPECT_EQ(pushed, 4);
+  EXPECT_FALSE(from.push_for(b, std::chrono::milliseconds(50)));
   EXPECT_FALSE(from.try_push(b));
   EXPECT_FALSE(to.try_pull());
   EXPECT_FALSE(to.pull_for(std::chrono::milliseconds(5)));

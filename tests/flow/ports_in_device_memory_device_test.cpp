@@ -311,6 +311,52 @@ TEST_P(ports_in_device_memory,
   EXPECT_EQ(out.stats().blocks, 1u);
 }
 
+TEST_P(ports_in_device_memory, blocks_of_clients_that_are_killed_keep_their_order) {
+  auto gate = make<std::uint32_t>(1, simt::space::pinned);
+  executor e(on(where(), 1));
+  graph g(e);
+  const node f = g.kernel("f", triple_behind{gate.data()}, {{"a", one()}, {"b", one()}});
+  const auto from = g.source<word>(f["a"], {.capacity = 2});
+  const auto to = g.sink<word>(f["b"], {.capacity = 2});
+  g.compile();
+  const shared_port out(to, "out", here());
+  peer p("pull one", folder_.path()), q("pull one", folder_.path());
+  ASSERT_EQ(p.hear(), "pulls");
+  ASSERT_EQ(q.hear(), "pulls");
+  from.push(numbers(5, 1));
+  from.push(numbers(6, 1));
+  std::this_thread::sleep_for(20ms);  // so that both copies are, mostly, behind the kernels
+  p.kill();
+  q.kill();
+  std::atomic_ref(gate[0]).store(1, std::memory_order_release);
+  yield_until([&] { return out.stats().clients == 0; });
+  const remote_sink_on_device<word> next("out", there());
+  EXPECT_EQ(words_of(where(), next.pull()), numbers(15, 1));
+  EXPECT_EQ(words_of(where(), next.pull()), numbers(18, 1));
+}
+
+// Though nobody has said so where the sink was made.
+TEST_P(ports_in_device_memory, keep_from_the_host_what_goes_to_a_sink) {
+  executor e(on(where(), 1));
+  graph g(e);
+  const node f = g.kernel("triple", times{3}, {{"a", one()}, {"b", one()}});
+  const auto from = g.source<word>(f["a"]);
+  const auto to = g.sink<word>(f["b"]);
+  g.compile();
+  const shared_port in(from, "in", here()), out(to, "out", here());
+  const remote_source_on_device<word> a("in", there());
+  const remote_sink_on_device<word> b("out", there());
+  simt::stream s(where());
+  for (word i = 0; i < 5; ++i) {
+    push_numbers(a, s, i, 1);
+    EXPECT_EQ(words_of(where(), b.pull()), numbers(3 * i, 1));
+  }
+  EXPECT_EQ(e.memory().counts().copies, 0u);
+  push_numbers(a, s, 5, 1);
+  EXPECT_EQ(to.pull_elements()[0], 15u);
+  EXPECT_EQ(e.memory().counts().copies, 1u);
+}
+
 TEST_P(ports_in_device_memory, end_while_clients_hold_slots) {
   for (const bool port_first : {true, false}) {
     auto t = std::make_unique<tripler>(where(), array());

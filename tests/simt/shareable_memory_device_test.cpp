@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "grosr/simt/lanes.hpp"
@@ -50,6 +51,19 @@ TEST_P(shareable_memories, hold_for_all_what_one_writes) {
   const shareable_memory moved = std::move(second);
   EXPECT_EQ(second.data(), nullptr);
   EXPECT_EQ(words_of(moved), left);
+}
+
+// As the thread of a port, which has used no GPU before.
+TEST_P(shareable_memories, are_made_and_mapped_by_threads_that_do_nothing_else) {
+  shareable_memory first, second;
+  std::thread([&] { first = shareable_memory::make(where(), count * sizeof(words), true); }).join();
+  std::thread([&] {
+    second = shareable_memory::map(where(), dup(first.file()), first.size(), true);
+  }).join();
+  run(1, 64, count_up{reinterpret_cast<words*>(first.data()), count});
+  std::thread([&] { first = {}; }).join();
+  EXPECT_EQ(words_of(second)[count - 1], count - 1);
+  std::thread([&] { second = {}; }).join();
 }
 
 TEST_P(shareable_memories, come_and_go) {

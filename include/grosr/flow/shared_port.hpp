@@ -23,7 +23,7 @@ struct shared_port_options {
   unsigned slots = 4;    ///< blocks in the memory shared with each client, 1 to 64
   unsigned clients = 8;  ///< that may be connected at a time, at least 1
   /// A device of the executor in whose memory slots lie: clients use remote_port_on_device.hpp.
-  /// None: in memory of the host.
+  /// A sink's channel_options::prefetch is off from then on. None: in memory of the host.
   std::optional<device> slots_on = {};
   /// Users, by their number, whose processes may connect. None: the own user alone. Other users
   /// need a folder that they can reach.
