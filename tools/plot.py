@@ -16,10 +16,10 @@ from plotting import (Bars, Panel, Ranks, Trouble, bytes_text, count_text, facto
 
 LATEST = pathlib.Path("bench/results/h100-2026-11-27")
 EARLIER = pathlib.Path("bench/results/h200-2026-11-23")
-DATAFLOW = pathlib.Path("bench/results/h100-2026-11-28-dataflow")
+PROGRAMS = pathlib.Path("bench/results/h100-2026-11-28-programs")
 TWO_DEVICES = pathlib.Path("bench/results/h200-2026-11-28-two-devices")
-RESULTS = {"chain": LATEST, "channels": LATEST, "forkjoin-sweep": EARLIER, "traces/bfs": EARLIER, "composition": DATAFLOW,
-           "policies": TWO_DEVICES, "gesture": DATAFLOW}  # others: BEFORE
+RESULTS = {"chain": LATEST, "channels": LATEST, "forkjoin-sweep": EARLIER, "traces/bfs": EARLIER, "composition": PROGRAMS,
+           "policies": TWO_DEVICES, "gesture": PROGRAMS}  # others: BEFORE
 BEFORE = pathlib.Path("bench/results/h200-2026-11-22")
 
 

@@ -21,7 +21,7 @@ RESULTS = pathlib.Path("bench/results")
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
          "exp-d-stress": "allocator-stress"}
 OLDER = ("soak", "tour")  # what was not recorded again
-DATAFLOW, TWO_DEVICES = "h100-2026-11-28-dataflow", "h200-2026-11-28-two-devices"
+DATAFLOW, PROGRAMS, TWO_DEVICES = "h100-2026-11-28-dataflow", "h100-2026-11-28-programs", "h200-2026-11-28-two-devices"
 # Columns of tables that have a line for each row, and a figure in each column: heading and key.
 COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), ("mean", "mean_us"), ("sigma", "stddev_us"),
                        ("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"), ("max", "max_us"),
@@ -35,12 +35,6 @@ COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), 
                                  for name, by in (("OpenSSL", "openssl"), ("GPU", "device"), ("`auto`", "auto"))]}
 
 
-def once_recorded(folder, bench, shown):
-    """A table that the page has from the first record of this bench on."""
-    there = any(json.loads(file.read_text())["bench"] == bench for file in (RESULTS / folder).glob("*.json"))
-    return [(folder, lambda other: other == bench, shown)] if there else []
-
-
 # Page: folder and benches of each table, and whether rows without a target are in it; or which columns it has.
 PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
                              ("h100-2026-11-21", lambda bench: bench in OLDER, False)],
@@ -49,11 +43,11 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
          "docs/internals/system-calls.md": [("h200-2026-11-22", lambda bench: bench.startswith("syscalls"), False)],
          "docs/internals/fork-join.md": [("h100-2026-11-27", lambda bench: bench == "forkjoin", False)],
          "docs/internals/channels.md": [("h100-2026-11-27", lambda bench: bench == "channels", True)],
-         "docs/apps/composition.md": [(DATAFLOW, lambda bench: bench == "composition", True)],
-         "docs/apps/prk.md": [(DATAFLOW, lambda bench: bench == "prk", True)],
-         "docs/apps/gesture.md": [(DATAFLOW, lambda bench: bench == "gesture", COLUMNS["gesture"])],
-         "docs/apps/cryptfs.md": [(DATAFLOW, lambda bench: bench == "cryptfs", True),
-                                  *once_recorded(DATAFLOW, "cryptfs-competing", COLUMNS["cryptfs-competing"])],
+         "docs/apps/composition.md": [(PROGRAMS, lambda bench: bench == "composition", True)],
+         "docs/apps/prk.md": [(PROGRAMS, lambda bench: bench == "prk", True)],
+         "docs/apps/gesture.md": [(PROGRAMS, lambda bench: bench == "gesture", COLUMNS["gesture"])],
+         "docs/apps/cryptfs.md": [(PROGRAMS, lambda bench: bench == "cryptfs", True),
+                                  (PROGRAMS, lambda bench: bench == "cryptfs-competing", COLUMNS["cryptfs-competing"])],
          "docs/internals/dataflow.md": [(DATAFLOW, lambda bench: bench == "dataflow", True),
                                         (TWO_DEVICES, lambda bench: bench == "policies", True)],
          "docs/internals/graphs.md": [("h100-2026-11-27", lambda bench: bench == "bfs", True)]}
