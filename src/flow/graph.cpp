@@ -59,6 +59,13 @@ void detail::throw_too_many(std::size_t points, const block_template& shape) {
       points, shape.text()));
 }
 
+std::size_t plan::bytes(space_number s) const {
+  if (s >= bytes_.size())
+    refuse(fmt::format("plan: the bytes of memory {} were asked for; there are memories 0 to {}", s,
+                       bytes_.size() - 1));
+  return bytes_[s];
+}
+
 // ---- building ----
 
 port_core& graph_core::at(const port_ref& p, const char* asked) const {
@@ -293,6 +300,17 @@ unsigned graph::add_sink(port_ref from, const element_type& as, const channel_op
   return number;
 }
 
+/// A first launch would wait for kernels that stay on a device, and they may wait for it.
+void graph_core::load_kernels() const {
+  for (const node_core& n : nodes)
+    for (const device& d : where->memory.devices()) {
+      if (!n.on_device || n.runs_all_of || !d.is_cuda()) continue;
+      detail::invocation v;
+      v.loads = &d;
+      n.on_device(v);
+    }
+}
+
 const plan& graph::compile() {
   core_->check_building("compile");
   core_->check_whole();
@@ -310,6 +328,7 @@ const plan& graph::compile() {
       }
     core_->make_heaps();
     core_->check_residency();
+    core_->load_kernels();
     for (const node_core& n : core_->nodes)
       if (n.runs_all_of) n.runs_all_of->prepare(e.memory.devices());
   } catch (...) {

@@ -258,6 +258,9 @@ class graph_core {
   /// What the plan has reserved is not needed any more.
   void give_back_memory() noexcept;
 
+  /// Those of nodes that run over points; what functions of streams launch is not known.
+  void load_kernels() const;
+
   // ---- stretches.cpp ----
   /// Nodes that can run as one become one: a node that is a stretch, which their ports outside
   /// belong to from then on.

@@ -52,7 +52,9 @@ TEST_P(push_all, gives_each_source_its_block) {
       const auto got = x.c.pull_elements();
       for (word i = 0; i < n; ++i) ASSERT_EQ(got[i], round + 100 + 2 * i);
     }
-    flow::push_all({});
+    flow::push_all(std::span<block_for>());
+    flow::push_all({{x.a, block(x.a, 1)}, {x.b, block(x.b, 2)}});
+    EXPECT_EQ(x.c.pull_elements()[0], 3u);
   }
 }
 

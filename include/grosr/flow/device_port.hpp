@@ -69,7 +69,8 @@ GROSR_DEVICE auto call_port(const Caller& c, const device_port_name& port, Carri
 ///   -ETIMEDOUT  push_for(): the channel is still full
 ///   -EPIPE      the graph or the device_source was stopped, or that has ended meanwhile
 ///   -EIO        a node has ended the graph: why_ended() says how
-///   -ENOMEM     the graph has no memory for the block; the device_source has ended
+///   -ENOMEM     the server has no memory for the call; or the graph has none for a block, and then
+///               the device_source serves nobody any more: why_ended() says so
 ///   -ESHUTDOWN  the server was stopped. A push that waits then does not come into the channel; one
 ///               that is coming into it just then does
 ///   -ENOSYS     there is no such port: it has ended, or the caller is of another server
@@ -199,7 +200,8 @@ class any_device_end {
   simt::owner<device_port, simt::not_in_a_fork> port_;
 };
 
-/// After compile(), and before the runtimes whose tasks use it, as the server. Throws
+/// Make it after compile() and before the runtimes whose tasks use it; the server, too, is made
+/// before those. Throws
 /// error(invalid_option) for a template of more than most_device_block bytes and an executor
 /// without threads; error(misuse) before compile(); error(out_of_memory); what has ended the graph.
 template <class T>

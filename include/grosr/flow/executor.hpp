@@ -20,7 +20,7 @@ struct executor_options {
   /// Threads, which run host functions and start kernels. 0: none; then step(), and push(), pull()
   /// and wait() while they wait, do the work in the calling thread.
   unsigned threads = 2;
-  /// Invocations that may be queued or running on a device at a time; at least 1.
+  /// Runs that may be queued or running on a device at a time; at least 1.
   unsigned depth = 16;
   /// Which queued node runs next, and where: "fifo", the one that has waited longest; "priority",
   /// so that graphs share units by graph_options::priority; "data_aware", where most of its input

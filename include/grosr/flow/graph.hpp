@@ -151,8 +151,9 @@ class plan {
   const std::string& text() const { return text_; }
   const std::string& dot() const { return dot_; }  ///< for Graphviz
   const std::string& json() const { return json_; }
-  /// Bytes of a memory that a run needs, at most: pinned memory for host_space.
-  std::size_t bytes(space_number s) const { return bytes_.at(s); }
+  /// Bytes of a memory that a run needs, at most: pinned memory for host_space. Throws
+  /// error(invalid_option) for a memory that the executor does not have.
+  std::size_t bytes(space_number s) const;
 
  private:
   friend class graph;
@@ -203,6 +204,7 @@ struct block_for {
 /// as any_source::push(); error(invalid_option) for sources of several graphs, and for a source
 /// that is named twice; and then nothing is pushed.
 void push_all(std::span<block_for> blocks);
+inline void push_all(std::vector<block_for>&& blocks) { push_all(std::span(blocks)); }
 /// As push_all(), but returns false when there is not room for all after `limit`.
 bool push_all_for(std::span<block_for> blocks, std::chrono::nanoseconds limit);
 
@@ -277,7 +279,8 @@ class graph {
   /// A node that runs on a device: `f`, trivially copyable, is called with a point and the views,
   /// GROSR_DEVICE, for each point of the template of its first output (or of its first port, where
   /// it has none). Where that template is variable, it is called once for each element of the block
-  /// at the first port, and what it writes has as many. A heap_out<T> is no such output. Throws as
+  /// at the first port, or, where that first output is inout, of its own block; variable outputs
+  /// get as many. A heap_out<T> is no such output. Throws as
   /// host(), and error(invalid_option) for a heap_out<T> of a fixed template or with a count_port.
   template <class F>
   node kernel(const std::string& name, const F& f, const std::vector<port>& ports) {
@@ -417,7 +420,7 @@ class graph {
         std::is_same_v<typename detail::parameters<F>::before, std::tuple<simt::stream>>,
         "grosr: a stream function takes a simt::stream&, then in<T>, out<T> and inout<T>");
     return [f = std::move(f)](detail::invocation& v) mutable {
-      at_ports_of<F>::call(f, v, *v.stream);
+      if (v.loads == nullptr) at_ports_of<F>::call(f, v, *v.stream);
     };
   }
   template <class F>
@@ -430,7 +433,12 @@ class graph {
   template <class F>
   static detail::function over_points(const F& f) {
     check_over_points<F>();
-    return [f](detail::invocation& v) { at_ports_of<F>::launch(f, v); };
+    return [f](detail::invocation& v) {
+      if (v.loads != nullptr)
+        at_ports_of<F>::template load<F>(*v.loads);
+      else
+        at_ports_of<F>::launch(f, v);
+    };
   }
 
   static void check_ports(const std::string& node, const std::vector<port>& ports,

@@ -78,6 +78,8 @@ struct invocation {
   std::vector<at_port> ports;
   simt::stream* stream = nullptr;  ///< null: on the host
   std::uint64_t number = 0;        ///< of the node's runs on the device
+  /// Instead of a run: kernels that the function is known to launch are loaded on that device.
+  const device* loads = nullptr;
 };
 
 /// A way to run a node: on a thread of the host, or by putting work into a stream of a device.
@@ -199,6 +201,12 @@ struct views {
   static constexpr bool begins_with_heap_out() {
     constexpr bool all[] = {is_heap_out<Views>...};
     return all[0];
+  }
+
+  /// So that its first launch does not wait for a resident kernel.
+  template <class F>
+  static void load(const device& d) {
+    simt::fit<256, 1, over_points<F, Views...>>(d, 256);
   }
 
   template <class F>

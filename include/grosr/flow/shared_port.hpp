@@ -29,7 +29,7 @@ struct shared_port_options {
   /// need a folder that they can reach.
   std::optional<std::vector<std::uint32_t>> users = {};
   /// Where the name lies. Empty: $XDG_RUNTIME_DIR/grosr where XDG_RUNTIME_DIR is a folder of the
-  /// own user, else /tmp/grosr-USER, which no other user can reach.
+  /// own user, else /tmp/grosr-UID, which no other user can reach.
   std::string folder = {};
 };
 

@@ -7,9 +7,9 @@
 // the device as it brings tasks.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
+#include "grosr/simt/atomic.hpp"
 #include "grosr/simt/config.hpp"
 
 namespace grosr::queue {
@@ -60,7 +60,7 @@ class completion_port {
   void close(bool all_came);
   /// From now on it counts as not open, and takes nothing: nobody waits there any more. Any thread,
   /// also one within expect() or complete(). Completions that are under way may still come.
-  void refuse() { refuses_.store(true, std::memory_order_relaxed); }
+  void refuse() { simt::atomic_ref(refuses_).store(1u, simt::relaxed); }
   /// `count` calls were begun that will be completed here.
   virtual void expect(std::uint32_t count) = 0;
   /// Takes `count` completions.
@@ -70,9 +70,9 @@ class completion_port {
   friend void expect(completion_target to, std::uint32_t count);
   friend class completion_batch;
   friend bool is_open(completion_target to);
-  bool takes() const { return !refuses_.load(std::memory_order_relaxed); }
+  bool takes() const { return simt::atomic_ref(refuses_).load(simt::relaxed) == 0; }
   std::uint32_t number_;
-  std::atomic<bool> refuses_{false};
+  mutable std::uint32_t refuses_ = 0;
 };
 
 /// Tells the port that `to` names of `count` completions to come, before the first of them. Any
