@@ -311,9 +311,10 @@ void executor_core::enqueue(graph_core* g, unsigned node) {
 
 void executor_core::begin_queued(lock_type& lock, bool helps) noexcept {
   if (queue_.empty() || options.threads == 0) return;
-  const bool for_devices = std::none_of(facts_.begin(), facts_.end(),
-                                        [](const queued_node& n) { return n.can_run_on(0); });
-  running r = helps && quick_ == 0 && !helped_ && for_devices ? next() : nullptr;
+  helps = helps && quick_ == 0 && !helped_ &&
+          std::none_of(facts_.begin(), facts_.end(),
+                       [](const queued_node& n) { return n.can_run_on(0); });
+  running r = helps ? next() : nullptr;
   if (!r) return wake_for_the_rest(ticks());
   helped_ = true;
   work.notify_one();
