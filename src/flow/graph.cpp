@@ -22,8 +22,8 @@ bool takes(const block_template& t, const element_type& as) {
 
 void check_resident(const node_core& n) {
   const std::string asked = fmt::format("resident node '{}'", n.name);
-  if (n.resident.options.blocks == 0)
-    refuse(asked + ": 0 blocks were asked for; it needs at least 1");
+  if (n.resident.options.thread_blocks == 0)
+    refuse(asked + ": 0 thread blocks were asked for; it needs at least 1");
   const auto stays = n.resident.options.idle_timeout;
   if (stays.count() <= 0 || stays > std::chrono::hours(1))
     refuse(

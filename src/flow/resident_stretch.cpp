@@ -29,7 +29,7 @@ resident_stretch::resident_stretch(const std::vector<stretch::member>& members,
   std::size_t words = 0, before = 0;
   std::vector<bool> feeds(members.size(), false);
   for (const stretch::member& m : members) {
-    words += 1 + m.resident.options.blocks;
+    words += 1 + m.resident.options.thread_blocks;
     before += m.after.size();
     for (const unsigned a : m.after) feeds[a] = true;
   }
@@ -43,8 +43,8 @@ resident_stretch::resident_stretch(const std::vector<stretch::member>& members,
   std::vector<detail::resident_counter> done, all_before;
   std::uint64_t* word = counts_.data();
   for (const stretch::member& m : members) {
-    done.push_back({word, m.resident.options.blocks});
-    word += 1 + m.resident.options.blocks;
+    done.push_back({word, m.resident.options.thread_blocks});
+    word += 1 + m.resident.options.thread_blocks;
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     const stretch::member& m = members[i];
@@ -79,7 +79,8 @@ void resident_stretch::have_all_leave() noexcept {
     }
 }
 
-/// In the same stream: behind blocks of the last launch that are still there, and now leave, too.
+/// In the same stream: behind thread blocks of the last launch that are still there, and now leave,
+/// too.
 void resident_stretch::launch_those_who_left() {
   for (resident& r : residents_) {
     if (pinned_word(*r.links.left).load(simt::acquire) != r.links.launch) continue;
@@ -136,18 +137,19 @@ void resident_stretch::run_all(const detail::invocation& v) {
 void graph_core::check_residency() const {
   const device& d = where->memory.devices().front();
   double multiprocessors = 0;
-  unsigned blocks = 0;
+  unsigned thread_blocks = 0;
   for (const node_core& n : nodes) {
     if (!n.resident) continue;
     const simt::kernel_fit fit = n.resident.fit(d);  // and loads it, before others are resident
-    multiprocessors += static_cast<double>(n.resident.options.blocks) / fit.blocks_per_sm;
-    blocks += n.resident.options.blocks;
+    multiprocessors += static_cast<double>(n.resident.options.thread_blocks) / fit.blocks_per_sm;
+    thread_blocks += n.resident.options.thread_blocks;
   }
   if (!d.is_cuda() || multiprocessors <= d.properties().sms) return;
-  throw error(errc::invalid_option,
-              fmt::format("graph '{}': its resident nodes have {} blocks, which need {:.1f} "
-                          "multiprocessors at once, and {} has {}; give them fewer blocks",
-                          options.name, blocks, multiprocessors, d.name(), d.properties().sms));
+  throw error(
+      errc::invalid_option,
+      fmt::format("graph '{}': its resident nodes have {} thread blocks, which need {:.1f} "
+                  "multiprocessors at once, and {} has {}; give them fewer thread blocks",
+                  options.name, thread_blocks, multiprocessors, d.name(), d.properties().sms));
 }
 
 }  // namespace grosr::flow

@@ -75,17 +75,17 @@ TEST_P(residents, run_without_threads_of_the_executor) {
   for (word round = 0; round < 20; ++round) c.expect_right(round);
 }
 
-TEST_P(residents, share_points_among_blocks) {
+TEST_P(residents, share_points_among_thread_blocks) {
   executor e({.devices = {where()}});
-  chain c(e, 3, {.blocks = 3});
+  chain c(e, 3, {.thread_blocks = 3});
   c.compile();
   for (word round = 0; round < scaled(100, 20); ++round) c.expect_right(round);
 }
 
 TEST_P(residents, come_back_when_they_have_left) {
-  for (const unsigned blocks : {1u, 3u}) {
+  for (const unsigned thread_blocks : {1u, 3u}) {
     executor e({.devices = {where()}});
-    chain c(e, 3, {.blocks = blocks, .idle_timeout = std::chrono::microseconds(500)});
+    chain c(e, 3, {.thread_blocks = thread_blocks, .idle_timeout = std::chrono::microseconds(500)});
     c.compile();
     for (word round = 0; round < scaled(40, 10); ++round) {
       c.expect_right(round);
@@ -123,9 +123,9 @@ TEST_P(residents, go_on_after_many_runs) {
 TEST_P(residents, part_and_join) {
   executor e({.devices = {where()}});
   graph g(e);
-  const node first = g.resident("first", plus{1}, through(), {.blocks = 2});
+  const node first = g.resident("first", plus{1}, through(), {.thread_blocks = 2});
   const node left = g.resident("left", times{3}, through());
-  const node right = g.resident("right", plus{10}, through(), {.blocks = 3});
+  const node right = g.resident("right", plus{10}, through(), {.thread_blocks = 3});
   const node joined =
       g.resident("joined", sum_of_two{}, {{"a", array()}, {"b", array()}, {"c", array()}});
   g.connect(first["b"], left["a"]);
@@ -235,7 +235,7 @@ TEST_P(residents, end_while_they_wait) {
 
 TEST_P(residents, of_two_graphs_stand_beside_each_other) {
   executor e({.devices = {where()}});
-  chain one(e, 3), two(e, 2, {.blocks = 2}, {.name = "two"});
+  chain one(e, 3), two(e, 2, {.thread_blocks = 2}, {.name = "two"});
   one.compile();
   two.compile();
   for (word round = 0; round < 20; ++round) {
@@ -251,7 +251,7 @@ TEST_P(residents, are_refused_where_they_cannot_be) {
                            const std::string& part) {
     expect_error([&] { g.resident("n", plus{1}, ports, o); }, part);
   };
-  refused(through(), {.blocks = 0}, "resident node 'n': 0 blocks were asked for");
+  refused(through(), {.thread_blocks = 0}, "resident node 'n': 0 thread blocks were asked for");
   const auto some_words = block_template::variable<word>(10);
   refused({{"a", some_words}, {"b", some_words}}, {},
           "port 'a' is records of unsigned int, up to 10");
@@ -283,8 +283,8 @@ TEST_P(residents, that_change_what_others_read_are_refused) {
 TEST_P(residents, that_have_no_room_are_refused) {
   if (!where().is_cuda()) GTEST_SKIP() << "lanes of the host take turns";
   executor e({.devices = {where()}});
-  chain c(e, 3, {.blocks = 1000});
-  expect_error([&] { c.compile(); }, "give them fewer blocks");
+  chain c(e, 3, {.thread_blocks = 1000});
+  expect_error([&] { c.compile(); }, "give them fewer thread blocks");
 }
 
 }  // namespace

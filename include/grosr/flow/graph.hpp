@@ -302,10 +302,11 @@ class graph {
   /// 1 do so without the host. What they get from other nodes and from the program, and give to
   /// these, lies in host memory, which the device reads and writes over the bus; so a node that
   /// reads elements several times had better not be the first. Templates are fixed, and ports
-  /// neither sticky nor with a deadline. compile() throws error(invalid_option) where the blocks of
-  /// the graph's resident nodes have no room on the device at once, or where one changes in place
-  /// what others read, too. `f` must not read by loads that take memory for constant while a kernel
-  /// runs (__ldg). Otherwise throws as host(), and error(invalid_option) for 0 blocks.
+  /// neither sticky nor with a deadline. compile() throws error(invalid_option) where the thread
+  /// blocks of the graph's resident nodes have no room on the device at once, or where one changes
+  /// in place what others read, too. `f` must not read by loads that take memory for constant while
+  /// a kernel runs (__ldg). Otherwise throws as host(), and error(invalid_option) for 0 thread
+  /// blocks.
   template <class F>
   node resident(const std::string& name, const F& f, const std::vector<port>& ports,
                 const resident_options& options = {}) {

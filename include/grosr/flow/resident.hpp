@@ -18,8 +18,8 @@
 namespace grosr::flow {
 
 struct resident_options {
-  /// Blocks of 256 threads that stay on the device, and share the points of each run.
-  unsigned blocks = 1;
+  /// Thread blocks of 256 threads that stay on the device, and share the points of each run.
+  unsigned thread_blocks = 1;
   /// How long they stay without a run, up to an hour; the next one launches them again. Until they
   /// leave, calls that wait for the whole device wait for them: cudaFree, cudaDeviceSynchronize,
   /// the end of another graph.
@@ -42,12 +42,12 @@ struct resident_links {
 
   std::uint64_t* addresses = nullptr;   ///< pinned: a word for each port of the stretch
   std::uint32_t* stops = nullptr;       ///< pinned: the last launch that is to leave
-  std::uint32_t* left = nullptr;        ///< pinned: the launch of which a block has left
+  std::uint32_t* left = nullptr;        ///< pinned: the launch of which a thread block has left
   std::uint64_t* told = nullptr;        ///< pinned: the last run that is done; null: others follow
   resident_counter* after = nullptr;    ///< on the device: of nodes that feed this one
   std::uint32_t nodes_before = 0;       ///< of these
   resident_counter done;                ///< on the device: this node's own
-  std::uint64_t* block_runs = nullptr;  ///< on the device: how many runs each block has done
+  std::uint64_t* block_runs = nullptr;  ///< on the device: runs of each thread block
   std::uint32_t launch = 0;             ///< from 1
   std::uint64_t idle_ns = 0;
 };
@@ -158,7 +158,7 @@ struct resident_points {
 
   GROSR_DEVICE void say_done(std::uint64_t run) const {
     std::uint64_t now = run;
-    // R1: what the run wrote, before the count. Also of the blocks that came before this one.
+    // R1: what the run wrote, before the count. Also of the thread blocks that came before this one.
     if (links.done.each_run == 1)
       simt::atomic_ref<std::uint64_t>(*links.done.count).store(run, simt::release);
     else
@@ -180,10 +180,10 @@ struct resident_of<views<Views...>> {
     const auto fit = [](const device& d) {
       return simt::fit<resident_threads, 1, kernel>(d, resident_threads);
     };
-    const auto launch = [f, blocks = options.blocks](simt::stream& s, unsigned threads,
-                                                     const resident_links& links,
-                                                     const std::vector<resident_place>& places,
-                                                     const std::vector<block_template>& shapes) {
+    const auto launch = [f, thread_blocks = options.thread_blocks](
+                            simt::stream& s, unsigned threads, const resident_links& links,
+                            const std::vector<resident_place>& places,
+                            const std::vector<block_template>& shapes) {
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         const auto e = shapes[views<Views...>::main()].extents();
         invocation::at_port at[] = {{places[I].address, shapes[I].count(), &shapes[I]}...};
@@ -193,7 +193,7 @@ struct resident_of<views<Views...>> {
                         {view_of<Views>(at[I], true)...}},
                        {places[I].outside...},
                        links};
-        simt::launch<resident_threads>(s, {blocks, threads}, k);
+        simt::launch<resident_threads>(s, {thread_blocks, threads}, k);
       }
       (std::index_sequence_for<Views...>());
     };
