@@ -433,6 +433,10 @@ void block_users::take_from(block_heap& h, const datablock& b, space_number s, v
   state.take_in(s, h, data, count);
 }
 
+bool block_users::is_written(const datablock& b) {
+  return b.state().valid_in.load(std::memory_order_relaxed) != 0;
+}
+
 std::size_t block_users::bytes_of(const datablock& b) {
   const block_state& state = b.state();
   return state.count.load(std::memory_order_relaxed) * state.shape.element().bytes;

@@ -236,6 +236,9 @@ void graph::connect(port_ref from, port_ref to, const datablock& first, const ch
   if (first && !fits(first.shape(), a.is.shape))
     refuse(fmt::format("{}: the first block is {}, and {} goes in", asked, first.shape().text(),
                        b.is.shape.text()));
+  if (first && !block_users::is_written(first))
+    refuse(fmt::format("{}: the first block is one of {} that nobody has written; write it first",
+                       asked, first.shape().text()));
   check_capacity(o, asked);
   const auto number = static_cast<unsigned>(core_->channels.size());
   block_channel& c =

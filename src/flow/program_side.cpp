@@ -75,6 +75,11 @@ void check_pushed(const graph_core& g, const block_channel& c, const datablock& 
         fmt::format("push into {}: a block of another executor's memory was given; make it with "
                     "source.make(), or copy it",
                     g.to_name(c)));
+  if (!block_users::is_written(b))
+    refuse(
+        fmt::format("push into {}: a block of {} was given that nobody has written; write it "
+                    "first",
+                    g.to_name(c), b.shape().text()));
 }
 
 bool has_room(const graph_core& g, const block_channel& c) {

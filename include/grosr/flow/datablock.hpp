@@ -290,6 +290,9 @@ class block_users {
   /// memory: null for 0.
   static void take_from(block_heap& h, const datablock& b, space_number s, void* data,
                         std::size_t count);
+  /// Whether a memory has a valid view of a block: false until somebody has begun to write it.
+  /// Takes no lock.
+  static bool is_written(const datablock& b);
   /// Bytes of the elements that a block has. Takes no lock.
   static std::size_t bytes_of(const datablock& b);
   /// A block of as many elements as another one, to hold a copy of these.

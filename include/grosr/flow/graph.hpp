@@ -172,9 +172,10 @@ class any_source {
   /// program may keep a handle. It may write the block again when a result that depends on the
   /// block has been pulled; earlier, a node may read the new elements or fail with error(misuse).
   /// An inout port copies a block of which the program keeps a handle. Throws
-  /// error(invalid_option) for no block and for a block of another template or executor;
-  /// error(misuse) before compile() and from a node's function; error(task_failed), which names
-  /// node, run and cause, after a node has ended the graph; error(stopped) after stop().
+  /// error(invalid_option) for no block, for a block of another template or executor, and for one
+  /// that nobody has written; error(misuse) before compile() and from a node's function;
+  /// error(task_failed), which names node, run and cause, after a node has ended the graph;
+  /// error(stopped) after stop().
   void push(datablock b) const;
   /// As push(), but returns false at once when the channel is full.
   bool try_push(datablock b) const;
@@ -340,7 +341,8 @@ class graph {
   /// error(invalid_option) for different templates, an input that has a channel already, a port of
   /// another graph, or capacity 0; error(misuse) after compile().
   void connect(port_ref from, port_ref to, const channel_options& options = {});
-  /// The same, with a block that lies in the channel at first: what cycles begin with.
+  /// The same, with a block that lies in the channel at first: what cycles begin with. Throws
+  /// error(invalid_option), too, where push() would for that block.
   void connect(port_ref from, port_ref to, const datablock& first,
                const channel_options& options = {});
 
