@@ -138,6 +138,11 @@ std::exception_ptr executor_core::take_descriptors(invocation_core& r) {
             "port '{}': {} elements were allocated for a block of {}; allocate at "
             "most {}",
             p.is.name, d.count, p.is.shape.text(), most);
+      else if (d.data == nullptr && d.count * each > heap.bytes())
+        wrong = fmt::format(
+            "port '{}': {} bytes were allocated for {} elements, and the graph's heap on {} has {} "
+            "bytes in all; raise graph_options::heap_bytes",
+            p.is.name, d.count * each, d.count, memory.devices()[r.unit - 1].name(), heap.bytes());
       else if (d.data == nullptr && d.count != 0)
         wrong = fmt::format(
             "port '{}': {} bytes were allocated for {} elements, and the graph's heap on {} has no "

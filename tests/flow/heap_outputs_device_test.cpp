@@ -197,6 +197,17 @@ TEST_P(heap_outputs, of_a_full_heap_fail) {
   EXPECT_EQ(elements_of(held), numbers(0, 3 * words_a_slab));
 }
 
+TEST_P(heap_outputs, that_are_larger_than_the_heap_fail) {
+  counting_graph c(where(), {.heap_bytes = 2 * slab});
+  c.push(0, 2 * words_a_slab);  // all of it
+  EXPECT_EQ(c.to->pull().count(), 2 * words_a_slab);
+  c.push(0, 2 * words_a_slab + 1);
+  expect_error([&] { c.to->pull(); },
+               "graph 'g': node 'n' failed in run 2: port 'o': 131076 bytes were allocated for "
+               "32769 elements, and the graph's heap on " +
+                   where().name() + " has 131072 bytes in all; raise graph_options::heap_bytes");
+}
+
 TEST_P(heap_outputs, of_a_full_heap_are_missing_until_blocks_have_gone) {
   counting_graph c(where(), {.errors = on_error::go_on, .heap_bytes = 8 * slab});
   for (unsigned round = 0; round < 20; ++round) {
