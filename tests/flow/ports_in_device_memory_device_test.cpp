@@ -265,6 +265,7 @@ TEST_P(ports_in_device_memory, a_client_that_is_killed_at_any_moment_leaves_whol
     peer pushes("push", folder_.path());
     peer pulls("pull", folder_.path());
     ASSERT_EQ(pulls.hear(), "pulls");
+    ASSERT_EQ(pushes.hear(), "pushes");
     for (unsigned k = 0; k < 3 + i; ++k) pull();
     pulls.kill();
     for (unsigned k = 0; k < 3 + i; ++k) pull();

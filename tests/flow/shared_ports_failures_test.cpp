@@ -93,6 +93,7 @@ TEST_F(shared_ports_failures, a_client_that_is_killed_at_any_moment_leaves_whole
     peer pushes("push", folder_.path());
     peer pulls("pull", folder_.path());
     ASSERT_EQ(pulls.hear(), "pulls");
+    ASSERT_EQ(pushes.hear(), "pushes");
     for (int k = 0; k < 3 + i; ++k) EXPECT_TRUE(is_even_and_whole(d.to.pull_elements()));
     pulls.kill();
     for (int k = 0; k < 3 + i; ++k) EXPECT_TRUE(is_even_and_whole(d.to.pull_elements()));
