@@ -248,11 +248,28 @@ struct views {
   }
 };
 
+/// Of the parameters of a function, of which the first may be a point or a stream.
+template <class... P>
+inline constexpr bool others_are_views = false;
+template <class First, class... Rest>
+inline constexpr bool others_are_views<First, Rest...> = (is_view<Rest> && ...);
+
 /// The views that a function takes, and what it takes before them.
 template <class F>
-struct parameters : parameters<decltype(&F::operator())> {};
+struct parameters {
+  static_assert(sizeof(F*) == 0,
+                "grosr: a node's function has one call operator, and says the types of its "
+                "parameters, as in<float>; auto is none");
+};
+template <class F>
+requires requires { &F::operator(); }
+struct parameters<F> : parameters<decltype(&F::operator())> {};
 template <class R, class... P>
 struct parameters<R (*)(P...)> {
+  static_assert(others_are_views<std::remove_cvref_t<P>...>,
+                "grosr: a node's function takes an in<T>, out<T>, inout<T> or heap_out<T> for each "
+                "of its ports, behind the point of a kernel or the stream of on_stream(); a "
+                "pointer is none of these");
   template <class Before, class AtPorts>
   struct parts {
     using before = Before;
@@ -269,10 +286,16 @@ struct parameters<R (*)(P...)> {
   using before = typename both::before;
   using at_ports = typename both::at_ports;
 };
+template <class R, class... P>
+struct parameters<R (*)(P...) noexcept> : parameters<R (*)(P...)> {};
 template <class R, class F, class... P>
 struct parameters<R (F::*)(P...)> : parameters<R (*)(P...)> {};
 template <class R, class F, class... P>
 struct parameters<R (F::*)(P...) const> : parameters<R (*)(P...)> {};
+template <class R, class F, class... P>
+struct parameters<R (F::*)(P...) noexcept> : parameters<R (*)(P...)> {};
+template <class R, class F, class... P>
+struct parameters<R (F::*)(P...) const noexcept> : parameters<R (*)(P...)> {};
 
 }  // namespace detail
 }  // namespace grosr::flow
