@@ -3,10 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -17,15 +13,10 @@ namespace grosr::flow {
 namespace {
 
 using namespace tested;
-using namespace std::chrono_literals;
 
-remote_port_options waiting(const std::string& folder) {
-  return {.connect_within = 60s, .folder = folder};
-}
-
-void push_and_pull(const std::string& folder) {
-  const remote_source_on_device<word> from("in", waiting(folder));
-  const remote_sink_on_device<word> to("out", waiting(folder));
+void push_and_pull(const remote_port_options& o) {
+  const remote_source_on_device<word> from("in", o);
+  const remote_sink_on_device<word> to("out", o);
   simt::stream stream(from.where());
   unsigned right = 0;
   const word blocks = grosr::testing::scaled(100);
@@ -38,9 +29,9 @@ void push_and_pull(const std::string& folder) {
   peer::say(std::to_string(right) + " of " + std::to_string(blocks));
 }
 
-void hold_slots(const std::string& folder) {
-  const remote_source_on_device<word> from("in", waiting(folder));
-  const remote_sink_on_device<word> to("out", waiting(folder));
+void hold_slots(const remote_port_options& o) {
+  const remote_source_on_device<word> from("in", o);
+  const remote_sink_on_device<word> to("out", o);
   simt::stream stream(from.where());
   const std::size_t n = from.shape().count();
   const auto a = from.write(), b = from.write();
@@ -51,8 +42,8 @@ void hold_slots(const std::string& folder) {
   pause();
 }
 
-void push_for_ever(const std::string& folder) {
-  const remote_source_on_device<word> from("in", waiting(folder));
+void push_for_ever(const remote_port_options& o) {
+  const remote_source_on_device<word> from("in", o);
   simt::stream stream(from.where());
   for (word i = 0;; ++i) {
     push_numbers(from, stream, 1000 * i, from.shape().count());
@@ -60,8 +51,8 @@ void push_for_ever(const std::string& folder) {
   }
 }
 
-void pull_for_ever(const std::string& folder) {
-  const remote_sink_on_device<word> to("out", waiting(folder));
+void pull_for_ever(const remote_port_options& o) {
+  const remote_sink_on_device<word> to("out", o);
   std::vector<remote_device_read<word>> held(2);
   for (word i = 0;; ++i) {
     held[i % 2] = to.pull();
@@ -69,26 +60,25 @@ void pull_for_ever(const std::string& folder) {
   }
 }
 
-void pull_one(const std::string& folder) {
-  const remote_sink_on_device<word> to("out", waiting(folder));
+void pull_one(const remote_port_options& o) {
+  const remote_sink_on_device<word> to("out", o);
   peer::say("pulls");
   to.pull();
   pause();
 }
 
 // Tells what it is told where it has not the device of the port.
-void be_without(const std::string& folder) {
-  peer::say(
-      testing::error_of([&] { remote_source_on_device<word>("in", waiting(folder)); }).what());
+void be_without(const remote_port_options& o) {
+  peer::say(testing::error_of([&] { remote_source_on_device<word>("in", o); }).what());
 }
 
 TEST(shared_port_peer, plays_its_part) {
-  const char* const part = std::getenv("GROSR_PORT_PEER");
-  if (part == nullptr) return;  // it is for tests that start it
-  const std::map<std::string, std::function<void(const std::string&)>> parts = {
-      {"double", push_and_pull}, {"hold", hold_slots},   {"push", push_for_ever},
-      {"pull", pull_for_ever},   {"pull one", pull_one}, {"without", be_without}};
-  parts.at(part)(std::getenv("GROSR_PORT_FOLDER"));
+  peer::play({{"double", push_and_pull},
+              {"hold", hold_slots},
+              {"push", push_for_ever},
+              {"pull", pull_for_ever},
+              {"pull one", pull_one},
+              {"without", be_without}});
 }
 
 }  // namespace

@@ -7,9 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -88,6 +91,13 @@ class peer {
   static void say(const std::string& line) {
     const std::string all = line + "\n";
     if (write(says_at, all.data(), all.size()) < 0) std::abort();
+  }
+  /// In the other process, if this is one: the part that it is to play.
+  static void play(
+      const std::map<std::string, std::function<void(const remote_port_options&)>>& parts) {
+    if (const char* const part = std::getenv("GROSR_PORT_PEER"))
+      parts.at(part)(
+          {.connect_within = std::chrono::seconds(60), .folder = std::getenv("GROSR_PORT_FOLDER")});
   }
 
  private:

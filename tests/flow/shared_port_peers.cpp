@@ -3,10 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,15 +13,10 @@ namespace grosr::flow {
 namespace {
 
 using namespace tested;
-using namespace std::chrono_literals;
 
-remote_port_options waiting(const std::string& folder) {
-  return {.connect_within = 60s, .folder = folder};
-}
-
-void push_and_pull(const std::string& folder) {
-  const remote_source<word> from("in", waiting(folder));
-  const remote_sink<word> to("out", waiting(folder));
+void push_and_pull(const remote_port_options& o) {
+  const remote_source<word> from("in", o);
+  const remote_sink<word> to("out", o);
   unsigned right = 0;
   constexpr word blocks = 200;
   for (word i = 0; i < blocks; ++i) {
@@ -37,9 +29,9 @@ void push_and_pull(const std::string& folder) {
   peer::say(std::to_string(right) + " of " + std::to_string(blocks));
 }
 
-void hold_slots(const std::string& folder) {
-  const remote_source<word> from("in", waiting(folder));
-  const remote_sink<word> to("out", waiting(folder));
+void hold_slots(const remote_port_options& o) {
+  const remote_source<word> from("in", o);
+  const remote_sink<word> to("out", o);
   const auto a = from.write(), b = from.write();
   from.push(std::vector<word>(from.shape().count(), 1));
   const auto r = to.pull();
@@ -48,16 +40,16 @@ void hold_slots(const std::string& folder) {
   pause();
 }
 
-void push_for_ever(const std::string& folder) {
-  const remote_source<word> from("in", waiting(folder));
+void push_for_ever(const remote_port_options& o) {
+  const remote_source<word> from("in", o);
   for (word i = 0;; ++i) {
     from.push(std::vector<word>(from.shape().count(), i));
     if (i == 3) peer::say("pushes");
   }
 }
 
-void pull_for_ever(const std::string& folder) {
-  const remote_sink<word> to("out", waiting(folder));
+void pull_for_ever(const remote_port_options& o) {
+  const remote_sink<word> to("out", o);
   std::vector<remote_read<word>> held(2);
   for (word i = 0;; ++i) {
     held[i % 2] = to.pull();
@@ -66,8 +58,7 @@ void pull_for_ever(const std::string& folder) {
 }
 
 // Of a port of user 0, by a user that it lets in and then by one that it does not.
-void be_others(const std::string& folder) {
-  remote_port_options o = waiting(folder);
+void be_others(remote_port_options o) {
   if (setegid(65534) != 0 || seteuid(65534) != 0) std::abort();
   const error e = testing::error_of([&] { remote_source<word>("in", o); });
   peer::say(e.what());
@@ -79,22 +70,22 @@ void be_others(const std::string& folder) {
   if (seteuid(0) != 0 || setegid(0) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0) std::abort();
 }
 
-void serve(const std::string& folder) {
+void serve(const remote_port_options& o) {
   const auto one = block_template::of<word>(1);
   doubler full(one), empty(one);
-  const shared_port in(full.from, "in", {.folder = folder});
-  const shared_port out(empty.to, "out", {.folder = folder});
+  const shared_port in(full.from, "in", {.folder = o.folder});
+  const shared_port out(empty.to, "out", {.folder = o.folder});
   peer::say("serves");
   pause();
 }
 
 TEST(shared_port_peer, plays_its_part) {
-  const char* const part = std::getenv("GROSR_PORT_PEER");
-  if (part == nullptr) return;  // it is for tests that start it
-  const std::map<std::string, std::function<void(const std::string&)>> parts = {
-      {"double", push_and_pull}, {"hold", hold_slots},  {"push", push_for_ever},
-      {"pull", pull_for_ever},   {"others", be_others}, {"serve", serve}};
-  parts.at(part)(std::getenv("GROSR_PORT_FOLDER"));
+  peer::play({{"double", push_and_pull},
+              {"hold", hold_slots},
+              {"push", push_for_ever},
+              {"pull", pull_for_ever},
+              {"others", be_others},
+              {"serve", serve}});
 }
 
 }  // namespace
