@@ -181,21 +181,21 @@ node graph::add_node(detail::node_description d) {
   return node(core_.get(), static_cast<unsigned>(core_->nodes.size() - 1));
 }
 
-void graph::add_way(const node& n, const std::vector<detail::parameter>& parameters,
-                    detail::function on_host, detail::function on_device) {
-  if (n.of_ != core_.get()) refuse("another way to run a node: it is of another graph");
+void graph::add_implementation(const node& n, const std::vector<detail::parameter>& parameters,
+                               detail::function on_host, detail::function on_device) {
+  if (n.of_ != core_.get()) refuse("another implementation of a node: it is of another graph");
   node_core& core = core_->nodes[n.number_];
-  core_->check_building("add a way to run node '" + core.name + "'");
+  core_->check_building("add an implementation of node '" + core.name + "'");
   if (core.resident)
     refuse(
-        fmt::format("node '{}' is resident, and runs in no other way; make it a kernel to give "
-                    "it one",
+        fmt::format("node '{}' is resident, and has no other implementation; make it a kernel to "
+                    "give it one",
                     core.name));
   for (const port_core& p : core.ports)
     if (on_host && p.is.from_heap)
       refuse(
           fmt::format("node '{}': port '{}' has its memory from the heap of a device, so the node "
-                      "does not run on the host; give it no way there",
+                      "does not run on the host; give it no implementation there",
                       core.name, p.is.name));
   bool same = parameters.size() == core.ports.size();
   for (std::size_t i = 0; same && i < parameters.size(); ++i)
@@ -203,7 +203,7 @@ void graph::add_way(const node& n, const std::vector<detail::parameter>& paramet
                                               core.ports[i].is.from_heap};
   if (!same)
     refuse(
-        fmt::format("node '{}': another way to run it takes other views; let it take the same, in "
+        fmt::format("node '{}': another implementation takes other views; let it take the same, in "
                     "the same order",
                     core.name));
   detail::function& to = on_host ? core.on_host : core.on_device;

@@ -1,4 +1,5 @@
-// A stretch: nodes of a graph that run on devices alone and always in the same way, run as one.
+// A stretch: nodes of a graph that run on devices alone and do the same with every block, run as
+// one.
 #pragma once
 
 #include <atomic>

@@ -82,8 +82,8 @@ struct channel_options {
 enum class on_error : std::uint8_t {
   end_graph,  ///< nothing runs any more; push, pull and wait throw
   /// What it would have written is missing, and is counted. For functions that run on the host: a
-  /// kernel that faults takes the device with it. Not with first blocks. Where ways part and
-  /// join again, the blocks of one way are one ahead from then on.
+  /// kernel that faults takes the device with it. Not with first blocks. Where paths part and
+  /// join again, the blocks of one path are one ahead from then on.
   go_on,
 };
 
@@ -94,8 +94,8 @@ struct graph_options {
   /// as 1/2, 1/3, 1/4... to 1/100 of priority 1.
   int priority = 0;
   on_error errors = on_error::end_graph;
-  /// Nodes that run on devices alone, always in the same way, run as one where they feed each other
-  /// by channels of capacity 1: on a GPU, as a CUDA graph. Not with on_error::go_on.
+  /// Nodes that run on devices alone, and do the same with every block, run as one where they feed
+  /// each other by channels of capacity 1: on a GPU, as a CUDA graph. Not with on_error::go_on.
   bool stretches = true;
   /// How many runs of a node may be on a device at a time, from 1 to 8: of a pipeline, how many
   /// blocks. With more than 1 its runs overlap there, so functions for devices, other than resident
@@ -320,21 +320,21 @@ class graph {
     return add_node(std::move(d));
   }
 
-  /// Another way to run a node, with the same parameters: on the host beside a device, or on a
-  /// device beside the host. The executor's policy chooses, run by run. Throws error
-  /// (invalid_option) where the node has a way of that kind, or other parameters. A node with a
-  /// heap_out<T> has no way for the host.
+  /// Another implementation of a node, with the same parameters: for the host beside one for
+  /// devices, or for devices beside one for the host. The executor's policy chooses, run by run.
+  /// Throws error(invalid_option) where the node has an implementation of that kind, or other
+  /// parameters. A node with a heap_out<T> has no implementation for the host.
   template <class F>
   void also_host(const node& n, F f) {
-    add_way(n, at_ports_of<F>::parameters(), on_host(std::move(f)), {});
+    add_implementation(n, at_ports_of<F>::parameters(), on_host(std::move(f)), {});
   }
   template <class F>
   void also_kernel(const node& n, const F& f) {
-    add_way(n, at_ports_of<F>::parameters(), {}, over_points(f));
+    add_implementation(n, at_ports_of<F>::parameters(), {}, over_points(f));
   }
   template <class F>
   void also_on_stream(const node& n, F f) {
-    add_way(n, at_ports_of<F>::parameters(), {}, into_stream(std::move(f)));
+    add_implementation(n, at_ports_of<F>::parameters(), {}, into_stream(std::move(f)));
   }
 
   /// Blocks that come out of one port go into another. An output may feed many channels. Throws
@@ -447,8 +447,8 @@ class graph {
   static void check_ports(const std::string& node, const std::vector<port>& ports,
                           std::size_t parameters);
   node add_node(detail::node_description d);
-  void add_way(const node& n, const std::vector<detail::parameter>& parameters,
-               detail::function on_host, detail::function on_device);
+  void add_implementation(const node& n, const std::vector<detail::parameter>& parameters,
+                          detail::function on_host, detail::function on_device);
   unsigned add_source(const std::vector<port_ref>& to, const element_type& as,
                       const channel_options& options);
   unsigned add_sink(port_ref from, const element_type& as, const channel_options& options);

@@ -82,7 +82,8 @@ struct invocation {
   const device* loads = nullptr;
 };
 
-/// A way to run a node: on a thread of the host, or by putting work into a stream of a device.
+/// An implementation of a node: it runs on a thread of the host, or puts work into a stream of a
+/// device.
 using function = std::function<void(invocation&)>;
 
 // ---- from the parameters of functions ----
