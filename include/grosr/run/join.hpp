@@ -154,6 +154,30 @@ class join_context : public context<Spawner> {
     *slot = why;
   }
 
+  /// For libraries: a result that no task of this runtime brings comes to `slot` some time. Where
+  /// it goes, with spawner().deliver() and then end_of_completion(), in a task; or nothing, and
+  /// nobody waits: `slot` is no member of what join() returned.
+  template <class Slot>
+  GROSR_DEVICE run::destination expect(Slot* slot) {
+    if (!may_fork()) return {};
+    const std::size_t at = place_of(slot);
+    if (at == nowhere) {
+      is_wrong(run::failure::forked_astray);
+      return {};
+    }
+    spawner_.expect_completion();
+    ++forks_;
+    return run::destination::in_frame(frame_,
+                                      run::frame_header_bytes + static_cast<std::uint32_t>(at));
+  }
+  /// The same for what brings nothing but that it has ended.
+  GROSR_DEVICE run::destination expect() {
+    if (!may_fork()) return {};
+    spawner_.expect_completion();
+    ++forks_;
+    return run::destination::in_frame(frame_, 0);
+  }
+
   /// Starts a task that gives the result in this one's place. What this one returns afterwards is
   /// only counted.
   template <class Task>
@@ -192,6 +216,9 @@ class join_context : public context<Spawner> {
       static_assert(run::always_false<Value>, "grosr: this task's result is void");
     }
   }
+
+  /// Whether join() found room for the continuation.
+  GROSR_DEVICE bool joined() const { return frame_ != Spawner::no_frame; }
 
   /// Names what was joined, for tasks that may cancel it. Trivially copyable.
   GROSR_DEVICE join_scope scope() const { return {frame_}; }

@@ -88,6 +88,13 @@ inline constexpr bool completes = requires {
   requires T::completes;
 };
 
+/// Whether tasks of T bring others' results to joins: `static constexpr bool delivers = true`. Each
+/// thread's task_end is seen to, as that of a task that was forked.
+template <class T>
+inline constexpr bool delivers = requires {
+  requires T::delivers;
+};
+
 namespace detail {
 template <class T>
 struct record_of {
@@ -212,6 +219,9 @@ enum class collected : std::uint8_t {
 ///   static collected collect(shared*, bool all)   whole warp: has it taken; without `all`, what
 ///                                                 waits for too long
 ///   static bool overdue(shared*)                  one lane: whether something does
+///   static bool rung(shared*)                     one lane, if there is such a function: whether
+///                                                 there is something new for collect(); workers
+///                                                 that wait ask at each turn
 template <class Spawner, class... Tasks>
 struct collector_of {
   using type = void;

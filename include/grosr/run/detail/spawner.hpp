@@ -149,6 +149,8 @@ class spawner {
   /// One lane: a result has come, or has not: the frame whose continuation is to run now, or
   /// no_frame. The value was stored before.
   GROSR_DEVICE std::uint32_t deliver(destination to, int status);
+  /// One lane, inside a task: a frame that deliver() returned is run at the run's end.
+  GROSR_DEVICE void defer_ready(std::uint32_t frame);
   /// One lane: the first error stays.
   GROSR_DEVICE void set_status(std::uint32_t frame, int status);
 
@@ -156,6 +158,8 @@ class spawner {
   /// is work from now on. Or it was not made after all.
   GROSR_DEVICE void expect_completion();
   GROSR_DEVICE void expect_none();
+  /// One lane, in a task: what was expected has come, and this task sees to it.
+  GROSR_DEVICE void end_of_completion();
   static constexpr bool any_completes = (completes<Tasks> || ...);
 
   /// One lane: nothing that is to bring something for this frame begins any more, when it is seen.
@@ -368,7 +372,6 @@ class spawner {
   GROSR_DEVICE GROSR_NOINLINE static void send_heartbeat(shared* block, std::uint32_t type,
                                                          std::uint64_t now);
   GROSR_DEVICE GROSR_NOINLINE static std::uint32_t wait_for_frame(shared* block);
-  GROSR_DEVICE void defer_ready(std::uint32_t frame);
   GROSR_DEVICE std::uint32_t ready_after(task_end end);
   GROSR_DEVICE std::uint32_t await(std::uint32_t frame, std::uint32_t n);
   GROSR_DEVICE std::uint32_t count_down(std::uint32_t frame);

@@ -147,6 +147,10 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::expect_none() {
   count(w_.awaited).fetch_sub(1, simt::relaxed);
   simt::atomic_ref<std::uint64_t>(*v_.common.activity).fetch_sub(1, simt::acq_rel);
 }
+template <class Policy, class... Tasks>
+GROSR_DEVICE void spawner<Policy, Tasks...>::end_of_completion() {
+  simt::atomic_ref<std::uint64_t>(*v_.common.activity).fetch_sub(1, simt::acq_rel);
+}
 
 // ---- continuations that are ready ----
 

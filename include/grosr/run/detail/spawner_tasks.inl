@@ -251,7 +251,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::run_inline(shared* b
   context_type c(self, width::lane, level, depth);
   int status = invoke(task, c);
   if (status != 0) note_failure(block, task, status);
-  if constexpr (is_forked<T>) {
+  if constexpr (is_forked<T> || delivers<T>) {
     const std::uint32_t ready = self.ready_after(c.end());
     if (ready != no_frame) self.defer_ready(ready);
   }

@@ -150,7 +150,8 @@ class worker {
   /// Whether packets that carry tasks of the type are taken together: the lanes of a run of forked
   /// tasks need room that a single one finds.
   template <class T>
-  static constexpr bool may_bundle = width_of<T>() == width::lane && !is_forked<T> && !completes<T>;
+  static constexpr bool may_bundle = width_of<T>() == width::lane && !is_forked<T> &&
+                                     !completes<T> && !delivers<T>;
 
   // ---- constants ----
 
@@ -173,6 +174,9 @@ class worker {
   /// What workers ask for what tasks collected (task.hpp), or void.
   using collector = typename collector_of<spawner_type, Tasks...>::type;
   static constexpr bool has_collector = !std::is_void_v<collector>;
+  static constexpr bool collector_rings = requires(typename spawner_type::shared * b) {
+    collector::rung(b);
+  };
   /// One lane, before a run of a type: whether its only task is alone (warp_local), unless the last
   /// one was long, or what it left in channels waits until this worker rests.
   GROSR_DEVICE void set_alone(std::uint32_t type, bool alone) {
@@ -363,6 +367,7 @@ class worker {
   GROSR_DEVICE void end_of_spinning();
   GROSR_DEVICE bool collects(bool all);
   GROSR_DEVICE bool finds_overdue();
+  GROSR_DEVICE bool is_rung();
   GROSR_DEVICE void activate();
   GROSR_DEVICE void rest();
   GROSR_DEVICE void say_if_sole();

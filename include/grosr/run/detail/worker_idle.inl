@@ -103,6 +103,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::watch() -> watched {
           result = watched::work;
         else if ((now & hint::starving) == 0)
           v_.hints().fetch_or(hint::starving, simt::relaxed);
+        if (result == watched::nothing && is_rung()) result = watched::work;
         // Hints are only hints: after a long wait look at more.
         if (long_ago) {
           std::uint32_t found = scan_hints();
@@ -168,6 +169,17 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE bool worker<Policy, Tasks...>::finds_overdue() {
   if constexpr (has_collector)
     if (collector::overdue(&b_)) {
+      w_.pushed = 1;
+      return true;
+    }
+  return false;
+}
+
+/// One lane, which waits: whether there is something new to collect, as finds_overdue().
+template <class Policy, class... Tasks>
+GROSR_DEVICE bool worker<Policy, Tasks...>::is_rung() {
+  if constexpr (collector_rings)
+    if (collector::rung(&b_)) {
       w_.pushed = 1;
       return true;
     }

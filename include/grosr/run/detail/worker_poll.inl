@@ -53,6 +53,7 @@ GROSR_DEVICE auto worker<Policy, Tasks...>::lead() -> led {
       if (stop == go_on && idles_too_long(ring, activity)) stop = may_park;
       if (is_active() && (activity != w_.sole_activity || turn >= Policy::linger_polls))
         stop |= drop_count;
+      if (is_rung()) stop |= give_up;
       if (scan_due()) {
         const std::uint32_t found = scan_hints(),
                             fresh = is_active() ? found : found | hint::starving;

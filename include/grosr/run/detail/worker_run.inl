@@ -349,7 +349,7 @@ GROSR_DEVICE GROSR_NOINLINE void worker<Policy, Tasks...>::forget_failed(shared*
 template <class Policy, class... Tasks>
 template <class T>
 GROSR_DEVICE void worker<Policy, Tasks...>::keep_ready(task_end end) {
-  if constexpr (is_forked<T> || completes<T>) spawner_.keep_ready(end);
+  if constexpr (is_forked<T> || completes<T> || delivers<T>) spawner_.keep_ready(end);
 }
 
 /// Whole warp, nobody spawning: runs continuations that are ready; with `all`, until there are
