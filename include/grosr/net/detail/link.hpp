@@ -1,0 +1,240 @@
+// A link: a ring of words from one rank to another, of one class. The protocol, with the names of
+// the steps, is in docs/internals/messages.md.
+#pragma once
+
+#include <cstdint>
+
+#include "grosr/net/detail/word.hpp"
+#include "grosr/simt/lanes.hpp"
+#include "grosr/simt/wait.hpp"
+
+namespace grosr::net {
+
+/// Words that a receiver takes at a time.
+inline constexpr std::uint32_t chunk_words = 128;
+inline constexpr std::uint64_t no_ticket = ~std::uint64_t{0};
+
+/// Requests start tasks and change elements; replies end calls. Each has links of its own.
+enum class link_class : std::uint8_t { request, reply };
+inline constexpr unsigned link_classes = 2;
+
+struct rank_state;
+
+/// The sender's half of a link: memory of its device.
+struct link_sender {
+  // Written by the host, before anything runs.
+  simt::bus_word* words;     ///< of the ring, where the sender can store
+  std::uint32_t shift;       ///< log2 of the ring's words
+  std::uint32_t to;          ///< rank
+  std::uint32_t far;         ///< 1: the receiver is on another device
+  std::uint32_t* doorbell;   ///< of the receiver
+  std::uint64_t* credit;     ///< words given back: written by the receiver alone
+  const rank_state* direct;  ///< of the receiver, where its memory can be reached; else null
+  // Shared by lanes of the sender.
+  alignas(128) std::uint64_t tail;   ///< words reserved so far
+  std::uint64_t begun;               ///< when (clock_ns) the present chunk was begun
+  alignas(128) std::uint64_t limit;  ///< words for which there was room so far, as far as is known
+};
+
+/// The receiver's half: memory of its device.
+struct link_receiver {
+  const simt::bus_word* words;
+  std::uint32_t shift;
+  std::uint32_t from;     ///< rank
+  std::uint32_t far;      ///< 1: the sender is on another device
+  std::uint64_t* credit;  ///< the sender's
+  std::uint32_t* done;    ///< for each chunk of the ring: consumed, baton
+  alignas(128) std::uint64_t claimed;
+};
+
+/// What lies in link_receiver::done.
+inline constexpr std::uint32_t chunk_consumed = 1, chunk_baton = 2;
+
+GROSR_DEVICE inline void fence(bool far) {
+  if (far)
+    simt::fence<simt::scope::system>(simt::acq_rel);
+  else
+    simt::fence(simt::acq_rel);
+}
+
+/// Lanes of `mask` meet; a whole warp runs together again from here on (simt::sync_warp).
+GROSR_DEVICE inline void meet(std::uint32_t mask) {
+  if (mask == simt::full_mask)
+    simt::sync_warp();
+  else
+    simt::sync_warp(mask);
+}
+
+GROSR_DEVICE inline std::uint32_t lap_of(std::uint64_t ticket, std::uint32_t shift) {
+  return (ticket >> shift & 1) != 0 ? 0 : lap_bit;
+}
+
+/// Sends into a link. Any lanes of the sending rank.
+class link_out {
+ public:
+  GROSR_DEVICE explicit link_out(link_sender& s) : s_(s) {}
+
+  /// One lane, for a group: the first ticket of n words, or no_ticket when there is no room.
+  /// Others may be faster: has_room() says whether the words can be stored. Steps 1 and 2.
+  GROSR_DEVICE std::uint64_t claim(std::uint32_t n) const {
+    simt::atomic_ref<std::uint64_t> tail(s_.tail);
+    // Looked at first: where many find no room, nothing that they share is written.
+    if (!has_room(tail.load(simt::relaxed) + n)) return no_ticket;
+    return tail.fetch_add(n, simt::relaxed);
+  }
+  /// One lane: whether the words before a ticket can be stored. Step 3.
+  GROSR_DEVICE bool has_room(std::uint64_t end) const {
+    simt::atomic_ref<std::uint64_t> limit(s_.limit);
+    if (end <= limit.load(simt::before_store())) return true;
+    // A2: pairs with R2 in link_in::give_back(): the receiver has read what it gives back.
+    const std::uint64_t now = simt::atomic_ref<std::uint64_t, simt::scope::system>(*s_.credit)
+                                  .load(simt::before_store()) +
+                              (std::uint64_t{1} << s_.shift);
+    if (limit.load(simt::relaxed) < now) limit.fetch_max(now, simt::in_turn());
+    return end <= now;
+  }
+
+  /// Stores a word of a ticket.
+  GROSR_DEVICE void store(std::uint64_t ticket, const std::uint32_t* content,
+                          std::uint32_t w3) const {
+    const std::uint64_t mask = (std::uint64_t{1} << s_.shift) - 1;
+    simt::bus_store(s_.words + (ticket & mask),
+                    {{content[0], content[1], content[2], w3 | lap_of(ticket, s_.shift)}});
+  }
+
+  /// Whether n words from a ticket on have the last one of a chunk: then the lanes that store them
+  /// meet, and one of them rings. Step 4.
+  GROSR_DEVICE static bool fills_chunk(std::uint64_t first, std::uint32_t n) {
+    return (first & (chunk_words - 1)) + n >= chunk_words;
+  }
+  /// One lane, which has claimed n words: says when the chunk that they begin was begun.
+  GROSR_DEVICE void note_begun(std::uint64_t first, std::uint32_t n) const {
+    constexpr std::uint64_t part = chunk_words - 1;
+    if (((first + n) & part) != 0 && ((first & part) == 0 || fills_chunk(first, n)))
+      simt::atomic_ref<std::uint64_t>(s_.begun).store(simt::clock_ns(), simt::relaxed);
+  }
+  /// One lane, after the lanes that stored have met.
+  GROSR_DEVICE void ring() const {
+    fence(s_.far != 0);  // R1: pairs with A1 in link_in::has_chunk()
+    simt::atomic_ref<std::uint32_t, simt::scope::system>(*s_.doorbell).store(1, simt::relaxed);
+  }
+
+  /// Lanes of `mask` together: fills up the chunk that is being collected. True when it did.
+  GROSR_DEVICE bool pad(std::uint32_t mask) const {
+    const unsigned leader = simt::lowest_bit(mask);
+    std::uint64_t from = 0;
+    std::uint32_t lack = 0;
+    if (simt::lane_id() == leader) {
+      simt::atomic_ref<std::uint64_t> tail(s_.tail);
+      from = tail.load(simt::relaxed);
+      const auto had = static_cast<std::uint32_t>(from) & (chunk_words - 1);
+      if (had != 0) {
+        lack = chunk_words - had;
+        // Where there is no room, lanes wait that have tickets of this chunk.
+        if (!has_room(from + lack) || !tail.compare_exchange(from, from + lack, simt::relaxed))
+          lack = 0;
+      }
+    }
+    lack = simt::shuffle(mask, lack, leader);
+    if (lack == 0) return false;
+    from = simt::shuffle(mask, from, leader);
+    constexpr std::uint32_t nothing[3] = {0, 0, 0};
+    for (std::uint32_t i = simt::rank_in(mask, simt::lane_id()); i < lack;
+         i += simt::popcount(mask))
+      store(from + i, nothing, header_word::of(1, operation::padding, 0));
+    simt::sync_warp(mask);
+    if (simt::lane_id() == leader) ring();
+    return true;
+  }
+
+  /// Whether a chunk is being collected.
+  GROSR_DEVICE bool collects() const {
+    return (simt::atomic_ref<std::uint64_t>(s_.tail).load(simt::relaxed) & (chunk_words - 1)) != 0;
+  }
+  /// The same, and for longer than `limit_ns`.
+  GROSR_DEVICE bool overdue(std::uint64_t limit_ns) const {
+    return collects() &&
+           simt::clock_ns() - simt::atomic_ref<std::uint64_t>(s_.begun).load(simt::relaxed) >
+               limit_ns;
+  }
+
+ private:
+  link_sender& s_;
+};
+
+/// Takes from a link. Any lanes of the receiving rank.
+class link_in {
+ public:
+  GROSR_DEVICE explicit link_in(link_receiver& r) : r_(r) {}
+
+  /// One lane: whether a chunk has come that nobody has claimed.
+  GROSR_DEVICE bool has_chunk() const { return has_chunk(next()); }
+  /// One lane: the next chunk that nobody has claimed.
+  GROSR_DEVICE std::uint64_t next() const {
+    return simt::atomic_ref<std::uint64_t>(r_.claimed).load(simt::relaxed);
+  }
+  /// One lane: claims a chunk, all of which has come, unless another lane has.
+  GROSR_DEVICE bool try_claim(std::uint64_t chunk) const {
+    return simt::atomic_ref<std::uint64_t>(r_.claimed)
+        .compare_exchange(chunk, chunk + 1, simt::in_turn());
+  }
+  /// Whether the word of a ticket has come.
+  GROSR_DEVICE bool has(std::uint64_t ticket) const {
+    return ((peek(ticket).w[3] ^ lap_of(ticket, r_.shift)) & lap_bit) == 0;
+  }
+
+  /// The word of a ticket, which was reserved: waits for the lane that stores it.
+  GROSR_DEVICE simt::bus_word load(std::uint64_t ticket) const {
+    return finish(ticket, peek(ticket));
+  }
+  /// The same in two steps, so that several are under way together.
+  GROSR_DEVICE simt::bus_word peek(std::uint64_t ticket) const {
+    return simt::bus_load(place_of(ticket));
+  }
+  GROSR_DEVICE simt::bus_word finish(std::uint64_t ticket, simt::bus_word w) const {
+    const std::uint32_t lap = lap_of(ticket, r_.shift);
+    if (((w.w[3] ^ lap) & lap_bit) == 0) [[likely]]
+      return w;
+    simt::wait_until(
+        [&] {
+          w = peek(ticket);
+          return ((w.w[3] ^ lap) & lap_bit) == 0;
+        },
+        simt::forever, nullptr, "the sender of a word");
+    return w;
+  }
+
+  /// One lane: a chunk was consumed, by lanes that have met since. Gives back what can be. Step 7.
+  GROSR_DEVICE void give_back(std::uint64_t chunk) const {
+    const std::uint64_t last = (std::uint64_t{1} << r_.shift) / chunk_words - 1;
+    const auto done = [&](std::uint64_t c) {
+      return simt::atomic_ref<std::uint32_t>(r_.done[c & last]);
+    };
+    if ((done(chunk).fetch_add(chunk_consumed, simt::acq_rel) & chunk_baton) == 0) return;
+    for (;;) {
+      done(chunk).store(0, simt::relaxed);
+      ++chunk;
+      // R2: what was read, and done; pairs with A2 in link_out::look_at_credit().
+      fence(r_.far != 0);
+      simt::atomic_ref<std::uint64_t, simt::scope::system>(*r_.credit)
+          .store(chunk * chunk_words, simt::after_result());
+      if ((done(chunk).fetch_add(chunk_baton, simt::acq_rel) & chunk_consumed) == 0) return;
+    }
+  }
+
+  GROSR_DEVICE std::uint32_t from() const { return r_.from; }
+  GROSR_DEVICE link_receiver& state() const { return r_; }
+
+ private:
+  GROSR_DEVICE const simt::bus_word* place_of(std::uint64_t ticket) const {
+    return r_.words + (ticket & ((std::uint64_t{1} << r_.shift) - 1));
+  }
+  /// A1: pairs with R1 in link_out::ring().
+  GROSR_DEVICE bool has_chunk(std::uint64_t chunk) const {
+    return has(chunk * chunk_words + chunk_words - 1);
+  }
+
+  link_receiver& r_;
+};
+
+}  // namespace grosr::net

@@ -1,0 +1,79 @@
+// What a rank knows on its device: its links, and what it has of distributed arrays.
+#pragma once
+
+#include "grosr/net/detail/link.hpp"
+
+namespace grosr::net {
+
+/// A rank's part of a distributed array.
+struct array_part {
+  unsigned char* elements;
+  std::uint64_t count;  ///< 0: there is none
+  std::uint32_t element_bytes, reserved;
+};
+inline constexpr std::uint32_t most_arrays = 256;
+
+/// What was asked for that there is not: counted, and the first of them kept.
+struct refusals {
+  std::uint64_t count;
+  std::uint64_t index;      ///< of the first, or the rank
+  std::uint32_t array;      ///< of the first
+  std::uint32_t operation;  ///< of the first, and refused_rank if its rank was wrong; 0: none
+};
+inline constexpr std::uint32_t refused_rank = 1u << 8;
+
+/// Device memory of a rank.
+struct rank_state {
+  std::uint32_t rank, ranks;
+  std::uint64_t flush_ns;
+  link_sender* out;  ///< of class c to rank r: c * ranks + r
+  link_receiver* in;
+  array_part* arrays;
+  alignas(128) std::uint32_t doorbell;
+  alignas(128) std::uint64_t deferred;  ///< messages that found no room, and became tasks
+  refusals refused;
+
+  GROSR_DEVICE link_out to(link_class c, std::uint32_t other) const {
+    return link_out(out[static_cast<std::uint32_t>(c) * ranks + other]);
+  }
+  GROSR_DEVICE link_sender& request_to(std::uint32_t other) const { return out[other]; }
+
+  GROSR_DEVICE void refuse(std::uint32_t operation, std::uint32_t array, std::uint64_t index) {
+    std::uint32_t none = 0;
+    if (simt::atomic_ref<std::uint32_t>(refused.operation)
+            .compare_exchange(none, operation, simt::relaxed)) {
+      refused.array = array;
+      refused.index = index;
+    }
+    simt::atomic_ref<std::uint64_t>(refused.count).fetch_add(1, simt::relaxed);
+  }
+};
+
+/// The state of the rank that a kernel's view leads to.
+GROSR_DEVICE inline rank_state& state_of(const auto& view) {
+  return *static_cast<rank_state*>(view.collected);
+}
+
+/// Does an operation to an element of this device, or of another one whose memory can be reached.
+/// Any lane.
+template <simt::scope S, class T>
+GROSR_DEVICE void apply(element_operation what, T& element, T value) {
+  simt::atomic_ref<T, S> at(element);
+  switch (what) {
+    case element_operation::put:
+      at.store(value, simt::relaxed);
+      break;
+    case element_operation::add:
+      at.fetch_add(value, simt::relaxed);
+      break;
+    default:
+      if constexpr (std::is_unsigned_v<T>) {
+        if (what == element_operation::min) at.fetch_min(value, simt::relaxed);
+        if (what == element_operation::max) at.fetch_max(value, simt::relaxed);
+        if (what == element_operation::bit_and) at.fetch_and(value, simt::relaxed);
+        if (what == element_operation::bit_or) at.fetch_or(value, simt::relaxed);
+      }
+  }
+}
+
+}  // namespace grosr::net

@@ -1,0 +1,304 @@
+// Receiving: chunks of links become tasks, and changes of elements.
+#pragma once
+
+#include "grosr/net/detail/rank_state.hpp"
+#include "grosr/net/detail/tasks.hpp"
+#include "grosr/run/context.hpp"
+
+namespace grosr::net {
+
+/// Takes chunks in. Spawner: of the runtime of the rank.
+template <class Spawner>
+struct receiver {
+  using shared = typename Spawner::shared;
+  using types = typename Spawner::types;
+
+  /// Lanes of `mask` together, within a task: takes in a chunk that has come, of whichever link of
+  /// this class or a later one. Replies alone start no requests and no replies: so that takes no
+  /// room. False: there was none, or others took it. Runs no code of users, but waits for room for
+  /// tasks.
+  template <link_class First>
+  GROSR_DEVICE GROSR_NOINLINE static bool take(shared* block, std::uint32_t mask) {
+    Spawner self(simt::in_block_shared(block));
+    rank_state& s = state_of(self.get_view());
+    const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id()),
+                        links = s.ranks * (link_classes - static_cast<std::uint32_t>(First));
+    const unsigned leader = simt::lowest_bit(mask);
+    // Replies first: they end what others wait for. Of each class another link first, each time.
+    const std::uint32_t turn = simt::shuffle(
+        mask, static_cast<std::uint32_t>(simt::cycle_count() >> 4) + self.id(), leader);
+    std::uint32_t link = 0;
+    std::uint64_t chunk = 0;
+    bool claimed = false, more = false;
+    GROSR_NO_UNROLL
+    for (std::uint32_t base = 0; base < links && !claimed; base += lanes) {
+      const std::uint32_t i = base + rank;
+      const std::uint32_t at = (turn + i) % s.ranks + (i < s.ranks ? s.ranks : 0);
+      std::uint32_t there = simt::ballot(mask, i < links && link_in(s.in[at]).has_chunk());
+      more = more || (there & (there - 1)) != 0;
+      GROSR_NO_UNROLL
+      for (; there != 0 && !claimed; there &= there - 1) {
+        const unsigned who = simt::lowest_bit(there);
+        link = simt::shuffle(mask, at, who);
+        const link_in from(s.in[link]);
+        chunk = simt::shuffle(mask, simt::lane_id() == who ? from.next() : 0, who);
+        if (!simt::all(mask, has_come(from, chunk * chunk_words, rank, lanes))) continue;
+        claimed = simt::any(mask, simt::lane_id() == who && from.try_claim(chunk));
+      }
+    }
+    meet(mask);
+    if (!claimed) return false;
+    const link_in from(s.in[link]);
+    // Who rests may help with what is left.
+    if (rank == 0 && (more || from.has_chunk()))
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(1, simt::relaxed);
+    meet(mask);
+    const std::uint64_t begin = chunk * chunk_words;
+    GROSR_NO_UNROLL
+    for (std::uint32_t base = rank; base < chunk_words; base += ahead * lanes) {
+      simt::bus_word w[ahead];
+      for (unsigned k = 0; k < ahead; ++k)
+        w[k] = from.peek(begin + base + k * lanes);  // past the chunk: looked at, and not used
+      GROSR_NO_UNROLL
+      for (unsigned k = 0; k < ahead; ++k) {
+        const std::uint32_t at = base + k * lanes;
+        if (at >= chunk_words) break;
+        take_message<First>(self, s, from, begin + at, from.finish(begin + at, pick(w, k)));
+      }
+    }
+    meet(mask);  // what all of them read, and did
+    if (rank == 0) from.give_back(chunk);
+    meet(mask);
+    return true;
+  }
+
+ private:
+  /// One lane: whether its words of a chunk have come. Nobody claims a chunk before all of it has,
+  /// so that who receives waits for nobody.
+  GROSR_DEVICE static bool has_come(const link_in& from, std::uint64_t begin, std::uint32_t rank,
+                                    std::uint32_t lanes) {
+    bool all = true;
+    GROSR_NO_UNROLL
+    for (std::uint32_t base = rank; base < chunk_words && all; base += ahead * lanes) {
+      bool come[ahead];
+      for (unsigned k = 0; k < ahead; ++k)
+        come[k] = base + k * lanes >= chunk_words || from.has(begin + base + k * lanes);
+      for (unsigned k = 0; k < ahead; ++k) all = all && come[k];
+    }
+    return all;
+  }
+
+  /// Words that a lane has under way.
+  static constexpr unsigned ahead = 4;
+  /// Of words in registers, which are not indexed.
+  GROSR_DEVICE static simt::bus_word pick(const simt::bus_word (&w)[ahead], unsigned k) {
+    return k == 0 ? w[0] : k == 1 ? w[1] : k == 2 ? w[2] : w[3];
+  }
+
+  /// One lane: the message that begins with a word, if one does.
+  template <link_class First>
+  GROSR_DEVICE static void take_message(Spawner& self, rank_state& s, const link_in& from,
+                                        std::uint64_t ticket, const simt::bus_word& w) {
+    if ((w.w[3] & first_bit) == 0) return;
+    const std::uint32_t what = header_word::operation_of(w.w[3]);
+    if (First == link_class::request && what < operation::value)
+      change_element(self, s, from, w, what);
+    else
+      take_larger<First>(&self.memory(), &from.state(), ticket, w);
+  }
+
+  /// One lane: a message that may have more words: a task, or a reply.
+  template <link_class First>
+  GROSR_DEVICE GROSR_NOINLINE static void take_larger(shared* block, link_receiver* link,
+                                                      std::uint64_t ticket, simt::bus_word w) {
+    Spawner self(simt::in_block_shared(block));
+    const link_in from(*link);
+    message<most_words> m{};
+    for (unsigned k = 0; k < 3; ++k) m.content[k] = w.w[k];
+    m.header = w.w[3];
+    const unsigned words = header_word::words_of(w.w[3]);
+    for (unsigned i = 1; i < most_words; ++i) {
+      if (i >= words) break;
+      const simt::bus_word next = from.load(ticket + i);
+      for (unsigned k = 0; k < 3; ++k) m.content[3 * i + k] = next.w[k];
+    }
+    const std::uint32_t what = header_word::operation_of(w.w[3]);
+    if (what < operation::task)
+      reply_came(self, m, what);
+    else if constexpr (First == link_class::request)
+      start(self, from, m, what - operation::task, types{});
+  }
+
+  /// One lane: a put, an add and so on, or a get, which is answered.
+  GROSR_DEVICE static void change_element(Spawner& self, rank_state& s, const link_in& from,
+                                          const simt::bus_word& w, std::uint32_t what) {
+    const std::uint32_t extra = header_word::extra_of(w.w[3]), array = extra >> 8;
+    const std::uint64_t index = std::uint64_t{extra & 0xff} << 32 | w.w[2];
+    const array_part part = s.arrays[array];
+    const auto o = static_cast<element_operation>(what / 4);
+    if (o == element_operation::get) return answer_get(&self.memory(), from.from(), index, w);
+    if (index >= part.count) return s.refuse(what, array, index);
+    unsigned char* const at = part.elements + index * part.element_bytes;
+    const std::uint64_t value = std::uint64_t{w.w[1]} << 32 | w.w[0];
+    switch (static_cast<element_kind>(what % 4)) {
+      case element_kind::word32:
+        apply<simt::scope::device>(o, *reinterpret_cast<std::uint32_t*>(at), w.w[0]);
+        break;
+      case element_kind::word64:
+        apply<simt::scope::device>(o, *reinterpret_cast<std::uint64_t*>(at), value);
+        break;
+      case element_kind::float32:
+        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]));
+        break;
+      case element_kind::float64:
+        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value));
+        break;
+    }
+  }
+
+  /// One lane. A get: w0 and w1 say who waits, the index is where a change has it.
+  GROSR_DEVICE GROSR_NOINLINE static void answer_get(shared* block, std::uint32_t to,
+                                                     std::uint64_t index, simt::bus_word w) {
+    Spawner self(simt::in_block_shared(block));
+    rank_state& s = state_of(self.get_view());
+    const std::uint32_t array = header_word::extra_of(w.w[3]) >> 8;
+    const array_part part = s.arrays[array];
+    const waiter who{w.w[0], w.w[1]};
+    message<1> m = status_reply(who, -EINVAL);
+    if (index >= part.count) {
+      s.refuse(header_word::operation_of(w.w[3]), array, index);
+    } else {
+      unsigned char* const at = part.elements + index * part.element_bytes;
+      const std::uint64_t found =
+          part.element_bytes == 4
+              ? simt::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(simt::relaxed)
+              : simt::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(simt::relaxed);
+      m.content[0] = static_cast<std::uint32_t>(found);
+      m.content[1] = static_cast<std::uint32_t>(found >> 32);
+      m.header = header_word::of(1, operation::value, who.place);
+    }
+    outbox<Spawner>::template reply<1>(self, to, m);
+  }
+
+  template <class To, class From>
+  GROSR_DEVICE static To as(From v) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    __builtin_memcpy(&to, &v, sizeof to);
+    return to;
+  }
+
+  /// One lane: the task that a message is.
+  template <class... Records>
+  GROSR_DEVICE static void start(Spawner& self, const link_in& from, const message<most_words>& m,
+                                 std::uint32_t type, run::type_list<Records...>) {
+    ((type == types::template index_of<Records>() ? start_one<Records>(self, from, m) : void()),
+     ...);
+  }
+  template <class Record>
+  GROSR_DEVICE static void start_one(Spawner& self, const link_in& from,
+                                     const message<most_words>& m) {
+    if constexpr (travels<Record>) {
+      using task_type = task_of<Record>;
+      run::loaded<task_type> l;
+      __builtin_memcpy(static_cast<void*>(&l.task), m.content, bytes_that_travel<task_type>);
+      if constexpr (is_called<task_type>) l.task.origin = from.from();
+      const bool started = self.spawn(run::as_record(l.task), level_of_messages, never_inline);
+      if constexpr (is_called<task_type>)
+        if (!started)
+          outbox<Spawner>::template reply<1>(self, from.from(), status_reply(l.task.to, -ENOSPC));
+    }
+  }
+
+  /// One lane: a call of this rank has ended.
+  GROSR_DEVICE static void reply_came(Spawner& self, const message<most_words>& m,
+                                      std::uint32_t what) {
+    arrived a;
+    a.to = {m.content[2], header_word::extra_of(m.header)};
+    a.status = what == operation::status ? static_cast<std::int32_t>(m.content[0]) : 0;
+    a.value[0] = m.content[0];
+    a.value[1] = m.content[1];
+    for (unsigned i = 3; i < most_words * 3; ++i) a.value[i - 1] = m.content[i];
+    a.start(self, level_of_messages);
+  }
+};
+
+/// What workers ask before they rest, and while they wait (run/task.hpp, collector_of).
+template <class Spawner>
+struct message_service {
+  using shared = typename Spawner::shared;
+
+  /// One lane: whether something has come. Asked at each turn of a wait.
+  GROSR_DEVICE static bool rung(shared* block) {
+    rank_state& s = state_of(simt::in_block_shared(block).get_view());
+    simt::atomic_ref<std::uint32_t, simt::scope::system> doorbell(s.doorbell);
+    return doorbell.load(simt::relaxed) != 0;
+  }
+
+  /// One lane: whether something has come, or a chunk waits for too long to be full. The doorbell
+  /// is a hint: links are looked at, too.
+  GROSR_DEVICE GROSR_NOINLINE static bool overdue(shared* block) {
+    rank_state& s = state_of(simt::in_block_shared(block).get_view());
+    GROSR_NO_UNROLL
+    for (std::uint32_t i = 0; i < s.ranks * link_classes; ++i)
+      if (link_in(s.in[i]).has_chunk() || link_out(s.out[i]).overdue(s.flush_ns)) return true;
+    return false;
+  }
+
+  /// Whole warp: has what has come taken in, and fills up chunks: all, or those that wait for too
+  /// long.
+  GROSR_DEVICE GROSR_NOINLINE static run::collected collect(shared* block, bool all) {
+    Spawner self(simt::in_block_shared(block));
+    rank_state& s = state_of(self.get_view());
+    const std::uint32_t links = s.ranks * link_classes, lane = simt::lane_id();
+    if (lane == 0)
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(0, simt::relaxed);
+    simt::fence<simt::scope::system>(simt::seq_cst);  // the doorbell before the links
+    simt::sync_warp();
+    bool some = false, left = false;
+    GROSR_NO_UNROLL
+    for (std::uint32_t base = 0; base < links; base += simt::warp_size) {
+      const std::uint32_t i = base + lane;
+      const bool in = i < links && link_in(s.in[i]).has_chunk();
+      const bool out = i < links && (all ? link_out(s.out[i]).collects()
+                                         : link_out(s.out[i]).overdue(s.flush_ns));
+      const std::uint32_t come = simt::ballot(simt::full_mask, in);
+      if (come != 0) {
+        some = true;
+        std::uint32_t n = simt::popcount(come);
+        bool none = false;
+        if (lane == 0)
+          for (; n != 0 && !none; --n)
+            none = !Spawner::spawn_if_room(block, receive{}, level_of_messages);
+        left = left || none;
+      }
+      simt::sync_warp();
+      std::uint32_t fill = simt::ballot(simt::full_mask, out);
+      GROSR_NO_UNROLL
+      for (; fill != 0; fill &= fill - 1) {
+        const link_out to(s.out[base + simt::lowest_bit(fill)]);
+        const bool padded = to.pad(simt::full_mask);
+        some = some || padded;
+        left = left || (!padded && to.collects());
+      }
+    }
+    if (simt::any(simt::full_mask, left)) return run::collected::left;
+    return some ? run::collected::taken : run::collected::nothing;
+  }
+};
+
+GROSR_DEVICE void receive::operator()(auto& context) const {
+  using spawner_type = typename std::remove_cvref_t<decltype(context)>::spawner_type;
+  // Others have their turn now and then.
+  constexpr unsigned most = 32;
+  auto& memory = context.spawner().memory();
+  unsigned n = 0;
+  GROSR_NO_UNROLL
+  while (n < most && !context.aborted() &&
+         receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask))
+    ++n;
+  if (n != 0) context.spawner().note_pushed();
+  if (n == most && context.rank() == 0) context.spawn(*this);
+}
+
+}  // namespace grosr::net

@@ -1,0 +1,55 @@
+// What a world has on its ranks, without its task types: links, arrays, and how all is found to be
+// done.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "grosr/net/array.hpp"
+#include "grosr/net/options.hpp"
+#include "grosr/simt/owner.hpp"
+#include "grosr/simt/process.hpp"
+
+namespace grosr::net {
+
+/// Its members may be called from any thread, one at a time for those that add and remove arrays.
+class world_core {
+ public:
+  /// Throws error(invalid_option, out_of_memory).
+  world_core(std::vector<rank_options> ranks, const world_options& options);
+  ~world_core();
+
+  std::uint32_t size() const;
+  const rank_options& rank(std::uint32_t r) const;
+  /// Throws error(invalid_option) when there is no such rank.
+  void check_rank(std::uint32_t r) const;
+  rank_state* state(std::uint32_t r) const;
+
+  /// While no kernel of the world is on a device. A number for the array, and memory on each rank.
+  std::uint32_t add_array(const layout& shape, std::uint32_t element_bytes);
+  void remove_array(std::uint32_t number) noexcept;
+  /// Elements from `first` on, between the host and wherever they are. Throws error(invalid_option)
+  /// when there are not so many.
+  void write(std::uint32_t number, std::uint64_t first, const void* from, std::uint64_t count);
+  void read(std::uint32_t number, std::uint64_t first, void* to, std::uint64_t count) const;
+
+  /// Before kernels come back to the devices: they look at all links.
+  void ring_all();
+
+  /// Waits until nothing is under way. `rests(r, until)`: waits until rank r has nothing to do;
+  /// false past the deadline.
+  bool wait_all(const std::function<bool(std::uint32_t, run::deadline)>& rests,
+                run::deadline until) const;
+  /// Throws error(misuse) when tasks asked for what there is not, since it last did.
+  void throw_if_refused();
+
+  std::vector<rank_stats> stats() const;
+
+ private:
+  struct parts;
+  simt::owner<parts, simt::not_in_a_fork> parts_;
+};
+
+}  // namespace grosr::net

@@ -1,0 +1,215 @@
+// Elements of distributed arrays: each change arrives once, whatever the path, the number of ranks,
+// and how the lanes that ask have diverged.
+#include <algorithm>
+#include <numeric>
+
+#include "net/small_world.hpp"
+#include "support/devices.hpp"
+#include "support/scale.hpp"
+#include "support/seeds.hpp"
+
+namespace grosr::net {
+namespace {
+
+using namespace tested;
+
+GROSR_DEVICE_SUITE(elements);
+
+/// Adds to elements all over, from lanes that have different numbers of them to add.
+struct scatter {
+  array_ref<std::uint64_t> sums;
+  std::uint32_t first, count;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    std::uint64_t x = first * 0x9e3779b97f4a7c15u + 1;
+    const std::uint32_t mine = count / 2 + first % (count / 2 + 1);
+    for (std::uint32_t i = 0; i < mine; ++i) {
+      x = x * 6364136223846793005u + 1442695040888963407u;
+      if (x >> 62 != 3) world.add(sums, (x >> 20) % sums.size(), x >> 60);
+    }
+  }
+};
+/// Looks at what an element holds.
+struct seen {
+  using result = void;
+  std::uint64_t index, value;
+  float half;
+  array_ref<std::uint32_t> good;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    if (context.status() == 0 && value == 3 * index && half == 0.5f * static_cast<float>(index))
+      world.add(good, index, 1u);
+  }
+};
+struct look {
+  using result = void;
+  array_ref<std::uint64_t> numbers;
+  array_ref<std::uint32_t> good;
+  std::uint64_t index;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    auto& next = context.join(seen{index, 0, 0.5f * static_cast<float>(index), good});
+    world.get(numbers, index, &next.value);
+  }
+};
+
+struct combine {
+  array_ref<std::uint32_t> a;
+  array_ref<float> f;
+  std::uint32_t i;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    world.max(a, 0, i);
+    world.min(a, 1, i + 5);
+    world.bit_or(a, 2, 1u << i % 32);
+    world.bit_and(a, 3, ~(1u << i % 32));
+    world.add(f, 0, 0.25f);
+    if (i == 7) world.put(a, 4, 77u);
+  }
+};
+
+struct astray {
+  array_ref<std::uint32_t> a;
+  std::uint64_t index;
+  GROSR_DEVICE void operator()(auto& context) const { world_of(context).add(a, index, 1u); }
+};
+
+// One type of world for all tests: each takes nvcc a minute.
+using elements_world = world<scatter, look, seen, combine, astray>;
+
+void scatter_on_host(const scatter& s, std::vector<std::uint64_t>& sums) {
+  std::uint64_t x = s.first * 0x9e3779b97f4a7c15u + 1;
+  const std::uint32_t mine = s.count / 2 + s.first % (s.count / 2 + 1);
+  for (std::uint32_t i = 0; i < mine; ++i) {
+    x = x * 6364136223846793005u + 1442695040888963407u;
+    if (x >> 62 != 3) sums[(x >> 20) % sums.size()] += x >> 60;
+  }
+}
+
+void add_everywhere(const device& d, std::uint32_t ranks, distribution how, path by,
+                    std::uint32_t tasks, std::uint32_t count) {
+  world_options o;
+  o.link_bytes = 8 * 1024;
+  o.path = by;
+  elements_world w(small_ranks(d, ranks), o);
+  array<std::uint64_t> sums(w, 1000, how);
+  std::vector<std::uint64_t> expected(1000), found(1000);
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    std::vector<scatter> all;
+    for (std::uint32_t i = 0; i < tasks; ++i) all.push_back({sums.ref(), r * tasks + i, count});
+    for (const scatter& s : all) scatter_on_host(s, expected);
+    w.submit(r, all);
+  }
+  w.wait_all();
+  sums.copy_to(found);
+  EXPECT_EQ(found, expected);
+  std::uint64_t sent = 0;
+  for (const rank_stats& s : w.stats()) {
+    EXPECT_EQ(s.words_sent % 128, 0u);  // whole chunks
+    sent += s.words_sent;
+  }
+  if (by == path::messages && ranks > 1)
+    EXPECT_GT(sent, 0u);
+  else
+    EXPECT_EQ(sent, 0u);
+}
+
+TEST_P(elements, get_every_addition_once) {
+  for (std::uint32_t ranks : {1u, 2u, 3u, 8u})
+    for (auto how : {distribution::block, distribution::cyclic})
+      for (auto by : {path::messages, path::automatic})
+        add_everywhere(where(), ranks, how, by, 64,
+                       static_cast<std::uint32_t>(testing::scaled(200, 20)));
+}
+
+TEST_P(elements, get_every_addition_once_from_many_tasks) {
+  add_everywhere(where(), 4, distribution::block, path::messages, 512,
+                 static_cast<std::uint32_t>(testing::scaled(where().is_cuda() ? 20'000 : 400, 50)));
+}
+
+TEST_P(elements, get_every_addition_once_under_seeded_schedules) {
+  if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
+  testing::for_seeds(
+      40, [&] { add_everywhere(where(), 3, distribution::cyclic, path::messages, 33, 60); }, 4);
+}
+
+TEST_P(elements, are_read_where_they_are) {
+  for (auto by : {path::messages, path::automatic}) {
+    world_options o;
+    o.path = by;
+    elements_world w(small_ranks(where(), 3), o);
+    constexpr std::size_t n = 300;
+    array<std::uint64_t> numbers(w, n, distribution::cyclic);
+    array<std::uint32_t> good(w, n);
+    std::vector<std::uint64_t> values(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = 3 * i;
+    numbers.copy_from(values);
+    for (std::uint32_t r = 0; r < 3; ++r) {
+      std::vector<look> all;
+      for (std::uint64_t i = 0; i < n; ++i) all.push_back({numbers.ref(), good.ref(), i});
+      w.submit(r, all);
+    }
+    w.wait_all();
+    std::vector<std::uint32_t> found(n);
+    good.copy_to(found);
+    EXPECT_EQ(std::count(found.begin(), found.end(), 3u), static_cast<long>(n));
+  }
+}
+
+TEST_P(elements, are_combined_by_every_operation) {
+  world_options o;
+  o.path = path::messages;
+  elements_world w(small_ranks(where(), 2), o);
+  array<std::uint32_t> a(w, 10);
+  array<float> f(w, 2);
+  const std::vector<std::uint32_t> start{0, ~0u, 0, ~0u, 0};
+  a.copy_from(start);
+  std::vector<combine> all;
+  for (std::uint32_t i = 0; i < 64; ++i) all.push_back({a.ref(), f.ref(), i});
+  for (std::uint32_t r = 0; r < 2; ++r) w.submit(r, all);
+  w.wait_all();
+  std::vector<std::uint32_t> found(5);
+  std::vector<float> sum(1);
+  a.copy_to(found);
+  f.copy_to(sum);
+  EXPECT_EQ(found, (std::vector<std::uint32_t>{63, 5, ~0u, 0, 77}));
+  EXPECT_EQ(sum[0], 32.0f);
+}
+
+// ---- what there is not ----
+
+TEST_P(elements, that_do_not_exist_are_named) {
+  elements_world w(small_ranks(where(), 2));
+  array<std::uint32_t> a(w, 10);
+  w.submit(1, astray{a.ref(), 10});
+  try {
+    w.wait_all();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::misuse);
+    EXPECT_STREQ(e.what(),
+                 "world: 1 operations were refused; rank 1 asked for a add of element 10 of array "
+                 "0, which has no such element, or is gone");
+  }
+  w.submit(0, astray{a.ref(), 9});
+  w.wait_all();  // said once
+}
+
+TEST_P(elements, of_an_array_that_is_gone_are_not_touched) {
+  for (auto by : {path::messages, path::automatic}) {
+    world_options o;
+    o.path = by;
+    elements_world w(small_ranks(where(), 2), o);
+    array_ref<std::uint32_t> gone;
+    {
+      array<std::uint32_t> a(w, 10);
+      gone = a.ref();
+    }
+    w.submit(0, astray{gone, 9});
+    w.submit(0, astray{gone, 0});
+    EXPECT_THROW(w.wait_all(), error);
+  }
+}
+
+}  // namespace
+}  // namespace grosr::net

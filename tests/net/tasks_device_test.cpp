@@ -1,0 +1,279 @@
+// Tasks on other ranks: each that is sent runs once, whatever its width and size; calls bring
+// results and errors; requests that reply and replies that request do not block each other.
+#include <algorithm>
+
+#include "net/small_world.hpp"
+#include "support/devices.hpp"
+#include "support/scale.hpp"
+#include "support/seeds.hpp"
+
+namespace grosr::net {
+namespace {
+
+using namespace tested;
+
+GROSR_DEVICE_SUITE(messages);
+
+/// A token that hops from rank to rank, and leaves a mark at each.
+struct small_hop {
+  array_ref<std::uint64_t> marks;
+  std::uint32_t left;
+  std::uint32_t more[3];
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    std::uint64_t sum = 1;
+    for (std::uint32_t m : more) sum += m;
+    world.add(marks, world.rank(), sum);
+    if (left == 0) return;
+    small_hop next = *this;
+    --next.left;
+    world.send((world.rank() + 1 + left % (world.size() > 1 ? world.size() - 1 : 1)) % world.size(),
+               next);
+  }
+};
+
+/// Goes to one other rank, as a task of a warp or of a block.
+template <width W>
+struct wide {
+  static constexpr grosr::width width = W;
+  array_ref<std::uint32_t> marks;
+  std::uint32_t to;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    world.add(marks, context.rank(), 1u);
+    if (to != world.rank() && context.rank() == 0) world.send(to, *this);
+  }
+};
+
+using of_warp = wide<width::warp>;
+using of_block = wide<width::block>;
+
+struct pair {
+  std::uint64_t first, second;
+  std::uint32_t rank;
+};
+
+/// Brings a pair, after a while; fails for some.
+struct ask {
+  using result = pair;
+  std::uint64_t x;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (x % 17 == 16) return -EDOM;
+    context.give(pair{x * x, x + 1, world_of(context).rank()});
+    return 0;
+  }
+};
+struct check {
+  using result = void;
+  pair found;
+  std::uint32_t x, to;
+  array_ref<std::uint32_t> good;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    const bool failed = x % 17 == 16;
+    const bool ok = failed ? context.status() == -EDOM
+                           : context.status() == 0 && found.first == std::uint64_t{x} * x &&
+                                 found.second == x + 1 && found.rank == to;
+    if (ok) world.add(good, x, 1u);
+  }
+};
+struct client {
+  using result = void;
+  std::uint32_t x, to;
+  array_ref<std::uint32_t> good;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto& next = context.join(check{{}, x, to, good});
+    world_of(context).call(to, ask{x}, &next.found);
+  }
+};
+
+/// A tree of calls over all ranks: each waits for two on others.
+struct both {
+  using result = std::uint64_t;
+  std::uint64_t a, b;
+  GROSR_DEVICE int operator()(auto& context) const {
+    if (context.status() != 0) return context.status();
+    context.give(a + b);
+    return 0;
+  }
+};
+struct tree {
+  using result = std::uint64_t;
+  std::uint32_t n;
+  GROSR_DEVICE void operator()(auto& context) const {
+    if (n < 2) return context.give(std::uint64_t{n});
+    auto world = world_of(context);
+    auto& next = context.join(both{0, 0});
+    world.call((world.rank() + 1) % world.size(), tree{n - 1}, &next.a);
+    world.call((world.rank() + 2) % world.size(), tree{n - 2}, &next.b);
+  }
+};
+
+/// Sends far more than links have room for, each way, in no order.
+struct flood {
+  array_ref<std::uint64_t> marks;
+  std::uint32_t left;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    world.add(marks, world.rank(), 1u);
+    if (left == 0) return;
+    for (std::uint32_t i = 0; i < 3; ++i)
+      world.send((world.rank() + i) % world.size(), flood{marks, left - 1});
+  }
+};
+
+// One type of world for all tests: each takes nvcc a minute.
+using tasks_world =
+    world<small_hop, of_warp, of_block, client, check, callable<ask>, both, callable<tree>, flood>;
+
+TEST_P(messages, run_once_each) {
+  for (std::uint32_t ranks : {1u, 2u, 5u}) {
+    world_options o;
+    o.link_bytes = 8 * 1024;
+    o.path = path::messages;
+    tasks_world w(small_ranks(where(), ranks), o);
+    array<std::uint64_t> marks(w, ranks);
+    const auto tokens = static_cast<std::uint32_t>(testing::scaled(500, 50));
+    constexpr std::uint32_t hops = 12;
+    for (std::uint32_t r = 0; r < ranks; ++r)
+      w.submit(r, std::vector<small_hop>(tokens, small_hop{marks.ref(), hops, {2}}));
+    w.wait_all();
+    std::vector<std::uint64_t> found(ranks);
+    marks.copy_to(found);
+    std::uint64_t all = 0;
+    for (std::uint64_t f : found) all += f;
+    EXPECT_EQ(all, std::uint64_t{3} * tokens * ranks * (hops + 1));
+  }
+}
+
+TEST_P(messages, run_tasks_of_every_width) {
+  world_options o;
+  o.path = path::messages;
+  tasks_world w(small_ranks(where(), 2), o);
+  array<std::uint32_t> a(w, 256), b(w, 256);
+  constexpr std::uint32_t n = 40;
+  w.submit(0, std::vector<of_warp>(n, {a.ref(), 1}));
+  w.submit(1, std::vector<of_block>(n, {b.ref(), 0}));
+  w.wait_all();
+  std::vector<std::uint32_t> in_a(256), in_b(256);
+  a.copy_to(in_a);
+  b.copy_to(in_b);
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    EXPECT_EQ(in_a[i], i < 32 ? 2 * n : 0);
+    EXPECT_EQ(in_b[i], i < run::block_threads ? 2 * n : 0);
+  }
+}
+
+// ---- calls ----
+
+void call_everybody(const device& d, std::uint32_t ranks, std::uint32_t n) {
+  world_options o;
+  o.link_bytes = 8 * 1024;
+  o.path = path::messages;
+  tasks_world w(small_ranks(d, ranks), o);
+  array<std::uint32_t> good(w, n);
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    std::vector<client> all;
+    for (std::uint32_t x = 0; x < n; ++x) all.push_back({x, (r + x) % ranks, good.ref()});
+    w.submit(r, all);
+  }
+  w.wait_all();
+  std::vector<std::uint32_t> found(n);
+  good.copy_to(found);
+  EXPECT_EQ(std::count(found.begin(), found.end(), ranks), static_cast<long>(n));
+}
+
+TEST_P(messages, bring_results_and_errors_back) {
+  for (std::uint32_t ranks : {1u, 2u, 4u})
+    call_everybody(where(), ranks, static_cast<std::uint32_t>(testing::scaled(2000, 200)));
+}
+
+TEST_P(messages, bring_results_back_under_seeded_schedules) {
+  if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
+  testing::for_seeds(
+      40, [&] { call_everybody(where(), 3, 50); }, 4);
+}
+
+TEST_P(messages, call_while_they_are_called) {
+  world_options o;
+  o.link_bytes = 8 * 1024;
+  tasks_world w(small_ranks(where(), 3), o);
+  const std::uint32_t n = where().is_cuda() ? 20 : testing::scale() < 0.5 ? 9 : 14;
+  std::uint64_t a = 0, b = 1;
+  for (std::uint32_t i = 0; i < n; ++i) b += std::exchange(a, b);
+  auto result = w.fork(0, tree{n});
+  EXPECT_EQ(result.get(), a);
+  w.wait_all();
+}
+
+// ---- full ----
+
+void flood_everything(const device& d, std::uint32_t depth, std::size_t memory) {
+  world_options o;
+  o.link_bytes = 8 * 1024;
+  o.path = path::messages;
+  auto ranks = small_ranks(d, 3);
+  for (rank_options& r : ranks) r.runtime.memory_limit = memory;
+  tasks_world w(ranks, o);
+  array<std::uint64_t> marks(w, 3);
+  std::uint64_t expected = 0, level = 1;
+  for (std::uint32_t i = 0; i <= depth; ++i, level *= 3) expected += level;
+  for (std::uint32_t r = 0; r < 3; ++r) w.submit(r, flood{marks.ref(), depth});
+  w.wait_all();
+  std::vector<std::uint64_t> found(3);
+  marks.copy_to(found);
+  EXPECT_EQ(found[0] + found[1] + found[2], 3 * expected);
+}
+
+TEST_P(messages, are_not_lost_when_links_are_full) {
+  flood_everything(where(), where().is_cuda() ? 12 : testing::scale() < 0.5 ? 5 : 8, 16 << 20);
+}
+
+TEST_P(messages, are_not_lost_when_task_memory_is_full) {
+  flood_everything(where(),
+                   where().is_cuda()        ? 11
+                   : testing::scale() < 0.5 ? 5
+                                            : 8,
+                   where().is_cuda() ? 6 << 20 : 4 << 20);
+}
+
+TEST_P(messages, to_ranks_that_do_not_exist_are_named) {
+  tasks_world w(small_ranks(where(), 2));
+  array<std::uint32_t> good(w, 1);
+  w.submit(0, client{3, 9, good.ref()});
+  try {
+    w.wait_all();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const error& e) {
+    EXPECT_STREQ(e.what(),
+                 "world: 1 operations were refused; rank 0 asked for a send or call to rank 9, and "
+                 "there are 2 ranks");
+  }
+  EXPECT_THROW(w.submit(2, client{}), error);
+}
+
+TEST_P(messages, come_after_the_kernels_left_and_came_back) {
+  world_options o;
+  o.path = path::messages;
+  tasks_world w(small_ranks(where(), 2), o);
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    array<std::uint64_t> marks(w, 2);  // for that they leave
+    w.submit(0, small_hop{marks.ref(), 9, {0}});
+    w.wait_all();
+    std::vector<std::uint64_t> found(2);
+    marks.copy_to(found);
+    sum += found[0] + found[1];
+  }
+  EXPECT_EQ(sum, 30u);
+}
+
+TEST(worlds, refuse_what_they_cannot_be) {
+  using w = tasks_world;
+  EXPECT_THROW(w({}), error);
+  EXPECT_THROW(w({{.where = device("host:0")}}, {.link_bytes = 1000}), error);
+  EXPECT_THROW(w(std::vector<rank_options>(1025, {.where = device("host:0")})), error);
+}
+
+}  // namespace
+}  // namespace grosr::net
