@@ -1,0 +1,183 @@
+// gups: random updates of a table that lies on several ranks (giga-updates per second), by
+// messages, by atomics to the memory of other ranks, and by a kernel that does nothing else.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "cli/errors.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/pick_device.hpp"
+#include "cli/program.hpp"
+#include "cli/text.hpp"
+#include "measure/report.hpp"
+#include "measure/samples.hpp"
+#include "updates.hpp"
+
+namespace grosr::gups {
+namespace {
+
+using tool::row;
+
+struct gups_options {
+  std::optional<std::string> device, json, table, updates, ranks, sms, link, per_task, blocks;
+  std::vector<std::string> ways;
+};
+
+struct measured {
+  double updates_per_s = 0;
+  std::vector<net::rank_stats> stats;
+  unsigned rounds = 0;
+  std::uint64_t wrong = 0;
+};
+
+/// Rounds go forth and back, so that in the end the table is what it was: zero.
+measured measure(const problem& p, const named_way& how) {
+  const auto way = how.make(p);
+  way->round(false);
+  way->round(true);
+  std::vector<double> us;
+  const auto began = tool::clock::now();
+  while (us.size() < 4 || us.size() % 2 != 0 ||
+         (us.size() < 20 && tool::microseconds_since(began) < 2e6)) {
+    tool::interrupt::check();
+    us.push_back(tool::timed([&] { way->round(us.size() % 2 != 0); }));
+  }
+  measured m;
+  m.rounds = static_cast<unsigned>(us.size()) + 2;
+  m.updates_per_s =
+      static_cast<double>(p.updates) * p.ranks * 1e6 / tool::samples(std::move(us)).median();
+  m.stats = way->stats();
+  m.wrong = way->wrong();
+  return m;
+}
+
+row compare(const problem& p, const std::vector<const named_way*>& ways) {
+  row r(fmt::format("{} ranks, a table of {} elements, {} updates of each rank", p.ranks,
+                    tool::grouped(p.elements), tool::grouped(p.updates)));
+  measured last;
+  for (const named_way* how : ways) {
+    const measured m = measure(p, *how);
+    r.set(fmt::format("{}_updates_per_s", how->name), m.updates_per_s)
+        .check(m.wrong == 0, fmt::format("{}: {} elements are not what they were", how->name,
+                                         tool::grouped(m.wrong)));
+    if (how->name == std::string("messages")) {
+      std::uint64_t words = 0, deferred = 0;
+      std::size_t memory = 0;
+      for (const net::rank_stats& s : m.stats) {
+        words += s.words_sent;
+        deferred += s.deferred;
+        memory = std::max(memory, s.memory);
+      }
+      r.set("words_an_update",
+            static_cast<double>(words) / (static_cast<double>(p.updates) * p.ranks * m.rounds))
+          .set("deferred", static_cast<double>(deferred))
+          .set("rank_memory_bytes", static_cast<double>(memory));
+    }
+    last = m;
+  }
+  const std::string key = fmt::format("{}_updates_per_s", ways.back()->name);
+  for (const named_way* how : ways)
+    if (how != ways.back()) {
+      const double rate = r.value(fmt::format("{}_updates_per_s", how->name));
+      if (how->name == std::string("kernel"))
+        r.limit(how->text, key, rate);
+      else
+        r.baseline(how->text, key, rate);
+    }
+  return r;
+}
+
+int run(const gups_options& o) {
+  problem p;
+  p.where = tool::pick_device(o.device);
+  const bool gpu = p.where.is_cuda();
+  p.ranks = static_cast<std::uint32_t>(o.ranks ? tool::parse_number("--ranks", *o.ranks, 1, 64)
+                                       : gpu   ? 8
+                                               : 4);
+  p.elements = (o.table ? tool::parse_bytes("--table", *o.table, 1024, std::size_t{1} << 40)
+                        : std::size_t{1} << (gpu ? 33 : 20)) /
+               8;
+  if (!std::has_single_bit(p.elements))
+    throw tool::usage_error("--table: it must be a power of two");
+  p.per_task = static_cast<std::uint32_t>(
+      o.per_task ? tool::parse_number("--per-task", *o.per_task, 1, 1'000'000)
+      : gpu      ? 1024
+                 : 64);
+  p.updates = o.updates ? tool::parse_number("--updates", *o.updates, 1, 1'000'000'000'000)
+              : gpu     ? std::uint64_t{1} << 26
+                        : std::uint64_t{1} << 14;
+  p.updates = (p.updates + p.per_task - 1) / p.per_task * p.per_task;
+  p.link_bytes = static_cast<std::uint32_t>(
+      o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 64 * 1024);
+  p.blocks_per_sm =
+      static_cast<unsigned>(o.blocks ? tool::parse_number("--blocks", *o.blocks, 1, 16) : 0);
+  p.sms = static_cast<unsigned>(o.sms ? tool::parse_number("--sms", *o.sms, 1, 1024)
+                                : gpu ? std::max(1u, 128 / p.ranks)
+                                      : 1);
+  std::vector<const named_way*> ways;
+  for (const named_way& way : all_ways())
+    if (o.ways.empty() || std::find(o.ways.begin(), o.ways.end(), way.name) != o.ways.end())
+      ways.push_back(&way);
+  tool::report out("gups", p.where, tool::json_file(o.json), tool::report::style::full);
+  try {
+    out.add(compare(p, ways));
+  } catch (const tool::interrupt::interrupted&) {
+    out.interrupted();
+    out.finish();
+    return tool::exit_interrupted;
+  } catch (const std::exception& e) {
+    out.failed(e.what());
+    out.finish();
+    throw;
+  }
+  return out.finish();
+}
+
+}  // namespace
+}  // namespace grosr::gups
+
+int main(int argc, char** argv) {
+  using namespace grosr::gups;
+  CLI::App program{
+      "Random updates of a table that lies on several ranks, in updates per second: by messages, "
+      "by "
+      "atomics to the memory of other ranks, and by a kernel that does nothing else",
+      "gups"};
+  gups_options o;
+  std::vector<std::string> ways;
+  for (const named_way& way : all_ways()) ways.push_back(way.name);
+  program.add_option("--device", o.device, "Where: cuda:N or host:N; the best present by default")
+      ->type_name("D");
+  program.add_option("--ranks", o.ranks, "How many, 1 to 64; 8 on GPUs, else 4")->type_name("N");
+  program.add_option("--sms", o.sms, "Multiprocessors of each rank; 128 divided by ranks on GPUs")
+      ->type_name("N");
+  program
+      .add_option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one")
+      ->type_name("N");
+  program.add_option("--table", o.table, "Bytes of the table, a power of two; 8G on GPUs, else 1M")
+      ->type_name("BYTES");
+  program
+      .add_option("--updates", o.updates,
+                  "Of each rank in a round; 67,108,864 on GPUs, else 16,384")
+      ->type_name("N");
+  program.add_option("--per-task", o.per_task, "Updates of a task; 1024 on GPUs, else 64")
+      ->type_name("N");
+  program.add_option("--link", o.link, "Bytes of a link, a power of two, 8K to 1M; 64K by default")
+      ->type_name("BYTES");
+  program
+      .add_option("--way", o.ways,
+                  "Compare these alone: " + fmt::format("{}", fmt::join(ways, ", ")))
+      ->check(CLI::IsMember(ways))
+      ->type_name("W");
+  program.add_option("--json", o.json, "Also write the results to FILE; - is standard output")
+      ->type_name("FILE");
+  program.footer(
+      "Examples:\n"
+      "  gups\n"
+      "  gups --ranks 4 --table 1G --updates 10M --json gups.json\n"
+      "  gups --way messages --link 16K\n\n"
+      "Exit code: 0; 1 if a result was wrong; 2 if nothing could be started; 130 on Ctrl-C.");
+  return grosr::tool::run_program(program, argc, argv, [&] { return run(o); });
+}

@@ -1,0 +1,43 @@
+// Random updates of a table that lies on several ranks, in three ways.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grosr/net/options.hpp"
+
+namespace grosr::gups {
+
+/// What is to be done, the same in each way.
+struct problem {
+  device where;
+  std::uint32_t ranks = 8;
+  unsigned sms = 0;               ///< of each rank; 0: all of the device, divided
+  std::uint64_t elements = 0;     ///< of the table, a power of two; each of 8 bytes
+  std::uint64_t updates = 0;      ///< of each rank
+  std::uint32_t link_bytes = 0;   ///< of net::world_options
+  unsigned blocks_per_sm = 0;     ///< of runtime_options
+  std::uint32_t per_task = 1024;  ///< updates of a task
+};
+
+/// A way to do it. Made once; a round adds a number to that many elements, or takes it away again.
+class way {
+ public:
+  virtual ~way() = default;
+  virtual void round(bool back) = 0;
+  /// Elements that are not zero.
+  virtual std::uint64_t wrong() = 0;
+  /// For each rank; nothing where none sends.
+  virtual std::vector<net::rank_stats> stats() { return {}; }
+};
+
+struct named_way {
+  const char *name, *text;
+  std::unique_ptr<way> (*make)(const problem&);
+};
+const std::vector<named_way>& all_ways();
+
+}  // namespace grosr::gups
