@@ -174,6 +174,7 @@ std::size_t reserve_stack(const device& d, std::size_t bytes);
 namespace host_backend {
 int device_count();
 device_properties properties();
+std::size_t memory();  ///< of the machine, bytes; properties() asks for much more
 std::unique_ptr<stream_backend> make_stream();
 void wait_for_kernels() noexcept;
 }  // namespace host_backend

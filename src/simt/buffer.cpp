@@ -23,7 +23,7 @@ struct header {
 };
 
 void* allocate_on_host(space s, std::size_t bytes) {
-  const std::size_t total = host_backend::properties().memory;
+  const std::size_t total = host_backend::memory();
   if (bytes <= total) {
     if (s == space::pinned)
       if (void* const pinned = host::allocate_pinned(bytes)) return pinned;

@@ -35,13 +35,18 @@ int device_count() {
   return static_cast<int>(from_environment(host_devices).value_or(1));
 }
 
+std::size_t memory() {
+  static const std::size_t all = pages(_SC_PHYS_PAGES);
+  return all;
+}
+
 device_properties properties() {
   device_properties p;
   p.description = cpu_model();
   p.sms = host::usable_cpus();
   p.max_threads_per_sm = 2048;  // fibers: a choice, not a limit of the processor
   p.max_threads_per_block = 1024;
-  p.memory = pages(_SC_PHYS_PAGES);
+  p.memory = memory();
   p.memory_free = pages(_SC_AVPHYS_PAGES);
   utsname names{};
   if (uname(&names) == 0) p.architecture = names.machine;

@@ -37,7 +37,7 @@ void* map(void* at, std::size_t bytes, int flags) {
 class region {
  public:
   region() {
-    const std::size_t memory = std::clamp(host_backend::properties().memory, least, most);
+    const std::size_t memory = std::clamp(host_backend::memory(), least, most);
     for (std::size_t bytes = memory / page * page; bytes >= least; bytes /= 2) {
       bytes = bytes / page * page;
       void* const at = map(nullptr, bytes, 0);
