@@ -388,6 +388,11 @@ executor::executor(const executor_options& options)
 }
 
 executor::~executor() {
+  // What a forked child has is a copy without the threads, and with locks as they were.
+  if (core_->made_in != simt::this_process()) {
+    simt::leave(new std::shared_ptr<executor_core>(core_));
+    return;
+  }
   core_->end();
   core_->write_trace();
 }

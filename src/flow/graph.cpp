@@ -100,6 +100,10 @@ graph::graph(executor& e, const graph_options& options)
 }
 
 graph::~graph() {
+  if (core_->where->made_in != simt::this_process()) {  // as executor's
+    simt::leave(new std::shared_ptr<graph_core>(core_));
+    return;
+  }
   stop();
   for (const node_core& n : core_->nodes)
     if (n.runs_all_of) n.runs_all_of->prepare({});

@@ -14,6 +14,7 @@
 #include "grosr/flow/graph.hpp"
 #include "grosr/flow/resident.hpp"
 #include "grosr/simt/buffer.hpp"
+#include "grosr/simt/process.hpp"
 
 namespace grosr::flow {
 
@@ -312,6 +313,7 @@ class graph_core {
 class executor_core : public std::enable_shared_from_this<executor_core> {
  public:
   explicit executor_core(const executor_options& o);
+  const long made_in = simt::this_process();
   ~executor_core();
 
   void start();

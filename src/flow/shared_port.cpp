@@ -6,14 +6,14 @@ namespace grosr::flow {
 
 shared_port::shared_port(const any_source& of, const std::string& name,
                          const shared_port_options& options) try
-    : server_(std::make_unique<server>(port_side::source, channel_end(of), name, options)) {
+    : server_(new server(port_side::source, channel_end(of), name, options)) {
 } catch (...) {
   rethrow_as_error("share port '" + name + "'");
 }
 
 shared_port::shared_port(const any_sink& of, const std::string& name,
                          const shared_port_options& options) try
-    : server_(std::make_unique<server>(port_side::sink, channel_end(of), name, options)) {
+    : server_(new server(port_side::sink, channel_end(of), name, options)) {
 } catch (...) {
   rethrow_as_error("share port '" + name + "'");
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "grosr/flow/graph.hpp"
+#include "grosr/simt/process.hpp"
 
 namespace grosr::flow {
 
@@ -66,7 +67,7 @@ class shared_port {
 
  private:
   class server;
-  std::unique_ptr<server> server_;
+  std::unique_ptr<server, simt::not_in_a_fork> server_;
 };
 
 }  // namespace grosr::flow
