@@ -26,14 +26,13 @@ struct rank_memory {
   simt::buffer<rank_state> state;
   simt::buffer<link_sender> out;
   simt::buffer<link_receiver> in;
-  simt::buffer<std::uint64_t> credits;  // of `out`
-  simt::buffer<simt::bus_word> words;   // of `in`
-  simt::buffer<std::uint32_t> done;     // of `in`
+  simt::buffer<std::uint64_t> freed;   // of `out`
+  simt::buffer<simt::bus_word> words;  // of `in`
   simt::buffer<array_part> arrays;
 
   std::size_t bytes() const {
-    return state.bytes() + out.bytes() + in.bytes() + credits.bytes() + words.bytes() +
-           done.bytes() + arrays.bytes();
+    return state.bytes() + out.bytes() + in.bytes() + freed.bytes() + words.bytes() +
+           arrays.bytes();
   }
 };
 
@@ -100,9 +99,8 @@ void world_core::parts::allocate() {
     memory.push_back({{d, space::device, 1},
                       {d, space::device, links},
                       {d, space::device, links},
-                      {d, space::device, links},
-                      {d, space::device, links * words},
                       {d, space::device, links * (words / chunk_words)},
+                      {d, space::device, links * words},
                       {d, space::device, most_arrays}});
   }
 }
@@ -115,7 +113,6 @@ void world_core::parts::connect() {
     rank_memory& mine = memory[r];
     std::vector<link_sender> out(std::size_t{n} * link_classes);
     std::vector<link_receiver> in(out.size());
-    std::vector<std::uint32_t> done(out.size() * chunks);
     for (std::uint32_t c = 0; c < link_classes; ++c)
       for (std::uint32_t other = 0; other < n; ++other) {
         rank_memory& theirs = memory[other];
@@ -127,7 +124,7 @@ void world_core::parts::connect() {
         o.to = other;
         o.far = is_far(ranks[r].where, ranks[other].where);
         o.doorbell = &theirs.state.data()->doorbell;
-        o.credit = mine.credits.data() + here;
+        o.freed = mine.freed.data() + here * chunks;
         o.direct = direct ? theirs.state.data() : nullptr;
         o.limit = words;
         link_receiver& i = in[here];
@@ -136,13 +133,10 @@ void world_core::parts::connect() {
         i.shift = shift;
         i.from = other;
         i.far = is_far(ranks[r].where, ranks[other].where);
-        i.credit = theirs.credits.data() + there;
-        i.done = mine.done.data() + here * chunks;
-        done[here * chunks] = chunk_baton;
+        i.freed = theirs.freed.data() + there * chunks;
       }
     mine.out.copy_from(out);
     mine.in.copy_from(in);
-    mine.done.copy_from(done);
     rank_state s{};
     s.rank = r;
     s.ranks = n;
@@ -270,10 +264,13 @@ void world_core::ring_all() {
 
 std::vector<rank_stats> world_core::stats() const {
   std::vector<rank_stats> all(size());
+  const std::uint64_t chunks = parts_->options.link_bytes / sizeof(simt::bus_word) / chunk_words;
   for (std::uint32_t r = 0; r < size(); ++r) {
     const rank_memory& m = parts_->memory[r];
     // What was given back first: no more than was sent by then.
-    for (std::uint64_t given : copy_of(m.credits)) all[r].words_received += given;
+    const std::vector<std::uint64_t> freed = copy_of(m.freed);
+    for (std::size_t i = 0; i < freed.size(); ++i)
+      all[r].words_received += chunks_freed(freed[i], i % chunks, chunks) * chunk_words;
     for (const link_sender& o : copy_of(m.out)) all[r].words_sent += o.tail;
     all[r].deferred = copy_of(m.state).front().deferred;
     all[r].memory = m.bytes();

@@ -28,7 +28,7 @@ struct link_sender {
   std::uint32_t to;          ///< rank
   std::uint32_t far;         ///< 1: the receiver is on another device
   std::uint32_t* doorbell;   ///< of the receiver
-  std::uint64_t* credit;     ///< words given back: written by the receiver alone
+  std::uint64_t* freed;      ///< for each chunk of the ring: see freed_chunk
   const rank_state* direct;  ///< of the receiver, where its memory can be reached; else null
   // Shared by lanes of the sender.
   alignas(128) std::uint64_t tail;   ///< words reserved so far
@@ -40,15 +40,21 @@ struct link_sender {
 struct link_receiver {
   const simt::bus_word* words;
   std::uint32_t shift;
-  std::uint32_t from;     ///< rank
-  std::uint32_t far;      ///< 1: the sender is on another device
-  std::uint64_t* credit;  ///< the sender's
-  std::uint32_t* done;    ///< for each chunk of the ring: consumed, baton
+  std::uint32_t from;    ///< rank
+  std::uint32_t far;     ///< 1: the sender is on another device
+  std::uint64_t* freed;  ///< the sender's
   alignas(128) std::uint64_t claimed;
 };
 
-/// What lies in link_receiver::done.
-inline constexpr std::uint32_t chunk_consumed = 1, chunk_baton = 2;
+/// What link_sender::freed holds for the place of a chunk in the ring when that chunk was consumed.
+/// Only who consumed it writes there.
+GROSR_DEVICE constexpr std::uint64_t freed_chunk(std::uint64_t chunk) { return chunk + 1; }
+/// How many chunks were consumed, of those in place i of n, when `freed` is there.
+constexpr std::uint64_t chunks_freed(std::uint64_t freed, std::uint64_t i, std::uint64_t n) {
+  return freed == 0 ? 0 : (freed - 1 - i) / n + 1;
+}
+/// Chunks that a receiver takes at once, at most.
+inline constexpr std::uint32_t most_chunks = 4;
 
 GROSR_DEVICE inline void fence(bool far) {
   if (far)
@@ -75,23 +81,21 @@ class link_out {
   GROSR_DEVICE explicit link_out(link_sender& s) : s_(s) {}
 
   /// One lane, for a group: the first ticket of n words, or no_ticket when there is no room.
-  /// Others may be faster: has_room() says whether the words can be stored. Steps 1 and 2.
-  GROSR_DEVICE std::uint64_t claim(std::uint32_t n) const {
+  /// `fits`: they can be stored; else others were faster, and has_room() will say. Steps 1 to 3.
+  GROSR_DEVICE std::uint64_t claim(std::uint32_t n, bool& fits) const {
     simt::atomic_ref<std::uint64_t> tail(s_.tail);
+    const std::uint64_t seen = tail.load(simt::relaxed);
+    std::uint64_t limit = known_limit();
     // Looked at first: where many find no room, nothing that they share is written.
-    if (!has_room(tail.load(simt::relaxed) + n)) return no_ticket;
-    return tail.fetch_add(n, simt::relaxed);
+    if (seen + n > limit && seen + n > (limit = look_further(limit))) return no_ticket;
+    const std::uint64_t first = tail.fetch_add(n, simt::relaxed);
+    fits = first + n <= limit;
+    return first;
   }
   /// One lane: whether the words before a ticket can be stored. Step 3.
   GROSR_DEVICE bool has_room(std::uint64_t end) const {
-    simt::atomic_ref<std::uint64_t> limit(s_.limit);
-    if (end <= limit.load(simt::before_store())) return true;
-    // A2: pairs with R2 in link_in::give_back(): the receiver has read what it gives back.
-    const std::uint64_t now = simt::atomic_ref<std::uint64_t, simt::scope::system>(*s_.credit)
-                                  .load(simt::before_store()) +
-                              (std::uint64_t{1} << s_.shift);
-    if (limit.load(simt::relaxed) < now) limit.fetch_max(now, simt::in_turn());
-    return end <= now;
+    const std::uint64_t limit = known_limit();
+    return end <= limit || end <= look_further(limit);
   }
 
   /// Stores a word of a ticket.
@@ -159,6 +163,29 @@ class link_out {
   }
 
  private:
+  GROSR_DEVICE std::uint64_t known_limit() const {
+    return simt::atomic_ref<std::uint64_t>(s_.limit).load(simt::before_store());
+  }
+  /// The limit, after a look at the next chunks that may have been freed: in order, for a message
+  /// may go on in the next chunk.
+  GROSR_DEVICE std::uint64_t look_further(std::uint64_t limit) const {
+    constexpr unsigned ahead = 4;
+    const std::uint64_t chunks = (std::uint64_t{1} << s_.shift) / chunk_words,
+                        from = limit / chunk_words - chunks;
+    bool is_free[ahead];
+    for (unsigned k = 0; k < ahead; ++k)
+      // A2: pairs with R2 in link_in::give_back(): the receiver has read what it gives back.
+      is_free[k] =
+          simt::atomic_ref<std::uint64_t, simt::scope::system>(s_.freed[(from + k) & (chunks - 1)])
+              .load(simt::before_store()) == freed_chunk(from + k);
+    std::uint32_t n = 0;
+    for (bool all = true; bool is : is_free) n += (all = all && is) ? 1 : 0;
+    if (n == 0) return limit;
+    limit += std::uint64_t{n} * chunk_words;
+    simt::atomic_ref<std::uint64_t>(s_.limit).fetch_max(limit, simt::in_turn());
+    return limit;
+  }
+
   link_sender& s_;
 };
 
@@ -173,10 +200,14 @@ class link_in {
   GROSR_DEVICE std::uint64_t next() const {
     return simt::atomic_ref<std::uint64_t>(r_.claimed).load(simt::relaxed);
   }
-  /// One lane: claims a chunk, all of which has come, unless another lane has.
-  GROSR_DEVICE bool try_claim(std::uint64_t chunk) const {
+  /// One lane: claims chunks, all of which have come, unless another lane has.
+  GROSR_DEVICE bool try_claim(std::uint64_t chunk, std::uint32_t count) const {
     return simt::atomic_ref<std::uint64_t>(r_.claimed)
-        .compare_exchange(chunk, chunk + 1, simt::in_turn());
+        .compare_exchange(chunk, chunk + count, simt::in_turn());
+  }
+  /// One lane: whether the last word of a chunk has come. A1: pairs with R1 in link_out::ring().
+  GROSR_DEVICE bool has_chunk(std::uint64_t chunk) const {
+    return has(chunk * chunk_words + chunk_words - 1);
   }
   /// Whether the word of a ticket has come.
   GROSR_DEVICE bool has(std::uint64_t ticket) const {
@@ -204,22 +235,15 @@ class link_in {
     return w;
   }
 
-  /// One lane: a chunk was consumed, by lanes that have met since. Gives back what can be. Step 7.
-  GROSR_DEVICE void give_back(std::uint64_t chunk) const {
+  /// Lanes of `mask` together, which have met since: chunks were consumed. Step 8.
+  GROSR_DEVICE void give_back(std::uint32_t mask, std::uint64_t chunk, std::uint32_t count) const {
     const std::uint64_t last = (std::uint64_t{1} << r_.shift) / chunk_words - 1;
-    const auto done = [&](std::uint64_t c) {
-      return simt::atomic_ref<std::uint32_t>(r_.done[c & last]);
-    };
-    if ((done(chunk).fetch_add(chunk_consumed, simt::acq_rel) & chunk_baton) == 0) return;
-    for (;;) {
-      done(chunk).store(0, simt::relaxed);
-      ++chunk;
-      // R2: what was read, and done; pairs with A2 in link_out::look_at_credit().
-      fence(r_.far != 0);
-      simt::atomic_ref<std::uint64_t, simt::scope::system>(*r_.credit)
-          .store(chunk * chunk_words, simt::after_result());
-      if ((done(chunk).fetch_add(chunk_baton, simt::acq_rel) & chunk_consumed) == 0) return;
-    }
+    if (simt::lane_id() != simt::lowest_bit(mask)) return;
+    fence(r_.far != 0);  // R2: what was read; pairs with A2 in link_out::look_further()
+    for (unsigned k = 0; k < most_chunks; ++k)
+      if (k < count)
+        simt::atomic_ref<std::uint64_t, simt::scope::system>(r_.freed[(chunk + k) & last])
+            .store(freed_chunk(chunk + k), simt::relaxed);
   }
 
   GROSR_DEVICE std::uint32_t from() const { return r_.from; }
@@ -229,11 +253,6 @@ class link_in {
   GROSR_DEVICE const simt::bus_word* place_of(std::uint64_t ticket) const {
     return r_.words + (ticket & ((std::uint64_t{1} << r_.shift) - 1));
   }
-  /// A1: pairs with R1 in link_out::ring().
-  GROSR_DEVICE bool has_chunk(std::uint64_t chunk) const {
-    return has(chunk * chunk_words + chunk_words - 1);
-  }
-
   link_receiver& r_;
 };
 

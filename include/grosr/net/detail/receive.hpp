@@ -27,62 +27,71 @@ struct receiver {
     // Replies first: they end what others wait for. Of each class another link first, each time.
     const std::uint32_t turn = simt::shuffle(
         mask, static_cast<std::uint32_t>(simt::cycle_count() >> 4) + self.id(), leader);
-    std::uint32_t link = 0;
+    std::uint32_t link = 0, count = 0;
     std::uint64_t chunk = 0;
     bool claimed = false, more = false;
     GROSR_NO_UNROLL
     for (std::uint32_t base = 0; base < links && !claimed; base += lanes) {
       const std::uint32_t i = base + rank;
       const std::uint32_t at = (turn + i) % s.ranks + (i < s.ranks ? s.ranks : 0);
-      std::uint32_t there = simt::ballot(mask, i < links && link_in(s.in[at]).has_chunk());
+      const link_in mine(s.in[at]);
+      const std::uint64_t next = i < links ? mine.next() : 0;
+      std::uint32_t there = simt::ballot(mask, i < links && mine.has_chunk(next));
       more = more || (there & (there - 1)) != 0;
       GROSR_NO_UNROLL
       for (; there != 0 && !claimed; there &= there - 1) {
         const unsigned who = simt::lowest_bit(there);
         link = simt::shuffle(mask, at, who);
+        chunk = simt::shuffle(mask, next, who);
         const link_in from(s.in[link]);
-        chunk = simt::shuffle(mask, simt::lane_id() == who ? from.next() : 0, who);
-        if (!simt::all(mask, has_come(from, chunk * chunk_words, rank, lanes))) continue;
-        claimed = simt::any(mask, simt::lane_id() == who && from.try_claim(chunk));
+        // As many as have come: what falls behind is taken in larger pieces.
+        const std::uint32_t come =
+            simt::ballot(mask, rank < most_chunks && from.has_chunk(chunk + rank));
+        for (count = 1; count < most_chunks && count < lanes; ++count)
+          if ((come >> simt::nth_bit(mask, count) & 1) == 0) break;
+        if (!simt::all(mask, has_come(from, chunk * chunk_words, count * chunk_words, rank, lanes)))
+          continue;
+        claimed = simt::any(mask, simt::lane_id() == who && from.try_claim(chunk, count));
       }
     }
     meet(mask);
     if (!claimed) return false;
     const link_in from(s.in[link]);
     // Who rests may help with what is left.
-    if (rank == 0 && (more || from.has_chunk()))
+    if (rank == 0 && (more || from.has_chunk(chunk + count)))
       simt::atomic_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(1, simt::relaxed);
     meet(mask);
     const std::uint64_t begin = chunk * chunk_words;
+    const std::uint32_t words = count * chunk_words;
     GROSR_NO_UNROLL
-    for (std::uint32_t base = rank; base < chunk_words; base += ahead * lanes) {
+    for (std::uint32_t base = rank; base < words; base += ahead * lanes) {
       simt::bus_word w[ahead];
       for (unsigned k = 0; k < ahead; ++k)
-        w[k] = from.peek(begin + base + k * lanes);  // past the chunk: looked at, and not used
+        w[k] = from.peek(begin + base + k * lanes);  // past the end: looked at, and not used
       GROSR_NO_UNROLL
       for (unsigned k = 0; k < ahead; ++k) {
         const std::uint32_t at = base + k * lanes;
-        if (at >= chunk_words) break;
-        take_message<First>(self, s, from, begin + at, from.finish(begin + at, pick(w, k)));
+        if (at >= words) break;
+        take_message<First>(self, s, from, begin + at, pick(w, k));
       }
     }
     meet(mask);  // what all of them read, and did
-    if (rank == 0) from.give_back(chunk);
+    from.give_back(mask, chunk, count);
     meet(mask);
     return true;
   }
 
  private:
-  /// One lane: whether its words of a chunk have come. Nobody claims a chunk before all of it has,
+  /// One lane: whether its words of chunks have come. Nobody claims a chunk before all of it has,
   /// so that who receives waits for nobody.
-  GROSR_DEVICE static bool has_come(const link_in& from, std::uint64_t begin, std::uint32_t rank,
-                                    std::uint32_t lanes) {
+  GROSR_DEVICE static bool has_come(const link_in& from, std::uint64_t begin, std::uint32_t words,
+                                    std::uint32_t rank, std::uint32_t lanes) {
     bool all = true;
     GROSR_NO_UNROLL
-    for (std::uint32_t base = rank; base < chunk_words && all; base += ahead * lanes) {
+    for (std::uint32_t base = rank; base < words && all; base += ahead * lanes) {
       bool come[ahead];
       for (unsigned k = 0; k < ahead; ++k)
-        come[k] = base + k * lanes >= chunk_words || from.has(begin + base + k * lanes);
+        come[k] = base + k * lanes >= words || from.has(begin + base + k * lanes);
       for (unsigned k = 0; k < ahead; ++k) all = all && come[k];
     }
     return all;
@@ -223,6 +232,9 @@ struct receiver {
   }
 };
 
+/// A chunk that was begun so lately is not filled up yet by workers that have nothing else to do.
+inline constexpr std::uint64_t settle_ns = 1000;
+
 /// What workers ask before they rest, and while they wait (run/task.hpp, collector_of).
 template <class Spawner>
 struct message_service {
@@ -260,8 +272,9 @@ struct message_service {
     for (std::uint32_t base = 0; base < links; base += simt::warp_size) {
       const std::uint32_t i = base + lane;
       const bool in = i < links && link_in(s.in[i]).has_chunk();
-      const bool out = i < links && (all ? link_out(s.out[i]).collects()
-                                         : link_out(s.out[i]).overdue(s.flush_ns));
+      const bool out = i < links && link_out(s.out[i]).overdue(all ? settle_ns : s.flush_ns);
+      // Others may be about to add to it: it is looked at again.
+      left = left || (all && i < links && !out && link_out(s.out[i]).collects());
       const std::uint32_t come = simt::ballot(simt::full_mask, in);
       if (come != 0) {
         some = true;

@@ -161,10 +161,7 @@ struct outbox {
     const link_out link = s.to(By, wants ? to : s.rank);
     std::uint64_t first = no_ticket;
     bool fits = true;
-    if (wants && lane == leader) {
-      first = link.claim(n);
-      fits = first == no_ticket || link.has_room(first + n);
-    }
+    if (wants && lane == leader) first = link.claim(n, fits);
     first = simt::shuffle(mask, first, leader);
     const bool went = wants && first != no_ticket;
     if (simt::any(mask, !fits)) [[unlikely]]
