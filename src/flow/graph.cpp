@@ -328,6 +328,15 @@ const plan& graph::compile() {
     core_->find_stretches();
     core_->find_heap_channels();
     made = core_->make_plan();
+    for (space_number s = 0; s < made->bytes_.size(); ++s) {
+      const device d = s == host_space ? device() : e.memory.devices()[s - 1];
+      if (const std::size_t all = d.properties().memory; made->bytes_[s] > all)
+        throw error(errc::out_of_memory,
+                    fmt::format("graph '{}': its plan needs {} of memory of {}, which has {}; "
+                                "lower the capacity of its channels",
+                                core_->options.name, simt::in_units(made->bytes_[s]), d.name(),
+                                simt::in_units(all)));
+    }
     for (space_number s = 0; s < made->buffers_.size(); ++s)
       for (const auto& [bytes, n] : made->buffers_[s]) {
         e.memory.reserve(s, bytes, n);

@@ -57,6 +57,16 @@ TEST_P(full_channels, hold_back_whoever_pushes_into_what_is_full) {
   EXPECT_EQ(g.channels()[0].dropped, 0u);
 }
 
+TEST_P(full_channels, that_no_memory_has_room_for_are_refused_at_once) {
+  executor e(on(where(), 0));
+  graph g(e);
+  const node pass =
+      g.host("pass", [](in<word> a, out<word> b) { b[0] = a[0]; }, {{"a", one()}, {"b", one()}});
+  g.source<word>(pass["a"], {.capacity = 4'294'967'295u});
+  g.sink<word>(pass["b"]);
+  expect_error([&] { g.compile(); }, "lower the capacity of its channels");
+}
+
 TEST_P(full_channels, complete_when_there_is_room_for_what_they_made) {
   executor e(on(where(), 1));
   graph g(e);
