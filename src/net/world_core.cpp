@@ -21,6 +21,17 @@ const char* name_of(std::uint32_t operation) {
   return names[operation / 4 % 8];
 }
 
+std::uint32_t is_far(const grosr::device& a, const grosr::device& b) { return a == b ? 0 : 1; }
+
+template <class T>
+std::vector<T> copy_of(const simt::buffer<T>& b) {
+  std::vector<T> all(b.size());
+  b.copy_to(all);
+  return all;
+}
+
+}  // namespace
+
 /// Memory of one rank.
 struct rank_memory {
   simt::buffer<rank_state> state;
@@ -41,17 +52,6 @@ struct array_memory {
   std::uint32_t element_bytes = 0;  // 0: there is none of this number
   std::vector<simt::buffer<unsigned char>> parts;
 };
-
-std::uint32_t is_far(const grosr::device& a, const grosr::device& b) { return a == b ? 0 : 1; }
-
-template <class T>
-std::vector<T> copy_of(const simt::buffer<T>& b) {
-  std::vector<T> all(b.size());
-  b.copy_to(all);
-  return all;
-}
-
-}  // namespace
 
 struct world_core::parts {
   std::vector<rank_options> ranks;
