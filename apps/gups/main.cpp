@@ -56,7 +56,6 @@ measured measure(const problem& p, const named_way& how) {
 row compare(const problem& p, const std::vector<const named_way*>& ways) {
   row r(fmt::format("{} ranks, a table of {} elements, {} updates of each rank", p.ranks,
                     tool::grouped(p.elements), tool::grouped(p.updates)));
-  measured last;
   for (const named_way* how : ways) {
     const measured m = measure(p, *how);
     r.set(fmt::format("{}_updates_per_s", how->name), m.updates_per_s)
@@ -75,7 +74,6 @@ row compare(const problem& p, const std::vector<const named_way*>& ways) {
           .set("deferred", static_cast<double>(deferred))
           .set("rank_memory_bytes", static_cast<double>(memory));
     }
-    last = m;
   }
   const std::string key = fmt::format("{}_updates_per_s", ways.back()->name);
   for (const named_way* how : ways)
@@ -142,8 +140,7 @@ int main(int argc, char** argv) {
   using namespace grosr::gups;
   CLI::App program{
       "Random updates of a table that lies on several ranks, in updates per second: by messages, "
-      "by "
-      "atomics to the memory of other ranks, and by a kernel that does nothing else",
+      "by atomics to the memory of other ranks, and by a kernel that does nothing else",
       "gups"};
   gups_options o;
   std::vector<std::string> ways;

@@ -10,7 +10,7 @@
 
 namespace grosr::net {
 
-/// Words that a receiver takes at a time.
+/// Words that become visible to receivers together, and that they give back together.
 inline constexpr std::uint32_t chunk_words = 128;
 inline constexpr std::uint64_t no_ticket = ~std::uint64_t{0};
 
@@ -107,7 +107,7 @@ class link_out {
   }
 
   /// Whether n words from a ticket on have the last one of a chunk: then the lanes that store them
-  /// meet, and one of them rings. Step 4.
+  /// meet, and one of them rings. Step 5.
   GROSR_DEVICE static bool fills_chunk(std::uint64_t first, std::uint32_t n) {
     return (first & (chunk_words - 1)) + n >= chunk_words;
   }
@@ -216,13 +216,7 @@ class link_in {
 
   /// The word of a ticket, which was reserved: waits for the lane that stores it.
   GROSR_DEVICE simt::bus_word load(std::uint64_t ticket) const {
-    return finish(ticket, peek(ticket));
-  }
-  /// The same in two steps, so that several are under way together.
-  GROSR_DEVICE simt::bus_word peek(std::uint64_t ticket) const {
-    return simt::bus_load(place_of(ticket));
-  }
-  GROSR_DEVICE simt::bus_word finish(std::uint64_t ticket, simt::bus_word w) const {
+    simt::bus_word w = peek(ticket);
     const std::uint32_t lap = lap_of(ticket, r_.shift);
     if (((w.w[3] ^ lap) & lap_bit) == 0) [[likely]]
       return w;
@@ -233,6 +227,11 @@ class link_in {
         },
         simt::forever, nullptr, "the sender of a word");
     return w;
+  }
+
+  /// What lies where the word of a ticket is, or will be.
+  GROSR_DEVICE simt::bus_word peek(std::uint64_t ticket) const {
+    return simt::bus_load(place_of(ticket));
   }
 
   /// Lanes of `mask` together, which have met since: chunks were consumed. Step 8.
