@@ -100,7 +100,7 @@ void add_everywhere(const device& d, std::uint32_t ranks, distribution how, path
     for (const scatter& s : all) scatter_on_host(s, expected);
     w.submit(r, all);
   }
-  w.wait_all();
+  finish(w);
   sums.copy_to(found);
   EXPECT_EQ(found, expected);
   std::uint64_t sent = 0;
@@ -127,6 +127,12 @@ TEST_P(elements, get_every_addition_once_from_many_tasks) {
                  static_cast<std::uint32_t>(testing::scaled(where().is_cuda() ? 20'000 : 400, 50)));
 }
 
+TEST_P(elements, get_every_addition_once_on_many_ranks) {
+  if (where().is_cuda()) GTEST_SKIP() << "a GPU has no room for so many resident kernels";
+  // The smallest rings of stages.
+  add_everywhere(where(), 64, distribution::cyclic, path::messages, 1, 50);
+}
+
 TEST_P(elements, get_every_addition_once_under_seeded_schedules) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
   testing::for_seeds(
@@ -149,7 +155,7 @@ TEST_P(elements, are_read_where_they_are) {
       for (std::uint64_t i = 0; i < n; ++i) all.push_back({numbers.ref(), good.ref(), i});
       w.submit(r, all);
     }
-    w.wait_all();
+    finish(w);
     std::vector<std::uint32_t> found(n);
     good.copy_to(found);
     EXPECT_EQ(std::count(found.begin(), found.end(), 3u), static_cast<long>(n));
@@ -167,7 +173,7 @@ TEST_P(elements, are_combined_by_every_operation) {
   std::vector<combine> all;
   for (std::uint32_t i = 0; i < 64; ++i) all.push_back({a.ref(), f.ref(), i});
   for (std::uint32_t r = 0; r < 2; ++r) w.submit(r, all);
-  w.wait_all();
+  finish(w);
   std::vector<std::uint32_t> found(5);
   std::vector<float> sum(1);
   a.copy_to(found);
@@ -183,7 +189,7 @@ TEST_P(elements, that_do_not_exist_are_named) {
   array<std::uint32_t> a(w, 10);
   w.submit(1, astray{a.ref(), 10});
   try {
-    w.wait_all();
+    finish(w);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const error& e) {
     EXPECT_EQ(e.code(), errc::misuse);
@@ -192,7 +198,7 @@ TEST_P(elements, that_do_not_exist_are_named) {
                  "0, which has no such element, or is gone");
   }
   w.submit(0, astray{a.ref(), 9});
-  w.wait_all();  // said once
+  finish(w);  // said once
 }
 
 TEST_P(elements, of_an_array_that_is_gone_are_not_touched) {

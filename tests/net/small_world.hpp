@@ -1,6 +1,10 @@
 // Worlds of few workers on one device.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
 #include <vector>
 
 #include "grosr/net/world.hpp"
@@ -16,6 +20,21 @@ inline std::vector<rank_options> small_ranks(const device& d, std::uint32_t n) {
   r.runtime.slots = 1024;
   r.runtime.staging_buffers = 64;
   return std::vector<rank_options>(n, r);
+}
+
+/// As wait_all(), for a minute at most: then it says what each rank was at.
+void finish(auto& world) {
+  if (world.wait_all_for(std::chrono::minutes(1))) return;
+  std::string at;
+  const std::vector<rank_stats> stats = world.stats();
+  for (std::uint32_t r = 0; r < world.size(); ++r) {
+    const runtime_stats tasks = world.scheduler_stats(r);
+    at += "\n  rank " + std::to_string(r) + ": words sent " + std::to_string(stats[r].words_sent) +
+          ", received " + std::to_string(stats[r].words_received) + "; deferred " +
+          std::to_string(stats[r].deferred) + "; tasks run " + std::to_string(tasks.tasks) +
+          ", spawned " + std::to_string(tasks.spawned);
+  }
+  ADD_FAILURE() << "a minute has passed, and something is under way:" << at;
 }
 
 }  // namespace grosr::net::tested

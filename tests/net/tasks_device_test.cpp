@@ -137,7 +137,7 @@ TEST_P(messages, run_once_each) {
     constexpr std::uint32_t hops = 12;
     for (std::uint32_t r = 0; r < ranks; ++r)
       w.submit(r, std::vector<small_hop>(tokens, small_hop{marks.ref(), hops, {2}}));
-    w.wait_all();
+    finish(w);
     std::vector<std::uint64_t> found(ranks);
     marks.copy_to(found);
     std::uint64_t all = 0;
@@ -154,7 +154,7 @@ TEST_P(messages, run_tasks_of_every_width) {
   constexpr std::uint32_t n = 40;
   w.submit(0, std::vector<of_warp>(n, {a.ref(), 1}));
   w.submit(1, std::vector<of_block>(n, {b.ref(), 0}));
-  w.wait_all();
+  finish(w);
   std::vector<std::uint32_t> in_a(256), in_b(256);
   a.copy_to(in_a);
   b.copy_to(in_b);
@@ -177,7 +177,7 @@ void call_everybody(const device& d, std::uint32_t ranks, std::uint32_t n) {
     for (std::uint32_t x = 0; x < n; ++x) all.push_back({x, (r + x) % ranks, good.ref()});
     w.submit(r, all);
   }
-  w.wait_all();
+  finish(w);
   std::vector<std::uint32_t> found(n);
   good.copy_to(found);
   EXPECT_EQ(std::count(found.begin(), found.end(), ranks), static_cast<long>(n));
@@ -203,7 +203,7 @@ TEST_P(messages, call_while_they_are_called) {
   for (std::uint32_t i = 0; i < n; ++i) b += std::exchange(a, b);
   auto result = w.fork(0, tree{n});
   EXPECT_EQ(result.get(), a);
-  w.wait_all();
+  finish(w);
 }
 
 // ---- full ----
@@ -219,7 +219,7 @@ void flood_everything(const device& d, std::uint32_t depth, std::size_t memory) 
   std::uint64_t expected = 0, level = 1;
   for (std::uint32_t i = 0; i <= depth; ++i, level *= 3) expected += level;
   for (std::uint32_t r = 0; r < 3; ++r) w.submit(r, flood{marks.ref(), depth});
-  w.wait_all();
+  finish(w);
   std::vector<std::uint64_t> found(3);
   marks.copy_to(found);
   EXPECT_EQ(found[0] + found[1] + found[2], 3 * expected);
@@ -242,7 +242,7 @@ TEST_P(messages, to_ranks_that_do_not_exist_are_named) {
   array<std::uint32_t> good(w, 1);
   w.submit(0, client{3, 9, good.ref()});
   try {
-    w.wait_all();
+    finish(w);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const error& e) {
     EXPECT_STREQ(e.what(),
@@ -260,7 +260,7 @@ TEST_P(messages, come_after_the_kernels_left_and_came_back) {
   for (int i = 0; i < 3; ++i) {
     array<std::uint64_t> marks(w, 2);  // for that they leave
     w.submit(0, small_hop{marks.ref(), 9, {0}});
-    w.wait_all();
+    finish(w);
     std::vector<std::uint64_t> found(2);
     marks.copy_to(found);
     sum += found[0] + found[1];

@@ -164,19 +164,12 @@ struct outbox {
     if (wants && lane == leader) first = link.claim(n, fits);
     first = simt::shuffle(mask, first, leader);
     const bool went = wants && first != no_ticket;
-    if (simt::any(mask, !fits)) [[unlikely]]
-      wait_for_room<By>(&self.memory(), mask, fits, wants ? to : s.rank, first + n);
-    if (went) {
-      const std::uint64_t mine = first + simt::rank_in(group, lane) * Words;
-      for (unsigned i = 0; i < Words; ++i)
-        link.store(mine + i, m.content + 3 * i, i == 0 ? m.header | first_bit : 0u);
-      if (lane == leader) link.note_begun(first, n);
-    }
-    const bool filled = went && link_out::fills_chunk(first, n);
-    if (simt::any(mask, filled)) {
-      simt::sync_warp(mask);
-      if (filled && lane == leader) link.ring();
-    }
+    const bool now = simt::shuffle(mask, fits ? 1u : 0u, leader) != 0 && went;
+    bool filled = store(link, mask, group, now, first, m);
+    if (simt::any(mask, went != now)) [[unlikely]]
+      filled = store_when_there_is_room<By, Words>(&self.memory(), mask, group, went && !now, fits,
+                                                   wants ? to : s.rank, first, m) ||
+               filled;
     meet(mask);
     return filled ? sent::filled_chunk : went ? sent::yes : sent::no;
   }
@@ -207,25 +200,53 @@ struct outbox {
   }
 
  private:
-  /// Lanes of `mask` together, of which those that do not fit lead a group whose words, until
-  /// `end`, have tickets: they receive until all of them have room. What has tickets before these
-  /// words has room before, and receivers wait for nothing: so it comes.
-  template <link_class By>
-  GROSR_DEVICE GROSR_NOINLINE static void wait_for_room(shared* block, std::uint32_t mask,
-                                                        bool fits, std::uint32_t to,
-                                                        std::uint64_t end) {
+  /// Lanes of `mask` together: groups all of whose lanes have `now` store their messages at their
+  /// tickets. Whether that filled a chunk.
+  template <unsigned Words>
+  GROSR_DEVICE static bool store(const link_out& link, std::uint32_t mask, std::uint32_t group,
+                                 bool now, std::uint64_t first, const message<Words>& m) {
+    const std::uint32_t n = simt::popcount(group) * Words;
+    const bool leads = simt::lane_id() == simt::lowest_bit(group);
+    if (now) {
+      const std::uint64_t mine = first + simt::rank_in(group, simt::lane_id()) * Words;
+      for (unsigned i = 0; i < Words; ++i)
+        link.store(mine + i, m.content + 3 * i, i == 0 ? m.header | first_bit : 0u);
+      if (leads) link.note_begun(first, n);
+    }
+    const bool filled = now && link_out::fills_chunk(first, n);
+    if (simt::any(mask, filled)) {
+      simt::sync_warp(mask);
+      if (filled && leads) link.ring();
+    }
+    return filled;
+  }
+
+  /// Lanes of `mask` together; those with `waits` have tickets for which there was no room yet:
+  /// they receive, and each group stores as soon as there is, for others may wait for its words.
+  /// What has tickets before it has room before it, and receivers wait for nothing: so there will
+  /// be room.
+  template <link_class By, unsigned Words>
+  GROSR_DEVICE GROSR_NOINLINE static bool store_when_there_is_room(
+      shared* block, std::uint32_t mask, std::uint32_t group, bool waits, bool fits,
+      std::uint32_t to, std::uint64_t first, message<Words> m) {
     Spawner self(simt::in_block_shared(block));
     const link_out link = state_of(self.get_view()).to(By, to);
+    const unsigned leader = simt::lowest_bit(group);
+    const std::uint64_t end = first + simt::popcount(group) * Words;
+    bool filled = false;
     unsigned idle = 0;
     GROSR_NO_UNROLL
-    while (simt::any(mask, !fits)) {
+    while (simt::any(mask, waits)) {
       if (receiver<Spawner>::template take<By>(block, mask))
         idle = 0;
       else
         simt::pause(idle++, "room for a message that is under way");
-      fits = fits || link.has_room(end) || self.aborted();
+      if (waits && simt::lane_id() == leader) fits = link.has_room(end) || self.aborted();
+      const bool now = simt::shuffle(mask, fits ? 1u : 0u, leader) != 0 && waits;
+      filled = store(link, mask, group, now, first, m) || filled;
+      waits = waits && !now;
     }
-    meet(mask);
+    return filled;
   }
 
   template <unsigned Words>
