@@ -14,6 +14,8 @@ const std::vector<tour_part>& tour_parts() {
        tour_flow},
       {"calls", "system calls that device code makes: a file read and checked, lines printed",
        tour_calls},
+      {"messages", "additions to an array that lies on two ranks, sent by lanes of both",
+       tour_messages},
       {"latency", "one task from the host and back", tour_latency},
   };
   return all;

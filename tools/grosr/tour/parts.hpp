@@ -23,6 +23,7 @@ void tour_join(session& s, const std::string& folder);
 void tour_memory(session& s, const std::string& folder);
 void tour_flow(session& s, const std::string& folder);
 void tour_calls(session& s, const std::string& folder);
+void tour_messages(session& s, const std::string& folder);
 void tour_latency(session& s, const std::string& folder);
 
 }  // namespace grosr::tool
