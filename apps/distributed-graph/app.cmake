@@ -1,0 +1,1 @@
+target_link_libraries(app_distributed-graph PRIVATE grosr::graph)

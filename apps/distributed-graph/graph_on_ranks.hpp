@@ -1,0 +1,54 @@
+// Algorithms on a graph whose vertices lie on several ranks, which send each other messages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "grosr/graph/csr_graph.hpp"
+#include "grosr/net/options.hpp"
+
+namespace grosr::distributed {
+
+enum class algorithm : std::uint8_t { pagerank, shortest_paths, colouring };
+
+/// Where, and on how much of it.
+struct placement {
+  device where;
+  std::uint32_t ranks = 8;
+  unsigned sms = 0;              ///< of each rank
+  unsigned blocks_per_sm = 0;    ///< of runtime_options
+  std::uint32_t link_bytes = 0;  ///< of net::world_options
+};
+
+/// Each rank has as many vertices as the others, in ascending order, and the edges that leave them.
+/// Made for one algorithm: others may not be run. After a run, its results.
+class graph_on_ranks {
+ public:
+  /// Copies the graph. A graph that is coloured has each edge in both directions. Throws
+  /// grosr::error.
+  graph_on_ranks(const placement& p, const graphs::csr_graph& g, algorithm what);
+  ~graph_on_ranks();
+
+  /// As graphs::pagerank.
+  void pagerank(float damping, float tolerance);
+  std::vector<float> ranks() const;
+
+  /// As graphs::sssp, with its delta; infinity: not reached.
+  void shortest_paths(graphs::vertex source, float delta = 0);
+  std::vector<float> distances() const;
+
+  /// As first_fit() in colours.hpp.
+  void colour();
+  std::vector<std::uint32_t> colours() const;
+
+  /// How often the host waited for all ranks in the last run.
+  std::uint32_t rounds() const;
+  std::vector<net::rank_stats> stats() const;
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace grosr::distributed

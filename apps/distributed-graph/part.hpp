@@ -1,0 +1,124 @@
+// What a rank has of a graph, and how tasks find it and go along its edges.
+#pragma once
+
+#include "grosr/graph/graph_ref.hpp"
+#include "grosr/net/world.hpp"
+
+namespace grosr::distributed {
+
+/// Words that a rank and the host tell each other, between rounds.
+enum control_word : std::uint32_t {
+  control_pushed,  ///< vertices whose residual was pushed, since the beginning
+  control_bound,   ///< vertices nearer than that go on at once: a float's bits
+  control_least,   ///< the least distance of those that wait
+  control_list,    ///< the list for those that wait
+  control_count,   ///< what the lists hold: two words
+  control_words = 8
+};
+
+/// Arrays of a graph on ranks. A vertex is at `vertices.find(v)`. On its rank, edges offsets[v] to
+/// offsets[v + 1] - 1 leave it. What follows has an element for each vertex where nothing else is
+/// said.
+struct part {
+  net::layout vertices;
+  net::array_ref<std::uint32_t> control;
+  net::array_ref<std::uint32_t> offsets, targets;
+  net::array_ref<float> weights;  ///< of edges; none: each is 1 long
+  // PageRank.
+  net::array_ref<float> ranks, residuals;
+  // Shortest paths. Distances are floats' bits, which are in the same order.
+  net::array_ref<std::uint32_t> distances;
+  net::array_ref<std::uint32_t> gone_on;  ///< the distance with which the vertex went on last
+  net::array_ref<std::uint32_t> listed;   ///< whether it waits
+  net::array_ref<std::uint32_t> lists;    ///< those that wait: two lists with room for all
+  // Colouring.
+  net::array_ref<std::uint32_t> missing;  ///< neighbours that are coloured first, and one
+  net::array_ref<std::uint32_t> used;     ///< bits: colours that they got; see used_of()
+  net::array_ref<std::uint32_t> colours;
+};
+
+/// Each rank has the same part in an array of words; tasks know its number.
+inline constexpr std::uint64_t words_of_part = (sizeof(part) + 7) / 8;
+struct part_words : net::array_ref<std::uint64_t> {
+  GROSR_DEVICE explicit part_words(std::uint32_t number) {
+    number_ = static_cast<std::uint16_t>(number);
+  }
+};
+template <class World>
+GROSR_DEVICE const part& part_of(const World& world, std::uint32_t number) {
+  return *reinterpret_cast<const part*>(world.local(part_words(number)));
+}
+
+/// What lanes share and change. Orders are said where they matter.
+GROSR_DEVICE inline simt::atomic_ref<std::uint32_t> shared(std::uint32_t& word) {
+  return simt::atomic_ref<std::uint32_t>(word);
+}
+
+template <class To, class From>
+GROSR_DEVICE To bits_as(From v) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  __builtin_memcpy(&to, &v, sizeof to);
+  return to;
+}
+
+/// Up to so many edges of a vertex are gone along by the lane that found it; the others of a vertex
+/// by warps, so many at a time.
+inline constexpr std::uint32_t few_edges = 32, warp_edges = 1024;
+
+/// Step: `along(world, part, edge)` for an edge of this rank; and `is_outdated(world, part)`, if by
+/// now it may be in vain.
+template <class Step>
+struct edges_by_warp {
+  static constexpr grosr::width width = grosr::width::warp;
+  Step step;
+  std::uint32_t parts, begin, end;
+  GROSR_DEVICE void operator()(auto& context) const {
+    const auto world = net::world_of(context);
+    const part& p = part_of(world, parts);
+    if constexpr (requires { step.is_outdated(world, p); })
+      if (step.is_outdated(world, p)) return;
+    GROSR_NO_UNROLL
+    for (std::uint32_t e = begin + context.rank(); e < end; e += context.size())
+      step.along(world, p, e);
+  }
+};
+
+/// The step for each edge that leaves vertex `v` of this rank.
+template <class Step>
+GROSR_DEVICE void go_along(auto& context, const auto& world, std::uint32_t parts, const part& p,
+                           std::uint32_t v, const Step& step) {
+  const std::uint32_t* const offsets = world.local(p.offsets);
+  const std::uint32_t begin = offsets[v], end = offsets[v + 1];
+  if (end - begin <= few_edges) {
+    GROSR_NO_UNROLL
+    for (std::uint32_t e = begin; e < end; ++e) step.along(world, p, e);
+    return;
+  }
+  GROSR_NO_UNROLL
+  for (std::uint32_t at = begin; at < end;) {
+    const std::uint32_t next = end - at > warp_edges ? at + warp_edges : end;
+    context.spawn(edges_by_warp<Step>{step, parts, at, next});
+    at = next;
+  }
+}
+
+/// A warp's share of a rank's vertices, or of a list: 32 in a row for each `stride` warps, from the
+/// 32 of number `first` on.
+struct warp_share {
+  std::uint32_t first, stride;
+  template <class Each>
+  GROSR_DEVICE void each(const auto& context, std::uint32_t count, const Each& visit) const {
+    GROSR_NO_UNROLL
+    for (std::uint64_t i = std::uint64_t{first} * context.size() + context.rank(); i < count;
+         i += std::uint64_t{stride} * context.size())
+      visit(static_cast<std::uint32_t>(i));
+  }
+};
+
+/// Vertices of this rank.
+GROSR_DEVICE std::uint32_t vertices_of(const auto& world, const part& p) {
+  return static_cast<std::uint32_t>(p.vertices.size_of(world.rank()));
+}
+
+}  // namespace grosr::distributed
