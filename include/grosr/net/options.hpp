@@ -24,6 +24,8 @@ enum class path : std::uint8_t {
   messages,   ///< always by messages
 };
 
+class transport;
+
 struct world_options {
   /// Bytes of a link, a power of two, 8 KiB to 1 MiB: two for each pair of ranks, in the memory of
   /// the one that receives.
@@ -32,6 +34,12 @@ struct world_options {
   /// and at once when their worker has nothing else to do.
   std::chrono::microseconds flush_after{125};
   grosr::net::path path = net::path::automatic;
+  /// The processes whose ranks the world has: &net::mpi() (grosr/net/mpi.hpp); null: this one. All
+  /// of them make the world, each with ranks of its own, and with the same task types and options.
+  transport* processes = nullptr;
+  /// How long processes wait for each other where they make worlds and arrays or copy elements; and
+  /// in wait_all_for(), when its limit is over.
+  std::chrono::seconds collective_within{60};
 };
 
 /// Of one rank, so far.
@@ -39,7 +47,7 @@ struct rank_stats {
   std::uint64_t words_sent = 0;      ///< of 16 bytes, padding included
   std::uint64_t words_received = 0;  ///< the same, given back by receivers
   std::uint64_t deferred = 0;        ///< times that a message found no room, and became a task
-  std::size_t memory = 0;            ///< device memory of its links, bytes
+  std::size_t memory = 0;            ///< of its links, bytes; on a device, and pinned
 };
 
 }  // namespace grosr::net

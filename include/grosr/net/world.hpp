@@ -13,12 +13,14 @@
 //   for (std::uint32_t r = 0; r < world.size(); ++r) world.submit(r, count{bins.ref(), r * 1000});
 //   world.wait_all();
 //
-// docs/internals/messages.md has the protocol.
+// The ranks may lie in several processes (grosr/net/mpi.hpp). docs/internals/messages.md has the
+// protocol.
 #pragma once
 
 #include <chrono>
 #include <deque>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "grosr/net/detail/world_core.hpp"
@@ -48,17 +50,32 @@ struct expand<tasks<Done...>, T, Left...> : expand<tasks<Done..., T>, Left...> {
 template <class... Done, class T, class... Left>
 struct expand<tasks<Done...>, callable<T>, Left...>
     : expand<tasks<Done..., T, called<T>, answer<T>>, Left...> {};
+
+/// Task types in words: "count (32 bytes), visit (8 bytes)". Processes compare them.
+template <class... Tasks>
+std::string names_of() {
+  std::string all;
+  ((all += (all.empty() ? "" : ", ") + std::string(run::type_name<Tasks>()) + " (" +
+           std::to_string(sizeof(Tasks)) + " bytes)"),
+   ...);
+  return all;
+}
 }  // namespace detail
 
 /// What arrays need of a world.
 class world_base {
  public:
   virtual ~world_base() = default;
+  /// Ranks of all processes, and those of this one: so many from first_rank() on.
   std::uint32_t size() const { return core_.size(); }
+  std::uint32_t first_rank() const { return core_.first_here(); }
+  std::uint32_t ranks_here() const { return core_.ranks_here(); }
+  bool is_here(std::uint32_t rank) const { return rank - first_rank() < ranks_here(); }
 
  protected:
-  explicit world_base(std::vector<rank_options> ranks, const world_options& options)
-      : core_(std::move(ranks), options) {}
+  explicit world_base(std::vector<rank_options> ranks, const world_options& options,
+                      const std::string& types)
+      : core_(std::move(ranks), options, types) {}
   world_base(const world_base&) = delete;
   /// Takes all kernels off their devices, when nothing is under way. They come back with the next
   /// submit() or wait.
@@ -73,28 +90,34 @@ class world_base {
 
 /// Ranks with a resident scheduler each, for tasks of the types named; callable<T> for those that
 /// other ranks may call. Every member may be called from any number of host threads, except
-/// construction, destruction, and that of arrays. Not movable.
+/// construction, destruction, and that of arrays. Where several processes have the world, all of
+/// them call what waits for all (construction, destruction, wait_all() and, of arrays,
+/// construction, destruction, copy_from() and copy_to()), in the same order, one at a time. Not
+/// movable.
 template <class... Tasks>
 class world : public world_base {
  public:
   using runtime_type =
       typename detail::expand<detail::tasks<receive, deferred, arrived>, Tasks...>::type;
 
-  /// Throws error(invalid_option, out_of_memory, not_built, device_lost).
+  /// `ranks`: of this process. Throws error(invalid_option, out_of_memory, not_built, device_lost);
+  /// with several processes error(misuse) where theirs are not the same, and as wait_all().
   explicit world(std::vector<rank_options> ranks, const world_options& options = {})
-      : world_base(std::move(ranks), options) {
-    for (std::uint32_t r = 0; r < size(); ++r) {
-      runtime_options o = core_.rank(r).runtime;
-      o.idle_timeout = std::chrono::microseconds(0);
-      runtimes_.emplace_back(core_.rank(r).where, o, run::collection{core_.state(r), 1});
-    }
+      : world_base(std::move(ranks), options, detail::names_of<Tasks...>()) {
+    core_.together([&] {
+      for (std::uint32_t r = first_rank(); r < first_rank() + ranks_here(); ++r) {
+        runtime_options o = core_.rank(r).runtime;
+        o.idle_timeout = std::chrono::microseconds(0);
+        runtimes_.emplace_back(core_.rank(r).where, o, run::collection{core_.state(r), 1});
+      }
+    });
   }
 
   /// Finishes what was accepted, as wait_all(), but does not throw. What takes longer than 10 s is
   /// aborted.
   ~world() override {
     try {
-      if (started()) wait_all_for(std::chrono::seconds(10));
+      if (started() || core_.has_others()) wait_until(run::in(std::chrono::seconds(10)), true);
     } catch (...) {
     }
     for (auto& r : runtimes_) {
@@ -106,7 +129,7 @@ class world : public world_base {
   }
 
   /// Hands tasks to a rank, as runtime::submit(). Throws error(invalid_option) when there is no
-  /// such rank, and as that.
+  /// such rank in this process, and as that.
   template <class Task>
   ticket submit(std::uint32_t rank, const Task& task) {
     return at(rank).submit(task);
@@ -127,22 +150,29 @@ class world : public world_base {
 
   /// Waits until nothing that was submitted, or came of it on any rank, is left: all messages were
   /// received, and what they started has run. Nobody is to submit meanwhile. Throws error(misuse)
-  /// when tasks named ranks, arrays or elements that do not exist; and as runtime::wait_all().
-  void wait_all() { wait_until({}); }
-  /// The same with a time limit: false when it passed first.
+  /// when tasks named ranks, arrays or elements that do not exist; and as runtime::wait_all(). With
+  /// several processes what one of them would throw all throw; error(misuse) where others do not
+  /// wait but do something else, and error(stopped) where one cannot be reached, or cannot go on.
+  void wait_all() {
+    if (!wait_until({}))
+      throw error(
+          errc::timed_out,
+          "world: another process ended its wait by a limit; have all processes wait alike");
+  }
+  /// The same with a time limit, the same in all processes: false when it passed first in one.
   bool wait_all_for(std::chrono::nanoseconds limit) { return wait_until(run::in(limit)); }
 
-  /// Counters of messages, by rank. Copies from the devices.
+  /// Counters of messages, by rank, of those of this process. Copies from the devices.
   std::vector<rank_stats> stats() const { return core_.stats(); }
-  /// Counters of a rank's scheduler.
+  /// Counters of the scheduler of a rank of this process.
   runtime_stats scheduler_stats(std::uint32_t rank) {
     core_.check_rank(rank);
-    return runtimes_[rank].stats();
+    return runtimes_[rank - first_rank()].stats();
   }
-  /// The first tasks of a rank that returned errors.
+  /// The first tasks of a rank of this process that returned errors.
   std::vector<task_error> errors(std::uint32_t rank) {
     core_.check_rank(rank);
-    return runtimes_[rank].errors();
+    return runtimes_[rank - first_rank()].errors();
   }
 
  private:
@@ -161,29 +191,30 @@ class world : public world_base {
   runtime_type& at(std::uint32_t rank) {
     core_.check_rank(rank);
     start();
-    return runtimes_[rank];
+    return runtimes_[rank - first_rank()];
   }
 
-  bool wait_until(run::deadline until) {
+  bool wait_until(run::deadline until, bool last = false) {
     start();
     const bool done = core_.wait_all(
-        [&](std::uint32_t r, run::deadline d) {
+        [&](std::uint32_t rank, run::deadline d) {
+          runtime_type& r = runtimes_[rank - first_rank()];
           // The runtime rests when all has run that the host submitted, and came of it. What came
           // of messages counts only with something that was submitted after it.
-          runtimes_[r].submit(receive{});
+          r.submit(receive{});
           if (!d) {
-            runtimes_[r].wait_all();
+            r.wait_all();
             return true;
           }
-          return runtimes_[r].wait_all_for(run::left_until(*d));
+          return r.wait_all_for(run::left_until(*d));
         },
-        until);
+        until, last);
     if (done) core_.throw_if_refused();
     return done;
   }
 
   void leave() override {
-    if (!started()) return;
+    if (!started() && !core_.has_others()) return;
     wait_all();
     for (auto& r : runtimes_) r.park();
     simt::atomic_ref(started_).store(0u, simt::release);
@@ -195,7 +226,7 @@ class world : public world_base {
 
 /// An array whose elements lie on all ranks of a world; zero at first. The world outlives it.
 /// Before memory is taken and after it, the world's kernels leave their devices, when nothing is
-/// under way: make arrays before work begins. Not thread-safe.
+/// under way: make arrays before work begins. Several processes make the same. Not thread-safe.
 template <class T>
 class array {
  public:
@@ -221,13 +252,22 @@ class array {
   std::uint64_t size() const { return shape_.size(); }
   const layout& shape() const { return shape_; }
 
-  /// Copies between the host and elements from `first` on. While nothing is under way. Throws
+  /// Copies between the host and elements from `first` on. While nothing is under way. Of several
+  /// processes each writes the elements of its own ranks, and reads all. Throws
   /// error(invalid_option) when there are not so many.
   void copy_from(std::span<const T> source, std::uint64_t first = 0) {
     world_->core_.write(number_, first, source.data(), source.size());
   }
   void copy_to(std::span<T> target, std::uint64_t first = 0) const {
     world_->core_.read(number_, first, target.data(), target.size());
+  }
+  /// The same of the first elements of the part of a rank of this process, shape().index_of() says
+  /// which: no other process takes part.
+  void copy_part_from(std::uint32_t rank, std::span<const T> source) {
+    world_->core_.write_part(number_, rank, source.data(), source.size());
+  }
+  void copy_part_to(std::uint32_t rank, std::span<T> target) const {
+    world_->core_.read_part(number_, rank, target.data(), target.size());
   }
 
  private:

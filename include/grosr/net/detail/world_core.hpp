@@ -14,18 +14,30 @@
 
 namespace grosr::net {
 
+/// What processes do together: a world of one process does it alone.
+enum class collective : std::uint8_t { make, settle, wait, end, refusals, make_array, copy };
+
 /// Its members may be called from any thread, one at a time for those that add and remove arrays.
+/// Ranks have the numbers that they have in all of the world.
 class world_core {
  public:
-  /// Throws error(invalid_option, out_of_memory).
-  world_core(std::vector<rank_options> ranks, const world_options& options);
+  /// `types`: of tasks, in words. Throws error(invalid_option, out_of_memory); error(misuse) where
+  /// processes do not have the same; error(timed_out, stopped) where others do not come.
+  world_core(std::vector<rank_options> ranks, const world_options& options,
+             const std::string& types);
   ~world_core();
 
   std::uint32_t size() const;
+  std::uint32_t first_here() const;
+  std::uint32_t ranks_here() const;
+  bool has_others() const;  ///< processes
   const rank_options& rank(std::uint32_t r) const;
-  /// Throws error(invalid_option) when there is no such rank.
+  /// Throws error(invalid_option) when there is no such rank, or it is in another process.
   void check_rank(std::uint32_t r) const;
   rank_state* state(std::uint32_t r) const;
+
+  /// All processes do something, or all throw.
+  void together(const std::function<void()>& what);
 
   /// While no kernel of the world is on a device. A number for the array, and memory on each rank.
   std::uint32_t add_array(const layout& shape, std::uint32_t element_bytes);
@@ -34,17 +46,21 @@ class world_core {
   /// when there are not so many.
   void write(std::uint32_t number, std::uint64_t first, const void* from, std::uint64_t count);
   void read(std::uint32_t number, std::uint64_t first, void* to, std::uint64_t count) const;
+  /// The same of a rank's part, of a rank of this process.
+  void write_part(std::uint32_t number, std::uint32_t rank, const void* from, std::uint64_t count);
+  void read_part(std::uint32_t number, std::uint32_t rank, void* to, std::uint64_t count) const;
 
   /// Before kernels come back to the devices: they look at all links.
   void ring_all();
 
   /// Waits until nothing is under way. `rests(r, until)`: waits until rank r has nothing to do;
-  /// false past the deadline.
-  bool wait_all(const std::function<bool(std::uint32_t, run::deadline)>& rests,
-                run::deadline until) const;
+  /// false past the deadline. `last`: the world ends then.
+  bool wait_all(const std::function<bool(std::uint32_t, run::deadline)>& rests, run::deadline until,
+                bool last) const;
   /// Throws error(misuse) when tasks asked for what there is not, since it last did.
   void throw_if_refused();
 
+  /// Of the ranks of this process.
   std::vector<rank_stats> stats() const;
 
  private:

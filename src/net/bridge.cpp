@@ -1,0 +1,325 @@
+#include "net/bridge.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+#include "grosr/net/detail/rank_state.hpp"
+#include "grosr/net/transport.hpp"
+#include "grosr/simt/error.hpp"
+
+namespace grosr::net {
+
+using simt::space;
+
+std::uint32_t job::process_of(std::uint32_t rank) const {
+  return static_cast<std::uint32_t>(std::upper_bound(first.begin(), first.end(), rank) -
+                                    first.begin()) -
+         1;
+}
+
+/// In packets, before what it says.
+struct bridge::record {
+  enum kind : std::uint32_t { words, freed, failed };
+  std::uint16_t from, to;  ///< ranks, of the link
+  std::uint16_t by, what;
+  std::uint32_t count;  ///< chunks that follow, or bytes of text
+  std::uint32_t reserved;
+  std::uint64_t chunk;  ///< the first of them; freed: the first that is not free
+  std::uint64_t padding;
+};
+static constexpr std::size_t chunk_bytes = chunk_words * sizeof(simt::bus_word);
+
+bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t link_words,
+               connection& to)
+    : all_(all),
+      link_words_(link_words),
+      chunks_(link_words / chunk_words),
+      shift_(static_cast<std::uint32_t>(std::bit_width(link_words)) - 1),
+      to_(to),
+      pairs_(all.processes()),
+      turn_(all.processes()) {
+  static_assert(sizeof(record) % sizeof(simt::bus_word) == 0);
+  const std::size_t links = std::size_t{all.ranks() - all.ranks_here()} * link_classes;
+  for (const device& d : devices)
+    ends_.push_back({d,
+                     {d, space::pinned, links * link_words},
+                     {d, space::pinned, links * link_words},
+                     {d, space::pinned, links * chunks_},
+                     {d, space::pinned, links * chunks_},
+                     {d, space::pinned, 1}});
+  for (std::uint32_t other = 0; other < all.ranks(); ++other) {
+    if (all.is_here(other)) continue;
+    for (std::uint32_t i = 0; i < all.ranks_here(); ++i)
+      for (std::uint32_t by = 0; by < link_classes; ++by) {
+        const std::uint32_t mine = all.first_here() + i;
+        pairs_[all.process_of(other)].push_back(
+            {mine, other, by, words_out(mine, other, by), words_in(mine, other, by),
+             freed_out(mine, other, by), freed_in(mine, other, by)});
+      }
+  }
+}
+
+bridge::~bridge() {
+  stop_.store(true);
+  if (thread_.joinable()) thread_.join();
+}
+
+// ---- where links lie ----
+
+std::size_t bridge::index(std::uint32_t other, std::uint32_t by) const {
+  const std::uint32_t away = all_.ranks() - all_.ranks_here();
+  return std::size_t{by} * away + (other < all_.first_here() ? other : other - all_.ranks_here());
+}
+simt::bus_word* bridge::words_out(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
+  return ends_[mine - all_.first_here()].out.data() + index(other, by) * link_words_;
+}
+simt::bus_word* bridge::words_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
+  return ends_[mine - all_.first_here()].in.data() + index(other, by) * link_words_;
+}
+std::uint64_t* bridge::freed_out(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
+  return ends_[mine - all_.first_here()].freed_out.data() + index(other, by) * chunks_;
+}
+std::uint64_t* bridge::freed_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
+  return ends_[mine - all_.first_here()].freed_in.data() + index(other, by) * chunks_;
+}
+std::uint32_t* bridge::unheard(std::uint32_t mine) const {
+  return ends_[mine - all_.first_here()].unheard.data();
+}
+
+std::uint64_t bridge::words_back(std::uint32_t mine) const {
+  const simt::buffer<std::uint64_t>& freed = ends_[mine - all_.first_here()].freed_out;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < freed.size(); ++i)
+    sum += chunks_freed(
+        simt::atomic_ref<std::uint64_t, simt::scope::system>(freed[i]).load(simt::acquire),
+        i % chunks_, chunks_);
+  return sum * chunk_words;
+}
+std::size_t bridge::bytes() const {
+  std::size_t sum = 0;
+  for (const end& e : ends_)
+    sum += e.out.bytes() + e.in.bytes() + e.freed_out.bytes() + e.freed_in.bytes();
+  return sum;
+}
+
+// ---- the thread ----
+
+void bridge::start(std::vector<std::uint32_t*> doorbells) {
+  doorbells_ = std::move(doorbells);
+  thread_ = std::thread([this] { work(); });
+  pthread_setname_np(thread_.native_handle(), "grosr-net");
+}
+
+void bridge::tell(const std::string& why) {
+  const std::lock_guard hold(why_lock_);
+  if (why_.empty()) why_ = why;
+}
+
+void bridge::work() {
+  try {
+    nap pause;
+    while (!stop_.load()) {
+      bool moved = take_in();
+      for (std::uint32_t p = 0; p < all_.processes(); ++p) moved = send_to(p) || moved;
+      say_why();
+      if (moved)
+        pause.reset();
+      else
+        pause.take();
+    }
+    say_why();
+  } catch (const std::exception& e) {
+    to_.give_up(e.what());
+  }
+}
+
+bool bridge::take_in() {
+  bool some = false;
+  for (unsigned n = 0; n < 16; ++n) {
+    const connection::packet p = to_.receive();
+    if (p.bytes.empty()) break;
+    some = true;
+    if (!take(p.from, p.bytes))
+      throw error(errc::stopped,
+                  fmt::format("world: process {} got from process {} what is no packet of a world; "
+                              "see that both run the same program",
+                              all_.process, p.from));
+  }
+  return some;
+}
+
+/// False: the packet says what cannot be.
+bool bridge::take(std::uint32_t from, std::span<const std::byte> packet) {
+  std::vector<bool> rung(all_.ranks_here());
+  while (!packet.empty()) {
+    record r;
+    if (packet.size() < sizeof r) return false;
+    std::memcpy(&r, packet.data(), sizeof r);
+    packet = packet.subspan(sizeof r);
+    if (r.what == record::failed) {
+      if (packet.size() < r.count) return false;
+      throw error(
+          errc::stopped,
+          fmt::format("world: process {} cannot go on: {}", from,
+                      std::string_view(reinterpret_cast<const char*>(packet.data()), r.count)));
+    }
+    pair* const p = r.what == record::freed ? find(r.from, r.to, r.by) : find(r.to, r.from, r.by);
+    if (p == nullptr || all_.process_of(p->other) != from) return false;
+    if (r.what == record::freed) {
+      if (r.chunk < p->back || r.chunk > p->sent) return false;
+      for (; p->back < r.chunk; ++p->back)
+        simt::atomic_ref<std::uint64_t, simt::scope::system>(p->freed_out[p->back & (chunks_ - 1)])
+            .store(freed_chunk(p->back), simt::release);
+      continue;
+    }
+    if (r.what != record::words || r.chunk != p->came || r.count > chunks_ ||
+        p->came + r.count - p->returned > chunks_ || packet.size() < r.count * chunk_bytes)
+      return false;
+    for (std::size_t i = 0; i < std::size_t{r.count} * chunk_words; ++i) {
+      simt::bus_word w;
+      std::memcpy(&w, packet.data() + i * sizeof w, sizeof w);
+      simt::bus_store_from_host(p->in + ((r.chunk * chunk_words + i) & (link_words_ - 1)), w);
+    }
+    p->came += r.count;
+    packet = packet.subspan(r.count * chunk_bytes);
+    rung[p->mine - all_.first_here()] = true;
+  }
+  for (std::uint32_t i = 0; i < rung.size(); ++i)
+    if (rung[i]) ring(i);
+  return true;
+}
+
+bridge::pair* bridge::find(std::uint32_t mine, std::uint32_t other, std::uint32_t by) {
+  if (!all_.is_here(mine) || other >= all_.ranks() || all_.is_here(other) || by >= link_classes)
+    return nullptr;
+  const std::uint32_t process = all_.process_of(other);
+  return &pairs_[process][(std::size_t{other - all_.first[process]} * all_.ranks_here() +
+                           (mine - all_.first_here())) *
+                              link_classes +
+                          by];
+}
+
+void bridge::ring(std::uint32_t i) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!ends_[i].where.is_cuda())
+    return simt::atomic_ref<std::uint32_t, simt::scope::system>(*doorbells_[i])
+        .store(1, simt::release);
+  constexpr std::uint32_t rung = 1;
+  simt::copy_bytes(ends_[i].where, doorbells_[i], &rung, sizeof rung);
+}
+
+bool bridge::send_to(std::uint32_t process) {
+  if (process == all_.process) return false;
+  // Asked for only where there is something to send.
+  const std::vector<pair>& all = pairs_[process];
+  const bool some = std::any_of(all.begin(), all.end(), [&](const pair& p) {
+    if (p.returned != p.came &&
+        simt::atomic_ref<std::uint64_t, simt::scope::system>(p.freed_in[p.returned & (chunks_ - 1)])
+                .load(simt::relaxed) == freed_chunk(p.returned))
+      return true;
+    return next_chunk(p, nullptr);
+  });
+  if (!some) return false;
+  std::byte* const packet = to_.to_fill(process);
+  if (packet == nullptr) return false;
+  const std::size_t bytes = fill(process, packet);
+  if (bytes != 0) to_.send(process, bytes);
+  return bytes != 0;
+}
+
+/// What was given back first: it is little, and lets others go on.
+std::size_t bridge::fill(std::uint32_t process, std::byte* packet) {
+  std::vector<pair>& all = pairs_[process];
+  std::size_t n = 0;
+  const auto room = [&](std::size_t bytes) { return n + bytes <= connection::most_packet; };
+  const auto put = [&](const record& r) {
+    std::memcpy(packet + n, &r, sizeof r);
+    n += sizeof r;
+  };
+  const auto numbers = [](std::uint32_t rank) { return static_cast<std::uint16_t>(rank); };
+  for (pair& p : all) {
+    const std::uint64_t before = p.returned;
+    if (!room(sizeof(record))) break;
+    while (p.returned < p.came && simt::atomic_ref<std::uint64_t, simt::scope::system>(
+                                      p.freed_in[p.returned & (chunks_ - 1)])
+                                          .load(simt::acquire) == freed_chunk(p.returned))
+      ++p.returned;
+    if (p.returned != before)
+      put({numbers(p.other), numbers(p.mine), numbers(p.by), record::freed, 0, 0, p.returned, 0});
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    pair& p = all[(turn_[process] + i) % all.size()];
+    if (!room(sizeof(record) + chunk_bytes)) {
+      turn_[process] = static_cast<std::uint32_t>((turn_[process] + i) % all.size());
+      break;
+    }
+    const std::size_t at = n;
+    record r{numbers(p.mine), numbers(p.other), numbers(p.by), record::words, 0, 0, p.sent, 0};
+    n += sizeof r;
+    while (room(chunk_bytes) && next_chunk(p, reinterpret_cast<simt::bus_word*>(packet + n))) {
+      n += chunk_bytes;
+      ++p.sent;
+      ++r.count;
+    }
+    if (r.count == 0)
+      n = at;
+    else
+      std::memcpy(packet + at, &r, sizeof r);
+  }
+  return n;
+}
+
+/// The next chunk of a link, if all of its words have come, as link_in has it; null: whether the
+/// last one has.
+bool bridge::next_chunk(const pair& p, simt::bus_word* to) const {
+  if (p.sent - p.back >= chunks_) return false;
+  const std::uint64_t begin = p.sent * chunk_words;
+  const std::uint32_t lap = lap_of(begin, shift_);
+  const simt::bus_word* const from = p.out + (begin & (link_words_ - 1));
+  const auto has = [&](const simt::bus_word& w) { return ((w.w[3] ^ lap) & lap_bit) == 0; };
+  // A1: pairs with R1 in link_out::ring().
+  if (!has(simt::bus_load_from_host(from + chunk_words - 1))) return false;
+  if (to == nullptr) return true;
+  for (std::uint32_t i = 0; i < chunk_words; ++i) {
+    const simt::bus_word w = simt::bus_load_from_host(from + i);
+    if (!has(w)) return false;
+    std::memcpy(static_cast<void*>(to + i), &w, sizeof w);
+  }
+  return true;
+}
+
+/// Sends what tell() was told, and ends.
+void bridge::say_why() {
+  std::string why;
+  {
+    const std::lock_guard hold(why_lock_);
+    why = why_.substr(0, 1000);
+  }
+  if (why.empty()) return;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const auto each = [&](auto&& what) {
+    for (std::uint32_t p = 0; p < all_.processes(); ++p) {
+      nap pause;
+      std::byte* packet = nullptr;
+      if (p == all_.process) continue;
+      while ((packet = to_.to_fill(p)) == nullptr && std::chrono::steady_clock::now() < until)
+        pause.take();
+      if (packet != nullptr) what(p, packet);
+    }
+  };
+  each([&](std::uint32_t p, std::byte* packet) {
+    const record r{0, 0, 0, record::failed, static_cast<std::uint32_t>(why.size()), 0, 0, 0};
+    std::memcpy(packet, &r, sizeof r);
+    std::memcpy(packet + sizeof r, why.data(), why.size());
+    to_.send(p, sizeof r + why.size());
+  });
+  each([](std::uint32_t, std::byte*) {});  // until they are sent
+  throw error(errc::stopped, why);
+}
+
+}  // namespace grosr::net
