@@ -3,6 +3,8 @@ include_guard(GLOBAL)
 
 set(GROSR_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when nvcc is found), ON or OFF")
 set_property(CACHE GROSR_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(GROSR_MPI AUTO CACHE STRING "Worlds of several processes, by MPI: AUTO (when it is found), ON or OFF")
+set_property(CACHE GROSR_MPI PROPERTY STRINGS AUTO ON OFF)
 set(GROSR_SANITIZE "" CACHE STRING "Sanitizers for host code: 'address,undefined', 'thread' or empty")
 option(GROSR_WERROR "Warnings are errors" OFF)
 option(GROSR_UNITY_LIBRARIES "Compile host files of the libraries a few together, in half the time" OFF)

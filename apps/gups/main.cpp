@@ -11,6 +11,7 @@
 #include "cli/pick_device.hpp"
 #include "cli/program.hpp"
 #include "cli/text.hpp"
+#include "grosr/net/mpi.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
 #include "updates.hpp"
@@ -23,6 +24,7 @@ using tool::row;
 struct gups_options {
   std::optional<std::string> device, json, table, updates, ranks, sms, link, per_task, blocks;
   std::vector<std::string> ways;
+  bool mpi = false;
 };
 
 struct measured {
@@ -32,6 +34,16 @@ struct measured {
   std::uint64_t wrong = 0;
 };
 
+std::uint32_t processes_of(const problem& p) {
+  return p.processes != nullptr ? p.processes->processes() : 1;
+}
+
+/// Processes make as many rounds as each other, whatever time they take.
+bool enough(const problem& p, std::size_t rounds, tool::clock::time_point began) {
+  if (processes_of(p) > 1) return rounds == 10;
+  return rounds >= 4 && rounds % 2 == 0 && (rounds >= 20 || tool::microseconds_since(began) >= 2e6);
+}
+
 /// Rounds go forth and back, so that in the end the table is what it was: zero.
 measured measure(const problem& p, const named_way& how) {
   const auto way = how.make(p);
@@ -39,22 +51,24 @@ measured measure(const problem& p, const named_way& how) {
   way->round(true);
   std::vector<double> us;
   const auto began = tool::clock::now();
-  while (us.size() < 4 || us.size() % 2 != 0 ||
-         (us.size() < 20 && tool::microseconds_since(began) < 2e6)) {
+  while (!enough(p, us.size(), began)) {
     tool::interrupt::check();
     us.push_back(tool::timed([&] { way->round(us.size() % 2 != 0); }));
   }
   measured m;
   m.rounds = static_cast<unsigned>(us.size()) + 2;
-  m.updates_per_s =
-      static_cast<double>(p.updates) * p.ranks * 1e6 / tool::samples(std::move(us)).median();
+  m.updates_per_s = static_cast<double>(p.updates) * p.ranks * processes_of(p) * 1e6 /
+                    tool::samples(std::move(us)).median();
   m.stats = way->stats();
   m.wrong = way->wrong();
   return m;
 }
 
 row compare(const problem& p, const std::vector<const named_way*>& ways) {
-  row r(fmt::format("{} ranks, a table of {} elements, {} updates of each rank", p.ranks,
+  const std::uint32_t processes = processes_of(p);
+  row r(fmt::format("{} ranks{}, a table of {} elements, {} updates of each rank",
+                    p.ranks * processes,
+                    processes > 1 ? fmt::format(" in {} processes", processes) : std::string(),
                     tool::grouped(p.elements), tool::grouped(p.updates)));
   for (const named_way* how : ways) {
     const measured m = measure(p, *how);
@@ -87,11 +101,25 @@ row compare(const problem& p, const std::vector<const named_way*>& ways) {
   return r;
 }
 
+/// Processes of a machine take its GPUs in turn.
+device gpu_of(std::uint32_t process) {
+  std::vector<device> gpus = device::list();
+  std::erase_if(gpus, [](const device& d) { return !d.is_cuda(); });
+  return gpus[process % gpus.size()];
+}
+
 int run(const gups_options& o) {
   problem p;
   p.where = tool::pick_device(o.device);
+  if (o.mpi) {
+    if (o.ways != std::vector<std::string>(o.ways.size(), "messages"))
+      throw tool::usage_error("--way: with --mpi there are messages alone");
+    p.processes = &net::mpi();
+    if (p.where.is_cuda() && !o.device) p.where = gpu_of(p.processes->process());
+  }
   const bool gpu = p.where.is_cuda();
   p.ranks = static_cast<std::uint32_t>(o.ranks ? tool::parse_number("--ranks", *o.ranks, 1, 64)
+                                       : o.mpi ? 1
                                        : gpu   ? 8
                                                : 4);
   p.elements = (o.table ? tool::parse_bytes("--table", *o.table, 1024, std::size_t{1} << 40)
@@ -116,8 +144,11 @@ int run(const gups_options& o) {
                                       : 1);
   std::vector<const named_way*> ways;
   for (const named_way& way : all_ways())
-    if (o.ways.empty() || std::find(o.ways.begin(), o.ways.end(), way.name) != o.ways.end())
+    if ((o.ways.empty() && (!o.mpi || way.name == std::string("messages"))) ||
+        std::find(o.ways.begin(), o.ways.end(), way.name) != o.ways.end())
       ways.push_back(&way);
+  if (o.mpi && p.processes->process() != 0)  // the first one prints
+    return measure(p, *ways.back()).wrong == 0 ? tool::exit_ok : tool::exit_failed;
   tool::report out("gups", p.where, tool::json_file(o.json), tool::report::style::full);
   try {
     out.add(compare(p, ways));
@@ -168,13 +199,17 @@ int main(int argc, char** argv) {
                   "Compare these alone: " + fmt::format("{}", fmt::join(ways, ", ")))
       ->check(CLI::IsMember(ways))
       ->type_name("W");
+  program.add_flag("--mpi", o.mpi,
+                   "Processes that mpirun started have so many ranks each, 1 by default; the first "
+                   "one prints");
   program.add_option("--json", o.json, "Also write the results to FILE; - is standard output")
       ->type_name("FILE");
   program.footer(
       "Examples:\n"
       "  gups\n"
       "  gups --ranks 4 --table 1G --updates 10M --json gups.json\n"
-      "  gups --way messages --link 16K\n\n"
+      "  gups --way messages --link 16K\n"
+      "  mpirun -n 4 gups --mpi\n\n"
       "Exit code: 0; 1 if a result was wrong; 2 if nothing could be started; 130 on Ctrl-C.");
   return grosr::tool::run_program(program, argc, argv, [&] { return run(o); });
 }

@@ -21,6 +21,8 @@ struct problem {
   std::uint32_t link_bytes = 0;   ///< of net::world_options
   unsigned blocks_per_sm = 0;     ///< of runtime_options
   std::uint32_t per_task = 1024;  ///< updates of a task
+  /// Processes that each have so many ranks; null: this one. Then by messages alone.
+  net::transport* processes = nullptr;
 };
 
 /// A way to do it. Made once; a round adds a number to that many elements, or takes it away again.

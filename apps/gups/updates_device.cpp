@@ -85,13 +85,13 @@ class by_tasks : public way {
  public:
   by_tasks(const problem& p, net::path path)
       : p_(p),
-        world_(ranks_of(p), {.link_bytes = p.link_bytes, .path = path}),
+        world_(ranks_of(p), {.link_bytes = p.link_bytes, .path = path, .processes = p.processes}),
         table_(world_, p.elements),
         wrong_(world_, 1) {}
 
   void round(bool back) override {
     const auto tasks = static_cast<std::uint32_t>(p_.updates / p_.per_task);
-    for (std::uint32_t r = 0; r < p_.ranks; ++r) {
+    for (std::uint32_t r = world_.first_rank(); world_.is_here(r); ++r) {
       std::vector<update> all;
       for (std::uint32_t i = 0; i < tasks; ++i)
         all.push_back({table_.ref(), std::uint64_t{r} * tasks + i + 1, p_.per_task,
@@ -105,7 +105,7 @@ class by_tasks : public way {
     const std::uint32_t lanes = p_.where.is_cuda() ? 32'768 : 64;
     std::vector<look_through> all;
     for (std::uint32_t i = 0; i < lanes; ++i) all.push_back({table_.ref(), wrong_.ref(), i, lanes});
-    for (std::uint32_t r = 0; r < p_.ranks; ++r) world_.submit(r, all);
+    for (std::uint32_t r = world_.first_rank(); world_.is_here(r); ++r) world_.submit(r, all);
     world_.wait_all();
     std::uint64_t found = 0;
     wrong_.copy_to(std::span<std::uint64_t>(&found, 1));

@@ -28,6 +28,7 @@ for arguments, said in (
     (["--link", "4K"], "--link"),
     (["--updates", "none"], "--updates"),
     (["--way", "magic"], "magic"),
+    (["--mpi", "--device", "host:0", "--way", "kernel"], "--way"),
     (["--device", "cuda:99"], "cuda:99"),
 ):
     code, out, err = run(*arguments, program=GUPS)
