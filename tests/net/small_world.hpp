@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -22,19 +23,24 @@ inline std::vector<rank_options> small_ranks(const device& d, std::uint32_t n) {
   return std::vector<rank_options>(n, r);
 }
 
-/// As wait_all(), for a minute at most: then it says what each rank was at.
+/// As wait_all(), for a minute at most. Where that throws, or is not enough, it says what each rank
+/// was at.
 void finish(auto& world) {
-  if (world.wait_all_for(std::chrono::minutes(1))) return;
-  std::string at;
+  std::string why = "a minute has passed, and something is under way";
+  try {
+    if (world.wait_all_for(std::chrono::minutes(1))) return;
+  } catch (const std::exception& e) {
+    why = e.what();
+  }
   const std::vector<rank_stats> stats = world.stats();
   for (std::uint32_t r = 0; r < world.size(); ++r) {
     const runtime_stats tasks = world.scheduler_stats(r);
-    at += "\n  rank " + std::to_string(r) + ": words sent " + std::to_string(stats[r].words_sent) +
-          ", received " + std::to_string(stats[r].words_received) + "; deferred " +
-          std::to_string(stats[r].deferred) + "; tasks run " + std::to_string(tasks.tasks) +
-          ", spawned " + std::to_string(tasks.spawned);
+    why += "\n  rank " + std::to_string(r) + ": words sent " + std::to_string(stats[r].words_sent) +
+           ", received " + std::to_string(stats[r].words_received) + "; deferred " +
+           std::to_string(stats[r].deferred) + "; tasks run " + std::to_string(tasks.tasks) +
+           ", spawned " + std::to_string(tasks.spawned);
   }
-  ADD_FAILURE() << "a minute has passed, and something is under way:" << at;
+  ADD_FAILURE() << why;
 }
 
 }  // namespace grosr::net::tested

@@ -242,7 +242,7 @@ TEST_P(messages, to_ranks_that_do_not_exist_are_named) {
   array<std::uint32_t> good(w, 1);
   w.submit(0, client{3, 9, good.ref()});
   try {
-    finish(w);
+    w.wait_all();
     ADD_FAILURE() << "nothing was thrown";
   } catch (const error& e) {
     EXPECT_STREQ(e.what(),

@@ -19,6 +19,7 @@
 
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -215,9 +216,25 @@ class world : public world_base {
 
   void leave() override {
     if (!started() && !core_.has_others()) return;
-    wait_all();
-    for (auto& r : runtimes_) r.park();
+    std::exception_ptr wrong;
+    try {
+      wait_all();
+    } catch (...) {
+      wrong = std::current_exception();
+    }
+    // In any case: who frees memory next waits for kernels that are there.
+    for (auto& r : runtimes_) {
+      try {
+        if (!wrong || r.wait_all_for(std::chrono::seconds(1)))
+          r.park();
+        else  // it waits for a rank that has ended
+          r.stop(std::chrono::seconds(1));
+      } catch (...) {
+        if (!wrong) wrong = std::current_exception();
+      }
+    }
     simt::atomic_ref(started_).store(0u, simt::release);
+    if (wrong) std::rethrow_exception(wrong);
   }
 
   std::deque<runtime_type> runtimes_;
