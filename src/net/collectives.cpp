@@ -19,6 +19,8 @@ const char* does(collective what) {
       return "ends the world";
     case collective::make_array:
       return "makes an array";
+    case collective::end_array:
+      return "ends an array";
     case collective::copy:
       return "copies elements of an array";
   }

@@ -62,19 +62,30 @@ std::uint32_t world_core::add_array(const layout& shape, std::uint32_t element_b
   try {
     p.with.agree(collective::make_array, failed, p.soon());
   } catch (...) {
-    if (!failed) remove_array(number);
+    if (!failed) p.forget(number);
     throw;
   }
   return number;
 }
 
-void world_core::remove_array(std::uint32_t number) noexcept {
-  parts& p = *parts_;
+void world_core::parts::forget(std::uint32_t number) noexcept {
   try {
-    for (std::uint32_t i = 0; i < p.here(); ++i) p.tell(number, i, {nullptr, 0, 0, 0});
+    for (std::uint32_t i = 0; i < here(); ++i) tell(number, i, {nullptr, 0, 0, 0});
   } catch (...) {  // the device is lost
   }
-  p.arrays[number] = {};
+  arrays[number] = {};
+}
+
+void world_core::remove_array(std::uint32_t number) noexcept {
+  parts& p = *parts_;
+  p.forget(number);
+  // No kernel comes back before all have freed theirs: cudaFree would wait for it, where the other
+  // world is in the same process.
+  try {
+    const auto hold = p.one_at_a_time();
+    p.with.agree(collective::end_array, {}, p.soon());
+  } catch (...) {  // the next collective operation says it
+  }
 }
 
 const array_memory& world_core::parts::holds(std::uint32_t number, std::uint64_t first,

@@ -65,6 +65,7 @@ struct world_core::parts {
   link_sender sender(std::uint32_t rank, std::uint32_t other, std::uint32_t by) const;
   link_receiver receiver(std::uint32_t rank, std::uint32_t other, std::uint32_t by) const;
   void tell(std::uint32_t number, std::uint32_t rank, const array_part& part);
+  void forget(std::uint32_t number) noexcept;
   const array_memory& holds(std::uint32_t number, std::uint64_t first, std::uint64_t count) const;
   void part(std::uint32_t number, std::uint32_t rank, void* to, const void* from,
             std::uint64_t count) const;

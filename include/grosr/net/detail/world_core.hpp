@@ -15,7 +15,16 @@
 namespace grosr::net {
 
 /// What processes do together: a world of one process does it alone.
-enum class collective : std::uint8_t { make, settle, wait, end, refusals, make_array, copy };
+enum class collective : std::uint8_t {
+  make,
+  settle,
+  wait,
+  end,
+  refusals,
+  make_array,
+  end_array,
+  copy
+};
 
 /// Its members may be called from any thread, one at a time for those that add and remove arrays.
 /// Ranks have the numbers that they have in all of the world.
