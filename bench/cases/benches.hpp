@@ -31,6 +31,7 @@ void bench_forkjoin_sweep(session& s);
 void bench_channels(session& s);
 void bench_dataflow(session& s);
 void bench_policies(session& s);
+void bench_messages(session& s);
 void bench_priority(session& s);
 void bench_soak(session& s);
 void bench_syscalls(session& s);

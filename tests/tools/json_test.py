@@ -28,6 +28,7 @@ SHORT = {
     "channels": (["--repeats", "1"], 13),
     "dataflow": (["5", "--repeats", "2"], 4),
     "policies": (["6", "--repeats", "1"], 17),
+    "messages": (["20", "--repeats", "1"], 30),
     "priority": (["20", "--repeats", "10"], 4),
     "soak": (["1"], 1),
     "pair-of-programs": (["6"], 1),
