@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "cli/progress.hpp"
 #include "grosr/net/world.hpp"
@@ -86,6 +87,7 @@ struct ball {
     auto world = net::world_of(context);
     if (world.rank() != 0) return world.send(0, ball{at, left - 1});
     stamp(at, left);
+    simt::atomic_ref<std::uint64_t>(at.get()[0]).fetch_add(1, simt::relaxed);
     if (left != 0) world.send(1, *this);
   }
 };
@@ -220,8 +222,13 @@ class ranks_of_a_device final : public messaging_ranks {
     counters_.copy_to(run);
     bins_.copy_to(added);
     const std::uint64_t have_run = sum(run), were_added = sum(added);
-    if (have_run != sent_) return of("tasks that were sent ran", have_run, sent_);
-    if (were_added != added_) return of("additions were made", were_added, added_);
+    // What is missed here is not missed again.
+    const std::uint64_t should_have_run = std::exchange(sent_, have_run);
+    const std::uint64_t should_have_been_added = std::exchange(added_, were_added);
+    if (have_run != should_have_run)
+      return of("tasks that were sent ran", have_run, should_have_run);
+    if (were_added != should_have_been_added)
+      return of("additions were made", were_added, should_have_been_added);
     std::uint64_t sent = 0, received = 0;
     for (const net::rank_stats& s : world_.stats()) {
       sent += s.words_sent;
@@ -290,6 +297,7 @@ class ranks_of_a_device final : public messaging_ranks {
                               std::uint32_t rounds) {
     std::uint64_t expected = 0;
     if (what == chain_of::forks || what == chain_of::calls) expected = rounds;
+    if (what == chain_of::sends) expected = rounds + 1;  // how often it was on rank 0
     if (what == chain_of::gets)
       for (std::uint32_t left = rounds; left != 0; --left)
         expected += number(places + left % places);
