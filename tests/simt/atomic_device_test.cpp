@@ -1,6 +1,9 @@
 // Read-modify-writes by all lanes of a grid lose nothing, and release pairs with acquire.
 #include "grosr/simt/atomic.hpp"
 
+#include <vector>
+
+#include "grosr/simt/global_ref.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 #include "support/devices.hpp"
@@ -16,27 +19,30 @@ struct counters {
   std::uint64_t wide, claimed, least_wide, greatest_wide;
 };
 
+template <template <class, scope> class Ref>
 struct hammer {
+  template <class T>
+  using ref = Ref<T, scope::device>;
   counters* c;
   unsigned turns;
   GROSR_DEVICE void operator()() const {
     const unsigned self = block_id() * block_size() + thread_id();
     for (unsigned i = 0; i < turns; ++i) {
-      atomic_ref(c->added).fetch_add(1, relaxed);
-      atomic_ref(c->subtracted).fetch_sub(2, relaxed);
-      atomic_ref(c->wide).fetch_add(std::uint64_t{1} << 20, relaxed);
-      atomic_ref<std::uint64_t> claimed(c->claimed);
+      ref<std::uint32_t>(c->added).fetch_add(1, relaxed);
+      ref<std::uint32_t>(c->subtracted).fetch_sub(2, relaxed);
+      ref<std::uint64_t>(c->wide).fetch_add(std::uint64_t{1} << 20, relaxed);
+      ref<std::uint64_t> claimed(c->claimed);
       std::uint64_t seen = claimed.load(relaxed);
-      while (!claimed.compare_exchange(seen, seen + 3, acq_rel)) {
+      while (!claimed.compare_exchange(seen, seen + 3, relaxed)) {
       }
     }
     const std::uint64_t high = std::uint64_t{self + 5} << 33;
-    atomic_ref(c->least).fetch_min(self + 5, relaxed);
-    atomic_ref(c->greatest).fetch_max(self + 5, relaxed);
-    atomic_ref(c->least_wide).fetch_min(high, relaxed);
-    atomic_ref(c->greatest_wide).fetch_max(high, acq_rel);
-    atomic_ref(c->ored).fetch_or(1u << self % 32, relaxed);
-    atomic_ref(c->anded).fetch_and(~(1u << self % 32), relaxed);
+    ref<std::uint32_t>(c->least).fetch_min(self + 5, relaxed);
+    ref<std::uint32_t>(c->greatest).fetch_max(self + 5, relaxed);
+    ref<std::uint64_t>(c->least_wide).fetch_min(high, relaxed);
+    ref<std::uint64_t>(c->greatest_wide).fetch_max(high, acq_rel);
+    ref<std::uint32_t>(c->ored).fetch_or(1u << self % 32, relaxed);
+    ref<std::uint32_t>(c->anded).fetch_and(~(1u << self % 32), relaxed);
   }
 };
 
@@ -58,14 +64,50 @@ void expect_all(const counters& c, std::uint64_t lanes, std::uint64_t operations
 TEST_P(atomic, nothing_is_lost) {
   auto c = make<counters>(1);
   c.copy_from({&at_first, 1});
-  run(8, 128, hammer{c.data(), 50});
+  run(8, 128, hammer<atomic_ref>{c.data(), 50});
   expect_all(contents(c)[0], 8 * 128, 8 * 128 * 50);
+}
+
+TEST_P(atomic, nothing_is_lost_in_global_memory) {
+  auto c = make<counters>(1);
+  c.copy_from({&at_first, 1});
+  run(8, 128, hammer<global_ref>{c.data(), 50});
+  expect_all(contents(c)[0], 8 * 128, 8 * 128 * 50);
+}
+
+/// Loads, stores and additions of what is no unsigned number.
+struct add_fractions {
+  float* single_sum;
+  double* double_sum;
+  std::int64_t* signed_sum;
+  GROSR_DEVICE void operator()() const {
+    if (thread_id() == 0 && block_id() == 0) {
+      global_ref(single_sum[1]).store(0.25f, relaxed);
+      global_ref(double_sum[1]).store(global_ref(double_sum[2]).load(relaxed) * 2, relaxed);
+    }
+    global_ref(*single_sum).fetch_add(0.5f, relaxed);
+    global_ref(*double_sum).fetch_add(0.125, relaxed);
+    global_ref<std::int64_t, scope::system>(*signed_sum).fetch_add(-3, relaxed);
+  }
+};
+
+TEST_P(atomic, numbers_in_global_memory_add_up) {
+  auto singles = make<float>(2);
+  auto doubles = make<double>(3);
+  auto whole = make<std::int64_t>(1);
+  singles.copy_from(std::vector<float>{0, 0});
+  doubles.copy_from(std::vector<double>{0, 0, 1.5});
+  whole.copy_from(std::vector<std::int64_t>{7});
+  run(4, 64, add_fractions{singles.data(), doubles.data(), whole.data()});
+  EXPECT_EQ(contents(singles), (std::vector<float>{128, 0.25f}));
+  EXPECT_EQ(contents(doubles), (std::vector<double>{32, 3, 1.5}));
+  EXPECT_EQ(contents(whole)[0], 7 - 3 * 256);
 }
 
 TEST(atomic_seeded, nothing_is_lost_in_any_schedule) {
   testing::for_seeds(100, [] {
     counters c = at_first;
-    run(device(), {2, 32}, hammer{&c, 3});
+    run(device(), {2, 32}, hammer<atomic_ref>{&c, 3});
     expect_all(c, 2 * 32, 2 * 32 * 3);
   });
 }
