@@ -129,10 +129,10 @@ int run(const gups_options& o) {
     throw tool::usage_error("--table: it must be a power of two");
   p.per_task = static_cast<std::uint32_t>(
       o.per_task ? tool::parse_number("--per-task", *o.per_task, 1, 1'000'000)
-      : gpu      ? 1024
+      : gpu      ? 4096
                  : 64);
   p.updates = o.updates ? tool::parse_number("--updates", *o.updates, 1, 1'000'000'000'000)
-              : gpu     ? std::uint64_t{1} << 26
+              : gpu     ? std::uint64_t{1} << 28
                         : std::uint64_t{1} << 14;
   p.updates = (p.updates + p.per_task - 1) / p.per_task * p.per_task;
   p.link_bytes = static_cast<std::uint32_t>(
@@ -188,9 +188,9 @@ int main(int argc, char** argv) {
       ->type_name("BYTES");
   program
       .add_option("--updates", o.updates,
-                  "Of each rank in a round; 67,108,864 on GPUs, else 16,384")
+                  "Of each rank in a round; 268,435,456 on GPUs, else 16,384")
       ->type_name("N");
-  program.add_option("--per-task", o.per_task, "Updates of a task; 1024 on GPUs, else 64")
+  program.add_option("--per-task", o.per_task, "Updates of a task; 4096 on GPUs, else 64")
       ->type_name("N");
   program.add_option("--link", o.link, "Bytes of a link, a power of two, 8K to 1M; 64K by default")
       ->type_name("BYTES");
