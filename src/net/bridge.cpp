@@ -51,6 +51,7 @@ bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t
                      {d, space::pinned, links * link_words},
                      {d, space::pinned, links * chunks_},
                      {d, space::pinned, links * chunks_},
+                     {d, space::pinned, links * chunks_},
                      {d, space::pinned, 1}});
   for (std::uint32_t other = 0; other < all.ranks(); ++other) {
     if (all.is_here(other)) continue;
@@ -59,7 +60,7 @@ bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t
         const std::uint32_t mine = all.first_here() + i;
         pairs_[all.process_of(other)].push_back(
             {mine, other, by, words_out(mine, other, by), words_in(mine, other, by),
-             freed_out(mine, other, by), freed_in(mine, other, by)});
+             freed_out(mine, other, by), freed_in(mine, other, by), stored_in(mine, other, by)});
       }
   }
 }
@@ -86,6 +87,9 @@ std::uint64_t* bridge::freed_out(std::uint32_t mine, std::uint32_t other, std::u
 }
 std::uint64_t* bridge::freed_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
   return ends_[mine - all_.first_here()].freed_in.data() + index(other, by) * chunks_;
+}
+std::uint32_t* bridge::stored_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
+  return ends_[mine - all_.first_here()].stored_in.data() + index(other, by) * chunks_;
 }
 std::uint32_t* bridge::unheard(std::uint32_t mine) const {
   return ends_[mine - all_.first_here()].unheard.data();
@@ -185,7 +189,9 @@ bool bridge::take(std::uint32_t from, std::span<const std::byte> packet) {
       std::memcpy(&w, packet.data() + i * sizeof w, sizeof w);
       simt::bus_store_from_host(p->in + ((r.chunk * chunk_words + i) & (link_words_ - 1)), w);
     }
-    p->came += r.count;
+    for (; p->came < r.chunk + r.count; ++p->came)
+      simt::atomic_ref<std::uint32_t, simt::scope::system>(p->stored_in[p->came & (chunks_ - 1)])
+          .store(stored_chunk(p->came, shift_), simt::release);
     packet = packet.subspan(r.count * chunk_bytes);
     rung[p->mine - all_.first_here()] = true;
   }

@@ -41,6 +41,7 @@ class bridge {
   /// The same of the link from `other` to `mine`.
   simt::bus_word* words_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const;
   std::uint64_t* freed_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const;
+  std::uint32_t* stored_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const;
   /// A doorbell for senders of rank `mine`, which nobody hears: the thread looks at the words.
   std::uint32_t* unheard(std::uint32_t mine) const;
   /// Words given back of what `mine` sent to other processes.
@@ -57,13 +58,14 @@ class bridge {
     device where;
     simt::buffer<simt::bus_word> out, in;
     simt::buffer<std::uint64_t> freed_out, freed_in;
-    simt::buffer<std::uint32_t> unheard;
+    simt::buffer<std::uint32_t> stored_in, unheard;
   };
   /// A link as the thread sees it: both directions between two ranks, of one class.
   struct pair {
     std::uint32_t mine, other, by;  // ranks, class
     simt::bus_word *out, *in;
     std::uint64_t *freed_out, *freed_in;
+    std::uint32_t* stored_in;
     std::uint64_t sent = 0, back = 0;      // chunks of `out`: sent, and given back
     std::uint64_t came = 0, returned = 0;  // chunks of `in`: received, and said to be free
   };

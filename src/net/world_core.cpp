@@ -96,6 +96,7 @@ void world_core::parts::allocate() {
                       {d, space::device, links},
                       {d, space::device, links_here * (words / chunk_words)},
                       {d, space::device, links_here * words},
+                      {d, space::device, links_here * (words / chunk_words)},
                       {d, space::device, most_arrays}});
   }
   if (others) away.reset(new bridge(all, devices, static_cast<std::uint32_t>(words), *others));
@@ -119,6 +120,7 @@ link_sender world_core::parts::sender(std::uint32_t rank, std::uint32_t other,
   const std::uint32_t to = other - first();
   const rank_memory& theirs = memory[to];
   o.words = theirs.words.data() + (std::size_t{by} * n + r) * words;
+  o.stored = theirs.stored.data() + (std::size_t{by} * n + r) * chunks;
   o.freed = memory[r].freed.data() + (std::size_t{by} * n + to) * chunks;
   o.doorbell = &theirs.state.data()->doorbell;
   o.far = is_far(ranks[r].where, ranks[to].where);
@@ -136,11 +138,13 @@ link_receiver world_core::parts::receiver(std::uint32_t rank, std::uint32_t othe
   if (!all.is_here(other)) {
     i.words = away->words_in(rank, other, by);
     i.freed = away->freed_in(rank, other, by);
+    i.stored = away->stored_in(rank, other, by);
     i.far = 1;
     return i;
   }
   const std::uint32_t from = other - first();
   i.words = memory[r].words.data() + (std::size_t{by} * n + from) * words;
+  i.stored = memory[r].stored.data() + (std::size_t{by} * n + from) * chunks;
   i.freed = memory[from].freed.data() + (std::size_t{by} * n + r) * chunks;
   i.far = is_far(ranks[r].where, ranks[from].where);
   return i;
@@ -164,6 +168,8 @@ void world_core::parts::connect() {
     rank_state s{};
     s.rank = rank;
     s.ranks = n;
+    s.reaches = std::any_of(out.begin(), out.end(),
+                            [](const link_sender& o) { return o.direct != nullptr; });
     s.flush_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(options.flush_after).count());
     s.out = mine.out.data();
     s.in = mine.in.data();

@@ -22,11 +22,17 @@ class endpoint {
  public:
   using spawner_type = typename Context::spawner_type;
 
-  GROSR_DEVICE explicit endpoint(Context& c) : c_(c), s_(state_of(c.spawner().get_view())) {}
+  GROSR_DEVICE explicit endpoint(Context& c)
+      : c_(c),
+        s_(state_of(c.spawner().get_view())),
+        arrays_(s_.arrays),
+        rank_(s_.rank),
+        ranks_(s_.ranks),
+        reaches_(s_.reaches) {}
 
   /// This rank, and how many there are.
-  GROSR_DEVICE std::uint32_t rank() const { return s_.rank; }
-  GROSR_DEVICE std::uint32_t size() const { return s_.ranks; }
+  GROSR_DEVICE std::uint32_t rank() const { return rank_; }
+  GROSR_DEVICE std::uint32_t size() const { return ranks_; }
 
   /// Starts a task of any of the world's types on a rank, at priority normal. It has at most 48
   /// bytes.
@@ -37,7 +43,7 @@ class endpoint {
                   "grosr: a task that is sent has at most 48 bytes: put more into an array, and "
                   "send where it lies");
     constexpr std::uint32_t type = spawner_type::types::template index_of<record>();
-    const bool here = to == s_.rank;
+    const bool here = to == rank_;
     if (here) c_.spawn(task);
     const bool away = !here && is_rank(operation::task, to);
     post(away, to, carry<words_for(sizeof(Task))>(task, sizeof(Task), type));
@@ -51,7 +57,7 @@ class endpoint {
     static_assert(std::is_same_v<typename Task::result, Slot>,
                   "grosr: the slot of a call has the type of the task's result");
     static_assert(sizeof(Slot) <= most_result, "grosr: a call brings a result of at most 44 bytes");
-    if (to == s_.rank) return c_.fork(task, slot);
+    if (to == rank_) return c_.fork(task, slot);
     send_call(to, task, c_.expect(slot), sizeof(Slot));
   }
   /// The same for a task that brings nothing but that it has ended.
@@ -59,7 +65,7 @@ class endpoint {
   GROSR_DEVICE void call(std::uint32_t to, const Task& task) const {
     static_assert(std::is_void_v<typename Task::result>,
                   "grosr: a call of a task that brings a result has a slot for it");
-    if (to == s_.rank) return c_.fork(task);
+    if (to == rank_) return c_.fork(task);
     send_call(to, task, c_.expect(), 0);
   }
 
@@ -100,7 +106,7 @@ class endpoint {
     if (there)
       if (const array_part* part = reach(p.rank, a.number())) {
         if (T* element = element_of<T>(*part, p, what, a, index)) {
-          *slot = simt::atomic_ref<T, simt::scope::system>(*element).load(simt::relaxed);
+          *slot = simt::global_ref<T, simt::scope::system>(*element).load(simt::relaxed);
           return;
         }
         return fail(c_.expect(slot));
@@ -117,8 +123,7 @@ class endpoint {
   /// This rank's part of an array: its first element, of a.size_of(rank()).
   template <class T>
   GROSR_DEVICE T* local(array_ref<T> a) const {
-    return a.number() < most_arrays ? reinterpret_cast<T*>(s_.arrays[a.number()].elements)
-                                    : nullptr;
+    return a.number() < most_arrays ? reinterpret_cast<T*>(arrays_[a.number()].elements) : nullptr;
   }
 
  private:
@@ -151,7 +156,8 @@ class endpoint {
 
   /// A rank's part of an array if this rank reaches its memory itself.
   GROSR_DEVICE const array_part* reach(std::uint32_t rank, std::uint32_t array) const {
-    if (rank == s_.rank) return &s_.arrays[array];
+    if (rank == rank_) return arrays_ + array;
+    if (reaches_ == 0) return nullptr;
     const rank_state* other = s_.request_to(rank).direct;
     return other != nullptr ? &other->arrays[array] : nullptr;
   }
@@ -179,7 +185,7 @@ class endpoint {
   }
 
   GROSR_DEVICE bool is_rank(std::uint32_t what, std::uint32_t to) const {
-    if (to < s_.ranks) [[likely]]
+    if (to < ranks_) [[likely]]
       return true;
     s_.refuse(what | refused_rank, 0, to);
     return false;
@@ -224,6 +230,9 @@ class endpoint {
 
   Context& c_;
   rank_state& s_;
+  // Of it.
+  const array_part* arrays_;
+  std::uint32_t rank_, ranks_, reaches_;
 };
 
 /// The world of the task that asks: it runs on a rank of one.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "grosr/net/detail/word.hpp"
+#include "grosr/simt/global_ref.hpp"
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/wait.hpp"
 
@@ -29,20 +30,24 @@ struct link_sender {
   std::uint32_t far;         ///< 1: the receiver is on another device
   std::uint32_t* doorbell;   ///< of the receiver
   std::uint64_t* freed;      ///< for each chunk of the ring: see freed_chunk
+  std::uint32_t* stored;     ///< the same: see stored_chunk; null where a thread takes the words
   const rank_state* direct;  ///< of the receiver, where its memory can be reached; else null
   // Shared by lanes of the sender.
   alignas(128) std::uint64_t tail;   ///< words reserved so far
-  std::uint64_t begun;               ///< when (clock_ns) the present chunk was begun
   alignas(128) std::uint64_t limit;  ///< words for which there was room so far, as far as is known
+  // Of who looks whether the present chunk is filled up.
+  alignas(128) std::uint64_t seen;  ///< the chunk that was being collected
+  std::uint64_t seen_at;            ///< since when (clock_ns), as far as is known
 };
 
 /// The receiver's half: memory of its device.
 struct link_receiver {
   const simt::bus_word* words;
   std::uint32_t shift;
-  std::uint32_t from;    ///< rank
-  std::uint32_t far;     ///< 1: the sender is on another device
-  std::uint64_t* freed;  ///< the sender's
+  std::uint32_t from;     ///< rank
+  std::uint32_t far;      ///< 1: the sender is on another device
+  std::uint64_t* freed;   ///< the sender's
+  std::uint32_t* stored;  ///< for each chunk of the ring: see stored_chunk
   alignas(128) std::uint64_t claimed;
 };
 
@@ -52,6 +57,11 @@ GROSR_DEVICE constexpr std::uint64_t freed_chunk(std::uint64_t chunk) { return c
 /// How many chunks were consumed, of those in place i of n, when `freed` is there.
 constexpr std::uint64_t chunks_freed(std::uint64_t freed, std::uint64_t i, std::uint64_t n) {
   return freed == 0 ? 0 : (freed - 1 - i) / n + 1;
+}
+/// What is added to link_sender::stored for the place of a chunk: the words that were stored there,
+/// in all laps. So many they are when that chunk is whole.
+GROSR_DEVICE constexpr std::uint32_t stored_chunk(std::uint64_t chunk, std::uint32_t shift) {
+  return static_cast<std::uint32_t>((chunk * chunk_words >> shift) + 1) * chunk_words;
 }
 /// Chunks that a receiver takes at once, at most.
 inline constexpr std::uint32_t most_chunks = 4;
@@ -78,18 +88,19 @@ GROSR_DEVICE inline std::uint32_t lap_of(std::uint64_t ticket, std::uint32_t shi
 /// Sends into a link. Any lanes of the sending rank.
 class link_out {
  public:
-  GROSR_DEVICE explicit link_out(link_sender& s) : s_(s) {}
+  GROSR_DEVICE explicit link_out(link_sender& s)
+      : s_(s), words_(s.words), freed_(s.freed), stored_(s.stored), shift_(s.shift) {}
 
   /// One lane, for a group: the first ticket of n words, or no_ticket when there is no room.
   /// `fits`: they can be stored; else others were faster, and has_room() will say. Steps 1 to 3.
   GROSR_DEVICE std::uint64_t claim(std::uint32_t n, bool& fits) const {
-    simt::atomic_ref<std::uint64_t> tail(s_.tail);
+    simt::global_ref<std::uint64_t> tail(s_.tail);
     const std::uint64_t seen = tail.load(simt::relaxed);
     std::uint64_t limit = known_limit();
     // Looked at first: where many find no room, nothing that they share is written.
     if (seen + n > limit && seen + n > (limit = look_further(limit))) return no_ticket;
     const std::uint64_t first = tail.fetch_add(n, simt::relaxed);
-    fits = first + n <= limit;
+    fits = first + n <= limit || has_room(first + n);
     return first;
   }
   /// One lane: whether the words before a ticket can be stored. Step 3.
@@ -101,9 +112,21 @@ class link_out {
   /// Stores a word of a ticket.
   GROSR_DEVICE void store(std::uint64_t ticket, const std::uint32_t* content,
                           std::uint32_t w3) const {
-    const std::uint64_t mask = (std::uint64_t{1} << s_.shift) - 1;
-    simt::bus_store(s_.words + (ticket & mask),
-                    {{content[0], content[1], content[2], w3 | lap_of(ticket, s_.shift)}});
+    const std::uint64_t mask = (std::uint64_t{1} << shift_) - 1;
+    simt::bus_store(words_ + (ticket & mask),
+                    {{content[0], content[1], content[2], w3 | lap_of(ticket, shift_)}});
+  }
+
+  /// One lane, when lanes have stored n words, at most a chunk's, from a ticket on: counts them.
+  /// The count does not wait for the words: who reads it looks at each word.
+  GROSR_DEVICE void count_stored(std::uint64_t first, std::uint32_t n) const {
+    if (stored_ == nullptr) return;
+    const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
+    const std::uint32_t left =
+                            chunk_words - (static_cast<std::uint32_t>(first) & (chunk_words - 1)),
+                        here = n < left ? n : left;
+    add_stored(first / chunk_words & last, here);
+    if (n > here) add_stored((first / chunk_words + 1) & last, n - here);
   }
 
   /// Whether n words from a ticket on have the last one of a chunk: then the lanes that store them
@@ -111,16 +134,16 @@ class link_out {
   GROSR_DEVICE static bool fills_chunk(std::uint64_t first, std::uint32_t n) {
     return (first & (chunk_words - 1)) + n >= chunk_words;
   }
-  /// One lane, which has claimed n words: says when the chunk that they begin was begun.
-  GROSR_DEVICE void note_begun(std::uint64_t first, std::uint32_t n) const {
-    constexpr std::uint64_t part = chunk_words - 1;
-    if (((first + n) & part) != 0 && ((first & part) == 0 || fills_chunk(first, n)))
-      simt::atomic_ref<std::uint64_t>(s_.begun).store(simt::clock_ns(), simt::relaxed);
+  /// One lane, which filled a chunk, after the lanes that stored have met. It sees to it, too, that
+  /// others do not find the known limit before there is need.
+  GROSR_DEVICE void ring(std::uint64_t first) const {
+    const std::uint64_t limit = known_limit(), words = std::uint64_t{1} << shift_;
+    if (limit < first + words - words / 4) static_cast<void>(look_further(limit));
+    ring();
   }
-  /// One lane, after the lanes that stored have met.
   GROSR_DEVICE void ring() const {
     fence(s_.far != 0);  // R1: pairs with A1 in link_in::has_chunk()
-    simt::atomic_ref<std::uint32_t, simt::scope::system>(*s_.doorbell).store(1, simt::relaxed);
+    simt::global_ref<std::uint32_t, simt::scope::system>(*s_.doorbell).store(1, simt::relaxed);
   }
 
   /// Lanes of `mask` together: fills up the chunk that is being collected. True when it did.
@@ -129,7 +152,7 @@ class link_out {
     std::uint64_t from = 0;
     std::uint32_t lack = 0;
     if (simt::lane_id() == leader) {
-      simt::atomic_ref<std::uint64_t> tail(s_.tail);
+      simt::global_ref<std::uint64_t> tail(s_.tail);
       from = tail.load(simt::relaxed);
       const auto had = static_cast<std::uint32_t>(from) & (chunk_words - 1);
       if (had != 0) {
@@ -147,77 +170,109 @@ class link_out {
          i += simt::popcount(mask))
       store(from + i, nothing, header_word::of(1, operation::padding, 0));
     simt::sync_warp(mask);
-    if (simt::lane_id() == leader) ring();
+    if (simt::lane_id() == leader) {
+      count_stored(from, lack);
+      ring();
+    }
     return true;
   }
 
   /// Whether a chunk is being collected.
   GROSR_DEVICE bool collects() const {
-    return (simt::atomic_ref<std::uint64_t>(s_.tail).load(simt::relaxed) & (chunk_words - 1)) != 0;
+    return (simt::global_ref<std::uint64_t>(s_.tail).load(simt::relaxed) & (chunk_words - 1)) != 0;
   }
-  /// The same, and for longer than `limit_ns`.
+  /// The same, and for longer than `limit_ns` after somebody first looked. Senders say nothing of
+  /// time: who has nothing else to do finds out.
   GROSR_DEVICE bool overdue(std::uint64_t limit_ns) const {
-    return collects() &&
-           simt::clock_ns() - simt::atomic_ref<std::uint64_t>(s_.begun).load(simt::relaxed) >
-               limit_ns;
+    const std::uint64_t tail = simt::global_ref<std::uint64_t>(s_.tail).load(simt::relaxed);
+    if ((tail & (chunk_words - 1)) == 0) return false;
+    // Chunk n is noted as n + 1: at first none is.
+    const std::uint64_t chunk = tail / chunk_words + 1, now = simt::clock_ns();
+    simt::global_ref<std::uint64_t> seen(s_.seen), seen_at(s_.seen_at);
+    std::uint64_t before = seen.load(simt::acquire);
+    if (before == chunk) return now - seen_at.load(simt::relaxed) > limit_ns;
+    seen_at.store(now, simt::relaxed);
+    seen.store(chunk, simt::release);
+    return false;
   }
 
  private:
+  GROSR_DEVICE void add_stored(std::uint64_t place, std::uint32_t n) const {
+    simt::global_ref<std::uint32_t, simt::scope::system>(stored_[place])
+        .fetch_add(n, simt::relaxed);
+  }
   GROSR_DEVICE std::uint64_t known_limit() const {
-    return simt::atomic_ref<std::uint64_t>(s_.limit).load(simt::before_store());
+    return simt::global_ref<std::uint64_t>(s_.limit).load(simt::before_store());
   }
   /// The limit, after a look at the next chunks that may have been freed: in order, for a message
   /// may go on in the next chunk.
   GROSR_DEVICE std::uint64_t look_further(std::uint64_t limit) const {
     constexpr unsigned ahead = 4;
-    const std::uint64_t chunks = (std::uint64_t{1} << s_.shift) / chunk_words,
+    const std::uint64_t chunks = (std::uint64_t{1} << shift_) / chunk_words,
                         from = limit / chunk_words - chunks;
     bool is_free[ahead];
     for (unsigned k = 0; k < ahead; ++k)
       // A2: pairs with R2 in link_in::give_back(): the receiver has read what it gives back.
       is_free[k] =
-          simt::atomic_ref<std::uint64_t, simt::scope::system>(s_.freed[(from + k) & (chunks - 1)])
+          simt::global_ref<std::uint64_t, simt::scope::system>(freed_[(from + k) & (chunks - 1)])
               .load(simt::before_store()) == freed_chunk(from + k);
     std::uint32_t n = 0;
     for (bool all = true; bool is : is_free) n += (all = all && is) ? 1 : 0;
     if (n == 0) return limit;
     limit += std::uint64_t{n} * chunk_words;
-    simt::atomic_ref<std::uint64_t>(s_.limit).fetch_max(limit, simt::in_turn());
+    simt::global_ref<std::uint64_t>(s_.limit).fetch_max(limit, simt::in_turn());
     return limit;
   }
 
   link_sender& s_;
+  // Of it; in registers, since atomics keep a compiler from keeping what lies in memory.
+  simt::bus_word* words_;
+  std::uint64_t* freed_;
+  std::uint32_t* stored_;
+  std::uint32_t shift_;
 };
 
 /// Takes from a link. Any lanes of the receiving rank.
 class link_in {
  public:
-  GROSR_DEVICE explicit link_in(link_receiver& r) : r_(r) {}
+  GROSR_DEVICE explicit link_in(link_receiver& r)
+      : r_(r), words_(r.words), stored_(r.stored), shift_(r.shift) {}
 
   /// One lane: whether a chunk has come that nobody has claimed.
   GROSR_DEVICE bool has_chunk() const { return has_chunk(next()); }
   /// One lane: the next chunk that nobody has claimed.
   GROSR_DEVICE std::uint64_t next() const {
-    return simt::atomic_ref<std::uint64_t>(r_.claimed).load(simt::relaxed);
+    return simt::global_ref<std::uint64_t>(r_.claimed).load(simt::relaxed);
   }
-  /// One lane: claims chunks, all of which have come, unless another lane has.
-  GROSR_DEVICE bool try_claim(std::uint64_t chunk, std::uint32_t count) const {
-    return simt::atomic_ref<std::uint64_t>(r_.claimed)
-        .compare_exchange(chunk, chunk + count, simt::in_turn());
+  /// One lane: claims chunks that are whole and follow each other, most_chunks at most, from
+  /// `chunk` on, or from where others have come to. How many; `chunk` is the first of them.
+  GROSR_DEVICE std::uint32_t claim(std::uint64_t& chunk) const {
+    simt::global_ref<std::uint64_t> claimed(r_.claimed);
+    constexpr unsigned attempts = 4;
+    for (unsigned i = 0; i < attempts; ++i) {
+      bool whole[most_chunks];
+      for (unsigned k = 0; k < most_chunks; ++k) whole[k] = has_chunk(chunk + k);
+      std::uint32_t count = 0;
+      for (bool all = true; bool is : whole) count += (all = all && is) ? 1 : 0;
+      if (count == 0) break;
+      if (claimed.compare_exchange(chunk, chunk + count, simt::in_turn())) return count;
+    }
+    return 0;
   }
-  /// One lane: whether the last word of a chunk has come. A1: pairs with R1 in link_out::ring().
+  /// One lane: whether all words of a chunk were stored. A1: pairs with R1 in link_out::ring().
   GROSR_DEVICE bool has_chunk(std::uint64_t chunk) const {
-    return has(chunk * chunk_words + chunk_words - 1);
-  }
-  /// Whether the word of a ticket has come.
-  GROSR_DEVICE bool has(std::uint64_t ticket) const {
-    return ((peek(ticket).w[3] ^ lap_of(ticket, r_.shift)) & lap_bit) == 0;
+    const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
+    return simt::global_ref<std::uint32_t, simt::scope::system>(stored_[chunk & last])
+               .load(simt::before_store()) == stored_chunk(chunk, shift_);
   }
 
-  /// The word of a ticket, which was reserved: waits for the lane that stores it.
+  /// The word of a ticket, which a lane has stored or is about to: waits until it can be seen. `w`:
+  /// what was found there.
   GROSR_DEVICE simt::bus_word load(std::uint64_t ticket) const {
-    simt::bus_word w = peek(ticket);
-    const std::uint32_t lap = lap_of(ticket, r_.shift);
+    return settled(ticket, peek(ticket));
+  }
+  GROSR_DEVICE simt::bus_word settled(std::uint64_t ticket, simt::bus_word w) const {
+    const std::uint32_t lap = lap_of(ticket, shift_);
     if (((w.w[3] ^ lap) & lap_bit) == 0) [[likely]]
       return w;
     simt::wait_until(
@@ -234,15 +289,14 @@ class link_in {
     return simt::bus_load(place_of(ticket));
   }
 
-  /// Lanes of `mask` together, which have met since: chunks were consumed. Step 8.
-  GROSR_DEVICE void give_back(std::uint32_t mask, std::uint64_t chunk, std::uint32_t count) const {
-    const std::uint64_t last = (std::uint64_t{1} << r_.shift) / chunk_words - 1;
-    if (simt::lane_id() != simt::lowest_bit(mask)) return;
+  /// One lane, which has met those that read them: chunks were consumed. Step 8.
+  GROSR_DEVICE void give_back(std::uint64_t chunk, std::uint32_t count) const {
+    const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
+    std::uint64_t* const freed = r_.freed;
     fence(r_.far != 0);  // R2: what was read; pairs with A2 in link_out::look_further()
-    for (unsigned k = 0; k < most_chunks; ++k)
-      if (k < count)
-        simt::atomic_ref<std::uint64_t, simt::scope::system>(r_.freed[(chunk + k) & last])
-            .store(freed_chunk(chunk + k), simt::relaxed);
+    for (std::uint32_t k = 0; k < count; ++k)
+      simt::global_ref<std::uint64_t, simt::scope::system>(freed[(chunk + k) & last])
+          .store(freed_chunk(chunk + k), simt::relaxed);
   }
 
   GROSR_DEVICE std::uint32_t from() const { return r_.from; }
@@ -250,9 +304,12 @@ class link_in {
 
  private:
   GROSR_DEVICE const simt::bus_word* place_of(std::uint64_t ticket) const {
-    return r_.words + (ticket & ((std::uint64_t{1} << r_.shift) - 1));
+    return words_ + (ticket & ((std::uint64_t{1} << shift_) - 1));
   }
   link_receiver& r_;
+  const simt::bus_word* words_;
+  std::uint32_t* stored_;
+  std::uint32_t shift_;
 };
 
 }  // namespace grosr::net

@@ -26,7 +26,8 @@ inline constexpr std::uint32_t refused_rank = 1u << 8;
 struct rank_state {
   std::uint32_t rank, ranks;
   std::uint64_t flush_ns;
-  link_sender* out;  ///< of class c to rank r: c * ranks + r
+  std::uint32_t reaches;  ///< 1: memory of other ranks, itself (link_sender::direct)
+  link_sender* out;       ///< of class c to rank r: c * ranks + r
   link_receiver* in;
   array_part* arrays;
   alignas(128) std::uint32_t doorbell;
@@ -40,12 +41,12 @@ struct rank_state {
 
   GROSR_DEVICE void refuse(std::uint32_t operation, std::uint32_t array, std::uint64_t index) {
     std::uint32_t none = 0;
-    if (simt::atomic_ref<std::uint32_t>(refused.operation)
+    if (simt::global_ref<std::uint32_t>(refused.operation)
             .compare_exchange(none, operation, simt::relaxed)) {
       refused.array = array;
       refused.index = index;
     }
-    simt::atomic_ref<std::uint64_t>(refused.count).fetch_add(1, simt::relaxed);
+    simt::global_ref<std::uint64_t>(refused.count).fetch_add(1, simt::relaxed);
   }
 };
 
@@ -58,7 +59,7 @@ GROSR_DEVICE inline rank_state& state_of(const auto& view) {
 /// Any lane.
 template <simt::scope S, class T>
 GROSR_DEVICE void apply(element_operation what, T& element, T value) {
-  simt::atomic_ref<T, S> at(element);
+  simt::global_ref<T, S> at(element);
   switch (what) {
     case element_operation::put:
       at.store(value, simt::relaxed);

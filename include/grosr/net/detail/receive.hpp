@@ -13,105 +13,87 @@ struct receiver {
   using shared = typename Spawner::shared;
   using types = typename Spawner::types;
 
-  /// Lanes of `mask` together, within a task: takes in a chunk that has come, of whichever link of
-  /// this class or a later one. Replies alone start no requests and no replies: so that takes no
-  /// room. False: there was none, or others took it. Runs no code of users, but waits for room for
-  /// tasks.
+  /// Lanes of `mask` together, within a task: takes in chunks that have come, most_chunks at most,
+  /// of a link of this class or a later one. Replies alone start no requests and no replies: so
+  /// that takes no room. False: there were none, or others took them. Runs no code of users, but
+  /// waits for room for tasks.
   template <link_class First>
   GROSR_DEVICE GROSR_NOINLINE static bool take(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
+    link_receiver* const in = s.in;
     const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id()),
-                        links = s.ranks * (link_classes - static_cast<std::uint32_t>(First));
-    const unsigned leader = simt::lowest_bit(mask);
+                        ranks = s.ranks,
+                        links = ranks * (link_classes - static_cast<std::uint32_t>(First));
     // Replies first: they end what others wait for. Of each class another link first, each time.
-    const std::uint32_t turn = simt::shuffle(
-        mask, static_cast<std::uint32_t>(simt::cycle_count() >> 4) + self.id(), leader);
-    std::uint32_t link = 0, count = 0;
+    const std::uint32_t turn =
+        simt::shuffle(mask, static_cast<std::uint32_t>(simt::cycle_count() >> 4) + self.id(),
+                      simt::lowest_bit(mask));
+    std::uint32_t link = 0, count = 0, taken_by = 0;
     std::uint64_t chunk = 0;
-    bool claimed = false, more = false;
+    bool more = false;
     GROSR_NO_UNROLL
-    for (std::uint32_t base = 0; base < links && !claimed; base += lanes) {
+    for (std::uint32_t base = 0; base < links && taken_by == 0; base += lanes) {
       const std::uint32_t i = base + rank;
-      const std::uint32_t at = (turn + i) % s.ranks + (i < s.ranks ? s.ranks : 0);
-      const link_in mine(s.in[at]);
-      const std::uint64_t next = i < links ? mine.next() : 0;
-      std::uint32_t there = simt::ballot(mask, i < links && mine.has_chunk(next));
+      link = (turn + i) % ranks + (i < ranks ? ranks : 0);
+      const link_in mine(in[link]);
+      chunk = i < links ? mine.next() : 0;
+      const bool come = i < links && mine.has_chunk(chunk);
+      std::uint32_t there = simt::ballot(mask, come);
       more = more || (there & (there - 1)) != 0;
+      // Of one link, as many as have come: what falls behind is taken in larger pieces.
       GROSR_NO_UNROLL
-      for (; there != 0 && !claimed; there &= there - 1) {
-        const unsigned who = simt::lowest_bit(there);
-        link = simt::shuffle(mask, at, who);
-        chunk = simt::shuffle(mask, next, who);
-        const link_in from(s.in[link]);
-        // As many as have come: what falls behind is taken in larger pieces.
-        const std::uint32_t come =
-            simt::ballot(mask, rank < most_chunks && from.has_chunk(chunk + rank));
-        for (count = 1; count < most_chunks && count < lanes; ++count)
-          if ((come >> simt::nth_bit(mask, count) & 1) == 0) break;
-        if (!simt::all(mask, has_come(from, chunk * chunk_words, count * chunk_words, rank, lanes)))
-          continue;
-        claimed = simt::any(mask, simt::lane_id() == who && from.try_claim(chunk, count));
+      for (; there != 0 && taken_by == 0; there &= there - 1) {
+        if (simt::lane_id() == simt::lowest_bit(there)) count = mine.claim(chunk);
+        taken_by = simt::ballot(mask, count != 0);
       }
     }
     meet(mask);
-    if (!claimed) return false;
-    const link_in from(s.in[link]);
+    if (taken_by == 0) return false;
     // Who rests may help with what is left.
-    if (rank == 0 && (more || from.has_chunk(chunk + count)))
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(1, simt::relaxed);
+    if (rank == 0 && more)
+      simt::global_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(1, simt::relaxed);
     meet(mask);
-    const std::uint64_t begin = chunk * chunk_words;
-    const std::uint32_t words = count * chunk_words;
+    const unsigned who = simt::lowest_bit(taken_by);
+    const link_in from(in[simt::shuffle(mask, link, who)]);
+    const std::uint64_t begin = simt::shuffle(mask, chunk, who) * chunk_words;
+    const std::uint32_t words = simt::shuffle(mask, count, who) * chunk_words;
+    constexpr unsigned ahead = 4;  // words that a lane has under way
+    known_array known;
     GROSR_NO_UNROLL
     for (std::uint32_t base = rank; base < words; base += ahead * lanes) {
-      simt::bus_word w[ahead];
+      simt::bus_word w[ahead];  // in registers: which one is a constant everywhere
       for (unsigned k = 0; k < ahead; ++k)
         w[k] = from.peek(begin + base + k * lanes);  // past the end: looked at, and not used
+      std::uint32_t at = base;
       GROSR_NO_UNROLL
-      for (unsigned k = 0; k < ahead; ++k) {
-        const std::uint32_t at = base + k * lanes;
-        if (at >= words) break;
-        take_message<First>(self, s, from, begin + at, pick(w, k));
+      for (unsigned k = 0; k < ahead && at < words; ++k, at += lanes) {
+        take_message<First>(self, s, from, begin + at, from.settled(begin + at, w[0]), known);
+        for (unsigned i = 0; i + 1 < ahead; ++i) w[i] = w[i + 1];
       }
     }
     meet(mask);  // what all of them read, and did
-    from.give_back(mask, chunk, count);
+    if (count != 0) from.give_back(chunk, count);
     meet(mask);
     return true;
   }
 
  private:
-  /// One lane: whether its words of chunks have come. Nobody claims a chunk before all of it has,
-  /// so that who receives waits for nobody.
-  GROSR_DEVICE static bool has_come(const link_in& from, std::uint64_t begin, std::uint32_t words,
-                                    std::uint32_t rank, std::uint32_t lanes) {
-    bool all = true;
-    GROSR_NO_UNROLL
-    for (std::uint32_t base = rank; base < words && all; base += ahead * lanes) {
-      bool come[ahead];
-      for (unsigned k = 0; k < ahead; ++k)
-        come[k] = base + k * lanes >= words || from.has(begin + base + k * lanes);
-      for (unsigned k = 0; k < ahead; ++k) all = all && come[k];
-    }
-    return all;
-  }
-
-  /// Words that a lane has under way.
-  static constexpr unsigned ahead = 4;
-  /// Of words in registers, which are not indexed.
-  GROSR_DEVICE static simt::bus_word pick(const simt::bus_word (&w)[ahead], unsigned k) {
-    return k == 0 ? w[0] : k == 1 ? w[1] : k == 2 ? w[2] : w[3];
-  }
+  /// The part of an array that was changed last.
+  struct known_array {
+    std::uint32_t number = most_arrays;
+    array_part part{};
+  };
 
   /// One lane: the message that begins with a word, if one does.
   template <link_class First>
   GROSR_DEVICE static void take_message(Spawner& self, rank_state& s, const link_in& from,
-                                        std::uint64_t ticket, const simt::bus_word& w) {
+                                        std::uint64_t ticket, const simt::bus_word& w,
+                                        known_array& known) {
     if ((w.w[3] & first_bit) == 0) return;
     const std::uint32_t what = header_word::operation_of(w.w[3]);
     if (First == link_class::request && what < operation::value)
-      change_element(self, s, from, w, what);
+      change_element(self, s, from, w, what, known);
     else
       take_larger<First>(&self.memory(), &from.state(), ticket, w);
   }
@@ -140,12 +122,14 @@ struct receiver {
 
   /// One lane: a put, an add and so on, or a get, which is answered.
   GROSR_DEVICE static void change_element(Spawner& self, rank_state& s, const link_in& from,
-                                          const simt::bus_word& w, std::uint32_t what) {
+                                          const simt::bus_word& w, std::uint32_t what,
+                                          known_array& known) {
     const std::uint32_t extra = header_word::extra_of(w.w[3]), array = extra >> 8;
     const std::uint64_t index = std::uint64_t{extra & 0xff} << 32 | w.w[2];
-    const array_part part = s.arrays[array];
     const auto o = static_cast<element_operation>(what / 4);
     if (o == element_operation::get) return answer_get(&self.memory(), from.from(), index, w);
+    if (known.number != array) known = {array, s.arrays[array]};
+    const array_part& part = known.part;
     if (index >= part.count) return s.refuse(what, array, index);
     unsigned char* const at = part.elements + index * part.element_bytes;
     const std::uint64_t value = std::uint64_t{w.w[1]} << 32 | w.w[0];
@@ -180,8 +164,8 @@ struct receiver {
       unsigned char* const at = part.elements + index * part.element_bytes;
       const std::uint64_t found =
           part.element_bytes == 4
-              ? simt::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(simt::relaxed)
-              : simt::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(simt::relaxed);
+              ? simt::global_ref(*reinterpret_cast<std::uint32_t*>(at)).load(simt::relaxed)
+              : simt::global_ref(*reinterpret_cast<std::uint64_t*>(at)).load(simt::relaxed);
       m.content[0] = static_cast<std::uint32_t>(found);
       m.content[1] = static_cast<std::uint32_t>(found >> 32);
       m.header = header_word::of(1, operation::value, who.place);
@@ -243,7 +227,7 @@ struct message_service {
   /// One lane: whether something has come. Asked at each turn of a wait.
   GROSR_DEVICE static bool rung(shared* block) {
     rank_state& s = state_of(simt::in_block_shared(block).get_view());
-    simt::atomic_ref<std::uint32_t, simt::scope::system> doorbell(s.doorbell);
+    simt::global_ref<std::uint32_t, simt::scope::system> doorbell(s.doorbell);
     return doorbell.load(simt::relaxed) != 0;
   }
 
@@ -264,7 +248,7 @@ struct message_service {
     rank_state& s = state_of(self.get_view());
     const std::uint32_t links = s.ranks * link_classes, lane = simt::lane_id();
     if (lane == 0)
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(0, simt::relaxed);
+      simt::global_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(0, simt::relaxed);
     simt::fence<simt::scope::system>(simt::seq_cst);  // the doorbell before the links
     simt::sync_warp();
     bool some = false, left = false;

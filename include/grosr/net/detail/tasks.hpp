@@ -211,12 +211,12 @@ struct outbox {
       const std::uint64_t mine = first + simt::rank_in(group, simt::lane_id()) * Words;
       for (unsigned i = 0; i < Words; ++i)
         link.store(mine + i, m.content + 3 * i, i == 0 ? m.header | first_bit : 0u);
-      if (leads) link.note_begun(first, n);
+      if (leads) link.count_stored(first, n);
     }
     const bool filled = now && link_out::fills_chunk(first, n);
     if (simt::any(mask, filled)) {
       simt::sync_warp(mask);
-      if (filled && leads) link.ring();
+      if (filled && leads) link.ring(first);
     }
     return filled;
   }
@@ -236,17 +236,17 @@ struct outbox {
     bool filled = false;
     unsigned idle = 0;
     GROSR_NO_UNROLL
-    while (simt::any(mask, waits)) {
-      if (receiver<Spawner>::template take<By>(block, mask))
-        idle = 0;
-      else
-        simt::pause(idle++, "room for a message that is under way");
+    for (;;) {
       if (waits && simt::lane_id() == leader) fits = link.has_room(end) || self.aborted();
       const bool now = simt::shuffle(mask, fits ? 1u : 0u, leader) != 0 && waits;
       filled = store(link, mask, group, now, first, m) || filled;
       waits = waits && !now;
+      if (!simt::any(mask, waits)) return filled;
+      if (receiver<Spawner>::template take<By>(block, mask))
+        idle = 0;
+      else
+        simt::pause(idle < 3 ? idle++ : idle, "room for a message that is under way");
     }
-    return filled;
   }
 
   template <unsigned Words>
@@ -273,7 +273,7 @@ struct outbox {
   GROSR_DEVICE GROSR_NOINLINE static void defer(shared* block, std::uint32_t to, message<Words> m) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
-    simt::atomic_ref<std::uint64_t>(s.deferred).fetch_add(1, simt::relaxed);
+    simt::global_ref<std::uint64_t>(s.deferred).fetch_add(1, simt::relaxed);
     deferred task{{}, to, By};
     for (unsigned i = 0; i < Words * 3; ++i) task.what.content[i] = m.content[i];
     task.what.header = m.header;
