@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "grosr/net/detail/map_part.hpp"
 #include "grosr/net/detail/world_core.hpp"
 #include "grosr/net/transport.hpp"
 #include "net/bridge.hpp"
@@ -70,6 +71,7 @@ struct world_core::parts {
   const array_memory& holds(std::uint32_t number, std::uint64_t first, std::uint64_t count) const;
   void part(std::uint32_t number, std::uint32_t rank, void* to, const void* from,
             std::uint64_t count) const;
+  map_header map_of(std::uint32_t number, std::uint32_t rank) const;
   rank_stats stats_of(std::uint32_t i) const;
   template <class What>
   void alike(collective which, What&& what);

@@ -123,11 +123,23 @@ bool world_core::wait_all(const std::function<bool(std::uint32_t, run::deadline)
   }
 }
 
+/// What a map's part begins with, on a rank of this process; zero if there is none.
+map_header world_core::parts::map_of(std::uint32_t number, std::uint32_t rank) const {
+  map_header h{};
+  if (number < arrays.size() && all.is_here(rank)) {
+    const array_memory& a = arrays[number];
+    if (a.element_bytes * a.shape.size_of(rank) >= sizeof h)
+      simt::copy_bytes(ranks[rank - first()].where, &h, a.parts[rank - first()].data(), sizeof h);
+  }
+  return h;
+}
+
 void world_core::throw_if_refused() {
   struct found {
     refusals first;
     std::uint32_t rank;
     std::uint64_t count;
+    std::uint64_t entries, room;  // of a map that was full
   };
   parts& p = *parts_;
   found mine{};
@@ -136,6 +148,11 @@ void world_core::throw_if_refused() {
     if (mine.count == 0 && r.count != 0) {
       mine.first = r;
       mine.rank = p.first() + i;
+      if (r.operation == refused_full) {
+        const map_header h = p.map_of(r.array, static_cast<std::uint32_t>(r.index));
+        mine.entries = h.entries;
+        mine.room = h.room;
+      }
     }
     mine.count += r.count;
   }
@@ -144,7 +161,10 @@ void world_core::throw_if_refused() {
     const auto hold = p.one_at_a_time();
     for (said& s : p.with.gather(collective::refusals, said().add(mine), p.soon())) {
       const auto theirs = s.take<found>();
-      if (all.count == 0 && theirs.count != 0) all = {theirs.first, theirs.rank, 0};
+      if (all.count == 0 && theirs.count != 0) {
+        all = theirs;
+        all.count = 0;
+      }
       all.count += theirs.count;
     }
   }
@@ -155,6 +175,16 @@ void world_core::throw_if_refused() {
     if (count <= p.refused_told) return;
     count -= std::exchange(p.refused_told, count);
   }
+  if (first.operation == refused_full)
+    throw error(errc::out_of_memory,
+                fmt::format("world: {} operations were refused; map {} has {} entries on rank {} "
+                            "and room for {}; make it larger",
+                            count, first.array, all.entries, first.index, all.room));
+  if (first.operation == refused_no_map)
+    throw error(errc::misuse,
+                fmt::format("world: {} operations were refused; rank {} was to change an entry of "
+                            "map {}, which there is not, or is gone",
+                            count, all.rank, first.array));
   const char* what = name_of(first.operation & 0xff);
   if (first.operation >= refused_rank)
     throw error(errc::misuse,

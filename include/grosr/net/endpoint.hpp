@@ -126,6 +126,19 @@ class endpoint {
     return a.number() < most_arrays ? reinterpret_cast<T*>(arrays_[a.number()].elements) : nullptr;
   }
 
+  /// For libraries: a rank's part of an array if this rank reaches its memory itself. Both exist.
+  GROSR_DEVICE const array_part* reach(std::uint32_t rank, std::uint32_t array) const {
+    if (rank == rank_) return arrays_ + array;
+    if (reaches_ == 0) return nullptr;
+    const rank_state* other = s_.request_to(rank).direct;
+    return other != nullptr ? &other->arrays[array] : nullptr;
+  }
+  /// For libraries: wait_all() is to say that something was refused.
+  GROSR_DEVICE void refuse(std::uint32_t operation, std::uint32_t array,
+                           std::uint64_t index) const {
+    s_.refuse(operation, array, index);
+  }
+
  private:
   template <class T>
   GROSR_DEVICE void change_unsigned(element_operation o, array_ref<T> a, std::uint64_t index,
@@ -152,14 +165,6 @@ class endpoint {
                  header_word::of(1, what, extra(a.number(), p.offset))};
     __builtin_memcpy(m.content, &v, sizeof(T));
     post(away, p.rank, m);
-  }
-
-  /// A rank's part of an array if this rank reaches its memory itself.
-  GROSR_DEVICE const array_part* reach(std::uint32_t rank, std::uint32_t array) const {
-    if (rank == rank_) return arrays_ + array;
-    if (reaches_ == 0) return nullptr;
-    const rank_state* other = s_.request_to(rank).direct;
-    return other != nullptr ? &other->arrays[array] : nullptr;
   }
 
   template <class T>
