@@ -46,6 +46,17 @@ struct hammer {
   }
 };
 
+/// What is there is not asked for.
+template <class T, scope S>
+struct reducing_ref : global_ref<T, S> {
+  using global_ref<T, S>::global_ref;
+  GROSR_DEVICE void fetch_add(T v, order o) const { this->store_add(v, o); }
+  GROSR_DEVICE void fetch_min(T v, order o) const { this->store_min(v, o); }
+  GROSR_DEVICE void fetch_max(T v, order o) const { this->store_max(v, o); }
+  GROSR_DEVICE void fetch_or(T v, order o) const { this->store_or(v, o); }
+  GROSR_DEVICE void fetch_and(T v, order o) const { this->store_and(v, o); }
+};
+
 constexpr counters at_first{0, 0, 0, ~0u, ~0u, 0, 0, 0, ~std::uint64_t{0}, 0};
 
 void expect_all(const counters& c, std::uint64_t lanes, std::uint64_t operations) {
@@ -75,6 +86,13 @@ TEST_P(atomic, nothing_is_lost_in_global_memory) {
   expect_all(contents(c)[0], 8 * 128, 8 * 128 * 50);
 }
 
+TEST_P(atomic, nothing_is_lost_where_nothing_comes_back) {
+  auto c = make<counters>(1);
+  c.copy_from({&at_first, 1});
+  run(8, 128, hammer<reducing_ref>{c.data(), 50});
+  expect_all(contents(c)[0], 8 * 128, 8 * 128 * 50);
+}
+
 /// Loads, stores and additions of what is no unsigned number.
 struct add_fractions {
   float* single_sum;
@@ -85,9 +103,15 @@ struct add_fractions {
       global_ref(single_sum[1]).store(0.25f, relaxed);
       global_ref(double_sum[1]).store(global_ref(double_sum[2]).load(relaxed) * 2, relaxed);
     }
-    global_ref(*single_sum).fetch_add(0.5f, relaxed);
-    global_ref(*double_sum).fetch_add(0.125, relaxed);
-    global_ref<std::int64_t, scope::system>(*signed_sum).fetch_add(-3, relaxed);
+    if (lane_id() % 2 == 0) {
+      global_ref(*single_sum).fetch_add(0.5f, relaxed);
+      global_ref(*double_sum).fetch_add(0.125, relaxed);
+      global_ref<std::int64_t, scope::system>(*signed_sum).fetch_add(-3, relaxed);
+    } else {
+      global_ref(*single_sum).store_add(0.5f, relaxed);
+      global_ref(*double_sum).store_add(0.125, relaxed);
+      global_ref<std::int64_t, scope::system>(*signed_sum).store_add(-3, relaxed);
+    }
   }
 };
 

@@ -10,21 +10,32 @@ namespace grosr::simt {
 namespace detail {
 
 // PTX of one operation, for both scopes; type and constraint are those of the operand.
-#define GROSR_GLOBAL_RMW(name, operation, T, type, constraint)                    \
-  template <scope S>                                                              \
-  __device__ inline T global_##name(T* p, T v) {                                  \
-    T found;                                                                      \
-    if constexpr (S == scope::system)                                             \
-      asm volatile("atom.relaxed.sys.global." operation "." type " %0, [%1], %2;" \
-                   : "=" constraint(found)                                        \
-                   : "l"(p), constraint(v)                                        \
-                   : "memory");                                                   \
-    else                                                                          \
-      asm volatile("atom.relaxed.gpu.global." operation "." type " %0, [%1], %2;" \
-                   : "=" constraint(found)                                        \
-                   : "l"(p), constraint(v)                                        \
-                   : "memory");                                                   \
-    return found;                                                                 \
+#define GROSR_GLOBAL_RMW(name, operation, T, type, constraint)                         \
+  template <scope S>                                                                   \
+  __device__ inline T global_##name(T* p, T v) {                                       \
+    T found;                                                                           \
+    if constexpr (S == scope::system)                                                  \
+      asm volatile("atom.relaxed.sys.global." operation "." type " %0, [%1], %2;"      \
+                   : "=" constraint(found)                                             \
+                   : "l"(p), constraint(v)                                             \
+                   : "memory");                                                        \
+    else                                                                               \
+      asm volatile("atom.relaxed.gpu.global." operation "." type " %0, [%1], %2;"      \
+                   : "=" constraint(found)                                             \
+                   : "l"(p), constraint(v)                                             \
+                   : "memory");                                                        \
+    return found;                                                                      \
+  }                                                                                    \
+  template <scope S>                                                                   \
+  __device__ inline void global_reduce_##name(T* p, T v) {                             \
+    if constexpr (S == scope::system)                                                  \
+      asm volatile("red.relaxed.sys.global." operation "." type " [%0], %1;" ::"l"(p), \
+                   constraint(v)                                                       \
+                   : "memory");                                                        \
+    else                                                                               \
+      asm volatile("red.relaxed.gpu.global." operation "." type " [%0], %1;" ::"l"(p), \
+                   constraint(v)                                                       \
+                   : "memory");                                                        \
   }
 GROSR_GLOBAL_RMW(add, "add", std::uint32_t, "u32", "r")
 GROSR_GLOBAL_RMW(add, "add", std::uint64_t, "u64", "l")
@@ -94,6 +105,12 @@ class global_ref : public atomic_ref<T, S> {
  public:
 #if !GROSR_ON_GPU
   explicit global_ref(T& object) : base(object) {}
+  // Without what was there: nothing comes back (as P3111, "Atomic reduction operations").
+  void store_add(T value, order o) const { base::fetch_add(value, o); }
+  void store_min(T value, order o) const { base::fetch_min(value, o); }
+  void store_max(T value, order o) const { base::fetch_max(value, o); }
+  void store_and(T value, order o) const { base::fetch_and(value, o); }
+  void store_or(T value, order o) const { base::fetch_or(value, o); }
 #else
   __device__ explicit global_ref(T& object) : base(object), object_(&object) {}
   __device__ T load(order o) const {
@@ -133,6 +150,30 @@ class global_ref : public atomic_ref<T, S> {
   __device__ T fetch_or(T value, order o) const {
     if (o != relaxed) return base::fetch_or(value, o);
     return from_word(detail::global_or<S>(as_word(), to_word(value)));
+  }
+
+  __device__ void store_add(T value, order o) const {
+    if (o != relaxed) return static_cast<void>(base::fetch_add(value, o));
+    if constexpr (std::is_floating_point_v<T>)
+      detail::global_reduce_add<S>(object_, value);
+    else
+      detail::global_reduce_add<S>(as_word(), to_word(value));
+  }
+  __device__ void store_min(T value, order o) const {
+    if (o != relaxed) return static_cast<void>(base::fetch_min(value, o));
+    detail::global_reduce_min<S>(as_word(), to_word(value));
+  }
+  __device__ void store_max(T value, order o) const {
+    if (o != relaxed) return static_cast<void>(base::fetch_max(value, o));
+    detail::global_reduce_max<S>(as_word(), to_word(value));
+  }
+  __device__ void store_and(T value, order o) const {
+    if (o != relaxed) return static_cast<void>(base::fetch_and(value, o));
+    detail::global_reduce_and<S>(as_word(), to_word(value));
+  }
+  __device__ void store_or(T value, order o) const {
+    if (o != relaxed) return static_cast<void>(base::fetch_or(value, o));
+    detail::global_reduce_or<S>(as_word(), to_word(value));
   }
 
  private:
