@@ -61,10 +61,10 @@ engine::engine(device d, const runtime_options& options, const program& p)
   if (options_.trace.empty())
     if (const char* file = std::getenv("GROSR_TRACE")) options_.trace = file;
   const simt::kernel_fit fit = program_.fit(device_);
-  const memory_plan plan =
-      plan_memory(options_, program_.types,
-                  {device_.is_cuda(), device_.properties().sms, fit.blocks_per_sm, fit.local_bytes},
-                  program_.starts_tasks);
+  const memory_plan plan = plan_memory(options_, program_.types,
+                                       {device_.is_cuda(), device_.properties().sms,
+                                        fit.blocks_per_sm, fit.local_bytes, program_.calls_apart},
+                                       program_.starts_tasks);
   options_ = plan.options;
   stack_bytes_ = simt::reserve_stack(device_, plan.stack_bytes);
   if (device_.is_cuda()) simt::load_trap(device_);

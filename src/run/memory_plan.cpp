@@ -89,14 +89,16 @@ void resolve(runtime_options& o, const device_facts& device) {
 
 /// Functions out of line need up to 512 bytes, those of a spawn as much again, the heap's 1 KiB,
 /// and a task inside another one what its code keeps there and 256: large ones run elsewhere. In
-/// whole KiB, so that runtimes of one process mostly need the same.
-void plan_stack(memory_plan& p, std::size_t frame_bytes, bool starts_tasks) {
+/// whole KiB, so that runtimes of one process mostly need the same. What tasks that are called by
+/// address need, and call, nobody knows: those of worlds some 1,500 bytes.
+void plan_stack(memory_plan& p, const device_facts& device, bool starts_tasks) {
+  const std::size_t frame_bytes = device.frame_bytes, apart = device.calls_apart ? 2048 : 0;
   constexpr std::size_t inline_stack = 256;  // for each lane task inside another one
   runtime_options& o = p.options;
   const std::size_t inlined = std::size_t{o.inline_depth} * inline_stack;
   if (frame_bytes > 2 * inline_stack) o.inline_depth = static_cast<unsigned>(inlined / frame_bytes);
-  const std::size_t bytes =
-      frame_bytes + 512 + (o.heap != nullptr ? 1024 : 0) + (starts_tasks ? 512 + inlined : 0);
+  const std::size_t bytes = frame_bytes + apart + 512 + (o.heap != nullptr ? 1024 : 0) +
+                            (starts_tasks ? 512 + inlined : 0);
   p.stack_bytes = (bytes + 1023) / 1024 * 1024;
 }
 
@@ -226,7 +228,7 @@ memory_plan plan_memory(const runtime_options& asked, std::span<const task_type>
   check(p.options);
   resolve(p.options, device);
   if (!starts_tasks) p.options.overflow_limit = p.options.inline_depth = 0;
-  plan_stack(p, device.frame_bytes, starts_tasks);
+  plan_stack(p, device, starts_tasks);
   plan_fixed(p, types);
   // Each batch also has a cell in the free ring and in every spill ring. Rings are powers of two,
   // so the largest pool is found by trying.

@@ -38,6 +38,7 @@ struct device_facts {
   unsigned sms = 1;             ///< multiprocessors
   unsigned blocks_per_sm = 1;   ///< blocks of this runtime's kernel that fit on each
   std::size_t frame_bytes = 0;  ///< of stack that a thread of this kernel takes by itself
+  bool calls_apart = false;     ///< and its tasks are called by address
 };
 
 /// Memory that the plan asks for: what it holds, where it lies, how much it is.

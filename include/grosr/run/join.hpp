@@ -358,7 +358,7 @@ struct chain {
       } else {
         typename Spawner::context_type context(self, width::lane, level, 0);
         join_context<Spawner, typename task_type::result> jc(context, to, status_of(h));
-        const int status = Spawner::invoke(task, jc);
+        const int status = Spawner::template invoke<false>(task, jc);
         const Record record{task, to.bits};
         if (status != 0 && status == status_of(h))
           self.count_failure();
@@ -381,7 +381,7 @@ GROSR_DEVICE int forked<T>::operator()(auto& c) const {
       return 0;
     }
   join_context<spawner_type, typename T::result> jc(c, to.plain(), to.status());
-  const int status = spawner_type::invoke(task, jc);
+  const int status = spawner_type::template invoke<false>(task, jc);
   if constexpr (width != grosr::width::lane) {
     // Not c.sync(): a lane that has left its task does not take part in another one's.
     if constexpr (width == grosr::width::warp)

@@ -45,7 +45,8 @@ class basic_runtime {
       : engine_(run::make_engine(d, options,
                                  {types_, fit, launch, c,
                                   (run::brings_result<Tasks> || ...) ||
-                                      run::may_spawn<Policy, run::record_of<Tasks>...>()})) {
+                                      run::may_spawn<Policy, run::record_of<Tasks>...>(),
+                                  run::has_block_memory<Tasks...>})) {
     static_assert(types::checked);
   }
 
@@ -167,7 +168,8 @@ class basic_runtime {
 
  private:
   using kernel = run::resident<Policy, run::record_of<Tasks>...>;
-  static constexpr unsigned min_blocks = Policy::least_blocks((run::brings_result<Tasks> || ...));
+  static constexpr unsigned min_blocks =
+      Policy::least_blocks((run::brings_result<Tasks> || ...) || run::has_block_memory<Tasks...>);
 
   static constexpr run::task_type types_[] = {
       {run::task_name<Tasks>::text(), sizeof(run::record_of<Tasks>),

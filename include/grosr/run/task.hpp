@@ -234,6 +234,25 @@ struct collector_of<Spawner, T, Rest...> {
   using type = typename T::template collector<Spawner>;
 };
 
+/// Block-shared memory that the tasks of a runtime have for themselves: what the first task type
+/// names that has some, as `using block_memory = ...`, a trivial type, zero when a kernel begins;
+/// else none. It is block_local::of_tasks.
+struct no_block_memory {};
+template <class... Tasks>
+struct block_memory_of {
+  using type = no_block_memory;
+};
+template <class T, class... Rest>
+struct block_memory_of<T, Rest...> : block_memory_of<Rest...> {};
+template <class T, class... Rest>
+requires requires { typename T::block_memory; }
+struct block_memory_of<T, Rest...> {
+  using type = typename T::block_memory;
+};
+template <class... Tasks>
+inline constexpr bool has_block_memory =
+    !std::is_same_v<typename block_memory_of<Tasks...>::type, no_block_memory>;
+
 /// The largest of some numbers.
 template <std::uint32_t... N>
 inline constexpr std::uint32_t largest_of = [] {

@@ -80,10 +80,11 @@ class on_device {
 
 /// What the compiler made of a kernel.
 struct kernel_fit {
-  unsigned blocks_per_sm = 0;   ///< co-resident blocks an SM can hold
-  unsigned registers = 0;       ///< a thread
-  unsigned shared_bytes = 0;    ///< static, a block
-  std::size_t local_bytes = 0;  ///< stack and spills of a thread, without recursive functions
+  unsigned blocks_per_sm = 0;  ///< co-resident blocks an SM can hold
+  unsigned registers = 0;      ///< a thread
+  unsigned shared_bytes = 0;   ///< static, a block
+  /// Stack and spills of a thread, without recursive functions and those called by address.
+  std::size_t local_bytes = 0;
 };
 
 namespace detail {

@@ -41,6 +41,7 @@ struct program {
   void (*launch)(simt::stream&, simt::shape, const view&);
   run::collection collected;  ///< of a graph
   bool starts_tasks;          ///< some of the types may spawn, or bring results
+  bool calls_apart;           ///< tasks are called by address
 };
 
 /// Names a submission: complete when the slot's word has reached the generation.

@@ -130,7 +130,8 @@ struct block_left {
   static constexpr unsigned warp(std::uint32_t all) { return (all >> 8) - 1; }
 };
 
-template <unsigned Types>
+/// Memory: of the tasks (task.hpp, block_memory_of).
+template <unsigned Types, class Memory = no_block_memory>
 struct block_local {
   /// The view, copied here when the kernel begins: kernel parameters would be read through a cache
   /// that every acquire empties.
@@ -158,6 +159,7 @@ struct block_local {
   std::uint32_t left;       ///< what a block task left (block_left)
   std::uint32_t near_ends;  ///< a warp saw why the next block task must be no near one
   alignas(16) unsigned char record[max_task_bytes];
+  [[no_unique_address]] Memory of_tasks;
 
   GROSR_DEVICE const view& get_view() const { return *reinterpret_cast<const view*>(view_bytes); }
 
@@ -167,6 +169,9 @@ struct block_local {
     auto* words = reinterpret_cast<const std::uint32_t*>(&v);
     for (unsigned i = simt::thread_id(); i < sizeof(view) / 4; i += block_threads)
       reinterpret_cast<std::uint32_t*>(view_bytes)[i] = words[i];
+    if constexpr (!std::is_empty_v<Memory>)
+      for (unsigned i = simt::thread_id(); i < sizeof(Memory) / 4; i += block_threads)
+        reinterpret_cast<std::uint32_t*>(&of_tasks)[i] = 0;
     simt::sync_block();
   }
 };

@@ -151,9 +151,10 @@ struct default_policy {
 
   // ---- the kernel ----
 
-  /// Blocks an SM that the compiler must leave registers for. Tasks that fork gain more by
-  /// registers than by warps, others do not (docs/internals/fork-join.md, "What was tried").
-  static constexpr unsigned least_blocks(bool forks) { return forks ? 4 : 6; }
+  /// Blocks an SM that the compiler must leave registers for. Tasks that fork or send messages gain
+  /// more by registers than by warps, others do not (docs/internals/fork-join.md, "What was tried",
+  /// and messages.md, "What bounds the rate").
+  static constexpr unsigned least_blocks(bool holds_much) { return holds_much ? 4 : 6; }
 };
 
 }  // namespace grosr::run

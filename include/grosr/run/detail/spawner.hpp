@@ -42,7 +42,7 @@ class spawner {
  public:
   using types = type_list<Tasks...>;
   using local = warp_local<sizeof...(Tasks)>;
-  using shared = block_local<sizeof...(Tasks)>;
+  using shared = block_local<sizeof...(Tasks), typename block_memory_of<Tasks...>::type>;
   using context_type = context<spawner>;
 
   static constexpr std::uint32_t no_frame = task_end::nothing;
@@ -80,8 +80,9 @@ class spawner {
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static bool spawn_if_room(shared* block, T task, std::uint32_t level);
 
-  /// Calls a task; what it returned, or 0.
-  template <class T, class Context>
+  /// Calls a task; what it returned, or 0. Apart: by address, where tasks have memory of their own
+  /// (task.hpp, block_memory_of): these do much, and have the registers for themselves.
+  template <bool Apart, class T, class Context>
   GROSR_DEVICE static int invoke(const T& task, Context& c);
 
   template <class T>

@@ -48,22 +48,34 @@ GROSR_DEVICE GROSR_NOINLINE bool spawner<Policy, Tasks...>::spawn_if_room(shared
   return self.place(task, level, false) || self.place(task, level, true);
 }
 
-template <class Policy, class... Tasks>
+/// A task that has the registers for itself: the scheduler keeps its own on the stack, once.
 template <class T, class Context>
+GROSR_DEVICE GROSR_NOINLINE auto call_apart(const T* task, Context* c) {
+  const T mine = *task;
+  return simt::call(mine, *c);
+}
+
+template <class Policy, class... Tasks>
+template <bool Apart, class T, class Context>
 GROSR_DEVICE int spawner<Policy, Tasks...>::invoke(const T& task, Context& c) {
+  const auto call = [&] {
+    const simt::doing<task_name<T>> it;
+    if constexpr (Apart && has_block_memory<Tasks...>)
+      return simt::opaque(&call_apart<T, Context>)(&task, &c);
+    else
+      return simt::call(task, c);
+  };
   if constexpr (!requires { task(c); }) {
     static_assert(always_false<T>,
                   "grosr: a task needs GROSR_DEVICE void (or int) operator()(auto& context) const");
     return 0;
   } else if constexpr (std::is_void_v<decltype(task(c))>) {
-    const simt::doing<task_name<T>> it;
-    simt::call(task, c);
+    call();
     return 0;
   } else {
     static_assert(std::is_same_v<decltype(task(c)), int>,
                   "grosr: a task returns void, or int: 0 or a negative errno");
-    const simt::doing<task_name<T>> it;
-    return simt::call(task, c);
+    return call();
   }
 }
 
@@ -249,7 +261,7 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::run_inline(shared* b
   count(self.w_.inlined).fetch_add(1, simt::relaxed);
   count(self.w_.deques.any_published).store(1, simt::relaxed);
   context_type c(self, width::lane, level, depth);
-  int status = invoke(task, c);
+  int status = invoke<false>(task, c);
   if (status != 0) note_failure(block, task, status);
   if constexpr (is_forked<T> || delivers<T>) {
     const std::uint32_t ready = self.ready_after(c.end());

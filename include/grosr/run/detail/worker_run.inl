@@ -308,7 +308,7 @@ GROSR_DEVICE std::uint32_t worker<Policy, Tasks...>::execute(const T& task, bool
   task_end end;
   if (mine) {
     context_type c(spawner_, w, level, 0);
-    status = spawner_type::invoke(task, c);
+    status = spawner_type::template invoke<true>(task, c);
     if constexpr (w == width::lane && returns_status<T>)
       if (status != 0) spawner_type::keep_error(&b_, task, status);
     end = c.end();
