@@ -32,7 +32,19 @@ struct bridge::record {
   std::uint64_t chunk;  ///< the first of them; freed: the first that is not free
   std::uint64_t padding;
 };
-static constexpr std::size_t chunk_bytes = chunk_words * sizeof(simt::bus_word);
+/// In packets, words of the next chunk with which the last message of a chunk goes on come with it:
+/// who reads that message waits for nothing.
+static constexpr std::uint32_t packet_words = chunk_words + most_words - 1;
+static constexpr std::size_t chunk_bytes = packet_words * sizeof(simt::bus_word);
+
+/// How many words there are of a chunk and of its last message, where the chunk is in a packet.
+static std::uint32_t words_with(const simt::bus_word* chunk) {
+  for (std::uint32_t i = chunk_words - 1; i > chunk_words - most_words; --i) {
+    const std::uint32_t w3 = chunk[i].w[3];
+    if ((w3 & first_bit) != 0) return std::max(chunk_words, i + header_word::words_of(w3));
+  }
+  return chunk_words;
+}
 
 bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t link_words,
                connection& to)
@@ -40,6 +52,7 @@ bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t
       link_words_(link_words),
       chunks_(link_words / chunk_words),
       shift_(static_cast<std::uint32_t>(std::bit_width(link_words)) - 1),
+      places_(std::bit_ceil((all.ranks() - all.ranks_here()) * chunks_)),
       to_(to),
       pairs_(all.processes()),
       turn_(all.processes()) {
@@ -51,8 +64,8 @@ bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t
                      {d, space::pinned, links * link_words},
                      {d, space::pinned, links * chunks_},
                      {d, space::pinned, links * chunks_},
-                     {d, space::pinned, links * chunks_},
-                     {d, space::pinned, 1}});
+                     {d, space::pinned, std::size_t{link_classes} * places_},
+                     {d, space::pinned, link_classes}});
   for (std::uint32_t other = 0; other < all.ranks(); ++other) {
     if (all.is_here(other)) continue;
     for (std::uint32_t i = 0; i < all.ranks_here(); ++i)
@@ -60,7 +73,7 @@ bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t
         const std::uint32_t mine = all.first_here() + i;
         pairs_[all.process_of(other)].push_back(
             {mine, other, by, words_out(mine, other, by), words_in(mine, other, by),
-             freed_out(mine, other, by), freed_in(mine, other, by), stored_in(mine, other, by)});
+             freed_out(mine, other, by), freed_in(mine, other, by)});
       }
   }
 }
@@ -88,11 +101,11 @@ std::uint64_t* bridge::freed_out(std::uint32_t mine, std::uint32_t other, std::u
 std::uint64_t* bridge::freed_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
   return ends_[mine - all_.first_here()].freed_in.data() + index(other, by) * chunks_;
 }
-std::uint32_t* bridge::stored_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const {
-  return ends_[mine - all_.first_here()].stored_in.data() + index(other, by) * chunks_;
-}
-std::uint32_t* bridge::unheard(std::uint32_t mine) const {
-  return ends_[mine - all_.first_here()].unheard.data();
+void bridge::lead_to(std::uint32_t mine, std::uint32_t by, arrivals& to) const {
+  const end& e = ends_[mine - all_.first_here()];
+  to.far = e.arrived.data() + std::size_t{by} * places_;
+  to.far_count = e.arrived_count.data() + by;
+  to.far_shift = static_cast<std::uint32_t>(std::bit_width(places_)) - 1;
 }
 
 std::uint64_t bridge::words_back(std::uint32_t mine) const {
@@ -107,7 +120,8 @@ std::uint64_t bridge::words_back(std::uint32_t mine) const {
 std::size_t bridge::bytes() const {
   std::size_t sum = 0;
   for (const end& e : ends_)
-    sum += e.out.bytes() + e.in.bytes() + e.freed_out.bytes() + e.freed_in.bytes();
+    sum += e.out.bytes() + e.in.bytes() + e.freed_out.bytes() + e.freed_in.bytes() +
+           e.arrived.bytes() + e.arrived_count.bytes();
   return sum;
 }
 
@@ -184,20 +198,38 @@ bool bridge::take(std::uint32_t from, std::span<const std::byte> packet) {
     if (r.what != record::words || r.chunk != p->came || r.count > chunks_ ||
         p->came + r.count - p->returned > chunks_ || packet.size() < r.count * chunk_bytes)
       return false;
-    for (std::size_t i = 0; i < std::size_t{r.count} * chunk_words; ++i) {
-      simt::bus_word w;
-      std::memcpy(&w, packet.data() + i * sizeof w, sizeof w);
-      simt::bus_store_from_host(p->in + ((r.chunk * chunk_words + i) & (link_words_ - 1)), w);
+    for (; p->came < r.chunk + r.count; ++p->came) {
+      simt::bus_word chunk[packet_words];
+      std::memcpy(static_cast<void*>(chunk), packet.data(), chunk_bytes);
+      packet = packet.subspan(chunk_bytes);
+      const std::uint32_t n = words_with(chunk);
+      // There is room for the words of the next chunk: the sender had it.
+      if (n > chunk_words && p->came + 1 - p->returned >= chunks_) return false;
+      for (std::uint32_t i = 0; i < n; ++i)
+        simt::bus_store_from_host(p->in + ((p->came * chunk_words + i) & (link_words_ - 1)),
+                                  chunk[i]);
+      announce(*p, p->came);
     }
-    for (; p->came < r.chunk + r.count; ++p->came)
-      simt::atomic_ref<std::uint32_t, simt::scope::system>(p->stored_in[p->came & (chunks_ - 1)])
-          .store(stored_chunk(p->came, shift_), simt::release);
-    packet = packet.subspan(r.count * chunk_bytes);
     rung[p->mine - all_.first_here()] = true;
   }
   for (std::uint32_t i = 0; i < rung.size(); ++i)
     if (rung[i]) ring(i);
   return true;
+}
+
+/// All words of a chunk are there.
+void bridge::announce(const pair& p, std::uint64_t chunk) {
+  const end& e = ends_[p.mine - all_.first_here()];
+  const auto word = [](std::uint64_t& w) {
+    return simt::atomic_ref<std::uint64_t, simt::scope::system>(w);
+  };
+  std::uint64_t& count = e.arrived_count[p.by];
+  const std::uint64_t ticket = word(count).load(simt::relaxed);
+  word(e.arrived[std::size_t{p.by} * places_ + (ticket & (places_ - 1))])
+      .store(arrival{chunk, p.other}.word(ticket,
+                                          static_cast<std::uint32_t>(std::bit_width(places_)) - 1),
+             simt::release);
+  word(count).store(ticket + 1, simt::release);
 }
 
 bridge::pair* bridge::find(std::uint32_t mine, std::uint32_t other, std::uint32_t by) {
@@ -280,22 +312,24 @@ std::size_t bridge::fill(std::uint32_t process, std::byte* packet) {
   return n;
 }
 
-/// The next chunk of a link, if all of its words have come, as link_in has it; null: whether the
-/// last one has.
+/// The next chunk of a link, if all of its words have come, and the rest of its last message; null:
+/// whether the last word of the chunk has.
 bool bridge::next_chunk(const pair& p, simt::bus_word* to) const {
   if (p.sent - p.back >= chunks_) return false;
   const std::uint64_t begin = p.sent * chunk_words;
-  const std::uint32_t lap = lap_of(begin, shift_);
-  const simt::bus_word* const from = p.out + (begin & (link_words_ - 1));
-  const auto has = [&](const simt::bus_word& w) { return ((w.w[3] ^ lap) & lap_bit) == 0; };
-  // A1: pairs with R1 in link_out::ring().
-  if (!has(simt::bus_load_from_host(from + chunk_words - 1))) return false;
+  const auto load = [&](std::uint32_t i, simt::bus_word& w) {
+    w = simt::bus_load_from_host(p.out + ((begin + i) & (link_words_ - 1)));
+    return ((w.w[3] ^ lap_of(begin + i, shift_)) & lap_bit) == 0;
+  };
+  simt::bus_word all[packet_words] = {};
+  if (!load(chunk_words - 1, all[chunk_words - 1])) return false;
   if (to == nullptr) return true;
-  for (std::uint32_t i = 0; i < chunk_words; ++i) {
-    const simt::bus_word w = simt::bus_load_from_host(from + i);
-    if (!has(w)) return false;
-    std::memcpy(static_cast<void*>(to + i), &w, sizeof w);
-  }
+  for (std::uint32_t i = 0; i < chunk_words; ++i)
+    if (!load(i, all[i])) return false;
+  const std::uint32_t n = words_with(all);
+  for (std::uint32_t i = chunk_words; i < n; ++i)
+    if (!load(i, all[i])) return false;
+  std::memcpy(static_cast<void*>(to), all, chunk_bytes);
   return true;
 }
 

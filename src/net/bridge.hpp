@@ -41,9 +41,8 @@ class bridge {
   /// The same of the link from `other` to `mine`.
   simt::bus_word* words_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const;
   std::uint64_t* freed_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const;
-  std::uint32_t* stored_in(std::uint32_t mine, std::uint32_t other, std::uint32_t by) const;
-  /// A doorbell for senders of rank `mine`, which nobody hears: the thread looks at the words.
-  std::uint32_t* unheard(std::uint32_t mine) const;
+  /// Says where chunks for rank `mine` are announced.
+  void lead_to(std::uint32_t mine, std::uint32_t by, arrivals& to) const;
   /// Words given back of what `mine` sent to other processes.
   std::uint64_t words_back(std::uint32_t mine) const;
   std::size_t bytes() const;  ///< of pinned memory
@@ -58,14 +57,13 @@ class bridge {
     device where;
     simt::buffer<simt::bus_word> out, in;
     simt::buffer<std::uint64_t> freed_out, freed_in;
-    simt::buffer<std::uint32_t> stored_in, unheard;
+    simt::buffer<std::uint64_t> arrived, arrived_count;  ///< places, and how many were filled
   };
   /// A link as the thread sees it: both directions between two ranks, of one class.
   struct pair {
     std::uint32_t mine, other, by;  // ranks, class
     simt::bus_word *out, *in;
     std::uint64_t *freed_out, *freed_in;
-    std::uint32_t* stored_in;
     std::uint64_t sent = 0, back = 0;      // chunks of `out`: sent, and given back
     std::uint64_t came = 0, returned = 0;  // chunks of `in`: received, and said to be free
   };
@@ -78,12 +76,14 @@ class bridge {
   bool send_to(std::uint32_t process);
   std::size_t fill(std::uint32_t process, std::byte* packet);
   bool next_chunk(const pair& p, simt::bus_word* to) const;
+  void announce(const pair& p, std::uint64_t chunk);
   pair* find(std::uint32_t mine, std::uint32_t other, std::uint32_t by);
   void ring(std::uint32_t mine);
   void say_why();
 
   job all_;
   std::uint32_t link_words_, chunks_, shift_;
+  std::uint32_t places_;  // of chunks of one class, for a rank of this process
   connection& to_;
   std::vector<end> ends_;
   std::vector<std::vector<pair>> pairs_;  // by process

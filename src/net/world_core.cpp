@@ -11,7 +11,8 @@ namespace {
 
 using simt::space;
 
-constexpr std::uint32_t least_link = 8 * 1024, most_link = 1024 * 1024, most_ranks = 1024;
+constexpr std::uint32_t least_link = 8 * 1024, usual_link = 64 * 1024, most_link = 1024 * 1024,
+                        most_ranks = 1024;
 
 std::uint32_t is_far(const grosr::device& a, const grosr::device& b) { return a == b ? 0 : 1; }
 
@@ -21,16 +22,39 @@ void throw_if_too_many(std::size_t ranks) {
                 fmt::format("world: {} ranks were asked for; there may be {}", ranks, most_ranks));
 }
 
+/// Warps of the largest rank.
+std::uint32_t most_warps(const std::vector<rank_options>& ranks) {
+  constexpr std::uint32_t usual_blocks = 4, warps_of_block = 4;  // of worlds' kernels
+  std::uint32_t most = 1;
+  for (const rank_options& r : ranks) {
+    if (!r.where.is_cuda()) continue;
+    const std::uint32_t sms = r.runtime.sms != 0 ? r.runtime.sms : r.where.properties().sms,
+                        blocks =
+                            r.runtime.blocks_per_sm != 0 ? r.runtime.blocks_per_sm : usual_blocks;
+    most = std::max(most, sms * blocks * warps_of_block);
+  }
+  return most;
+}
+
+/// Three times what so many warps have under way, 32 words each, on their links to all others.
+std::uint32_t link_bytes_for(std::uint32_t warps, std::uint32_t ranks) {
+  const std::uint64_t bytes =
+      std::uint64_t{3} * warps * simt::warp_size * sizeof(simt::bus_word) / std::max(ranks - 1, 1u);
+  return static_cast<std::uint32_t>(
+      std::clamp(std::bit_floor(bytes), std::uint64_t{usual_link}, std::uint64_t{most_link}));
+}
+
 }  // namespace
 
 void world_core::parts::check() const {
   if (ranks.empty())
     throw error(errc::invalid_option, "world: it was given no ranks; give it one or more");
   throw_if_too_many(ranks.size());
-  if (!std::has_single_bit(options.link_bytes) || options.link_bytes < least_link ||
-      options.link_bytes > most_link)
+  if (options.link_bytes != 0 &&
+      (!std::has_single_bit(options.link_bytes) || options.link_bytes < least_link ||
+       options.link_bytes > most_link))
     throw error(errc::invalid_option,
-                fmt::format("world: link_bytes is {}; give it a power of two from {} to {}",
+                fmt::format("world: link_bytes is {}; give it a power of two from {} to {}, or 0",
                             options.link_bytes, least_link, most_link));
   for (const rank_options& r : ranks) {
     const grosr::device &a = ranks.front().where, &b = r.where;
@@ -47,6 +71,8 @@ void world_core::parts::join(const std::string& types) {
   const auto mine = static_cast<std::uint32_t>(ranks.size());
   if (options.processes == nullptr || options.processes->processes() == 1) {
     all.first = {0, mine};
+    check();
+    if (options.link_bytes == 0) options.link_bytes = link_bytes_for(most_warps(ranks), mine);
     return;
   }
   all.process = options.processes->process();
@@ -60,10 +86,15 @@ void world_core::parts::join(const std::string& types) {
     wrong = std::current_exception();
   }
   with.agree(collective::make, wrong, soon());
-  compare(
-      with.gather(collective::make,
-                  said().add(mine).add(options.link_bytes).add(options.path).add(types), soon()),
-      types);
+  compare(with.gather(collective::make,
+                      said()
+                          .add(mine)
+                          .add(options.link_bytes)
+                          .add(options.path)
+                          .add(most_warps(ranks))
+                          .add(types),
+                      soon()),
+          types);
 }
 
 void world_core::parts::compare(std::vector<said> found, const std::string& types) {
@@ -75,28 +106,33 @@ void world_core::parts::compare(std::vector<said> found, const std::string& type
                               all.process, what, mine, p, theirs));
   };
   all.first = {0};
+  std::uint32_t warps = 1;
   for (std::size_t p = 0; p < found.size(); ++p) {
     all.first.push_back(all.first.back() + found[p].take<std::uint32_t>());
     differ(p, "link_bytes", found[p].take<std::uint32_t>(), options.link_bytes);
     differ(p, "path", static_cast<int>(found[p].take<path>()), static_cast<int>(options.path));
+    warps = std::max(warps, found[p].take<std::uint32_t>());
     differ(p, "the task types", found[p].rest(), types);
   }
   throw_if_too_many(size());
+  if (options.link_bytes == 0) options.link_bytes = link_bytes_for(warps, size());
 }
 
 void world_core::parts::allocate() {
   const std::size_t links = std::size_t{size()} * link_classes,
                     links_here = std::size_t{here()} * link_classes,
-                    words = options.link_bytes / sizeof(simt::bus_word);
+                    words = options.link_bytes / sizeof(simt::bus_word),
+                    chunks = words / chunk_words;
   std::vector<device> devices;
   for (const rank_options& r : ranks) {
     const auto d = devices.emplace_back(r.where);
     memory.push_back({{d, space::device, 1},
                       {d, space::device, links},
                       {d, space::device, links},
-                      {d, space::device, links_here * (words / chunk_words)},
+                      {d, space::device, links_here * chunks},
+                      {d, space::device, links_here * chunks},
                       {d, space::device, links_here * words},
-                      {d, space::device, links_here * (words / chunk_words)},
+                      {d, space::device, link_classes * std::bit_ceil(here() * chunks)},
                       {d, space::device, most_arrays}});
   }
   if (others) away.reset(new bridge(all, devices, static_cast<std::uint32_t>(words), *others));
@@ -109,20 +145,20 @@ link_sender world_core::parts::sender(std::uint32_t rank, std::uint32_t other,
   link_sender o{};
   o.shift = std::bit_width(words) - 1u;
   o.to = other;
+  o.from = rank;
   o.limit = words;
   if (!all.is_here(other)) {
     o.words = away->words_out(rank, other, by);
     o.freed = away->freed_out(rank, other, by);
-    o.doorbell = away->unheard(rank);
     o.far = 1;
     return o;
   }
   const std::uint32_t to = other - first();
   const rank_memory& theirs = memory[to];
   o.words = theirs.words.data() + (std::size_t{by} * n + r) * words;
-  o.stored = theirs.stored.data() + (std::size_t{by} * n + r) * chunks;
+  o.stored = memory[r].stored.data() + (std::size_t{by} * n + to) * chunks;
+  o.arrives = &theirs.state.data()->arrived[by];
   o.freed = memory[r].freed.data() + (std::size_t{by} * n + to) * chunks;
-  o.doorbell = &theirs.state.data()->doorbell;
   o.far = is_far(ranks[r].where, ranks[to].where);
   o.direct = options.path == path::automatic ? theirs.state.data() : nullptr;
   return o;
@@ -138,13 +174,11 @@ link_receiver world_core::parts::receiver(std::uint32_t rank, std::uint32_t othe
   if (!all.is_here(other)) {
     i.words = away->words_in(rank, other, by);
     i.freed = away->freed_in(rank, other, by);
-    i.stored = away->stored_in(rank, other, by);
     i.far = 1;
     return i;
   }
   const std::uint32_t from = other - first();
   i.words = memory[r].words.data() + (std::size_t{by} * n + from) * words;
-  i.stored = memory[r].stored.data() + (std::size_t{by} * n + from) * chunks;
   i.freed = memory[from].freed.data() + (std::size_t{by} * n + r) * chunks;
   i.far = is_far(ranks[r].where, ranks[from].where);
   return i;
@@ -170,10 +204,17 @@ void world_core::parts::connect() {
     s.ranks = n;
     s.reaches = std::any_of(out.begin(), out.end(),
                             [](const link_sender& o) { return o.direct != nullptr; });
+    s.buffer_words = buffer_words(n);
     s.flush_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(options.flush_after).count());
     s.out = mine.out.data();
     s.in = mine.in.data();
     s.arrays = mine.arrays.data();
+    const std::size_t places = mine.arrived.size() / link_classes;
+    for (std::uint32_t c = 0; c < link_classes; ++c) {
+      s.arrived[c].near = mine.arrived.data() + c * places;
+      s.arrived[c].near_shift = static_cast<std::uint32_t>(std::bit_width(places)) - 1;
+      if (away) away->lead_to(rank, c, s.arrived[c]);
+    }
     mine.state.copy_from(std::span<const rank_state>(&s, 1));
     doorbells.push_back(&mine.state.data()->doorbell);
   }

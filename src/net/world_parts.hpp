@@ -19,14 +19,15 @@ struct rank_memory {
   simt::buffer<rank_state> state;
   simt::buffer<link_sender> out;
   simt::buffer<link_receiver> in;
-  simt::buffer<std::uint64_t> freed;   // of `out`
-  simt::buffer<simt::bus_word> words;  // of `in`
-  simt::buffer<std::uint32_t> stored;  // of `in`
+  simt::buffer<std::uint64_t> freed;    // of `out`
+  simt::buffer<std::uint32_t> stored;   // of `out`
+  simt::buffer<simt::bus_word> words;   // of `in`
+  simt::buffer<std::uint64_t> arrived;  // places of chunks of `in`
   simt::buffer<array_part> arrays;
 
   std::size_t bytes() const {
     return state.bytes() + out.bytes() + in.bytes() + freed.bytes() + words.bytes() +
-           stored.bytes() + arrays.bytes();
+           stored.bytes() + arrived.bytes() + arrays.bytes();
   }
 };
 

@@ -74,8 +74,31 @@ struct astray {
   GROSR_DEVICE void operator()(auto& context) const { world_of(context).add(a, index, 1u); }
 };
 
+/// Comes from the rank that waits, and tells it so.
+struct poke {
+  array_ref<std::uint32_t> told;
+  std::uint32_t back;
+  GROSR_DEVICE void operator()(auto& context) const { world_of(context).add(told, back, 1u); }
+};
+/// Sends several messages and stays until they have had their effect.
+struct stay {
+  static constexpr std::uint32_t sent = 5;
+  array_ref<std::uint32_t> told;
+  std::uint32_t to;
+  GROSR_DEVICE int operator()(auto& context) const {
+    auto world = world_of(context);
+    for (std::uint32_t i = 0; i < sent; ++i) world.send(to, poke{told, world.rank()});
+    world.flush();
+    const simt::atomic_ref<std::uint32_t> mine(world.local(told)[0]);
+    const std::uint64_t until = simt::clock_ns() + 30'000'000'000u;
+    const auto end =
+        simt::wait_until([&] { return mine.load(simt::relaxed) == sent; }, until, nullptr, "pokes");
+    return end == simt::wait_result::ready ? 0 : -ETIME;
+  }
+};
+
 // One type of world for all tests: each takes nvcc a minute.
-using elements_world = world<scatter, look, seen, combine, astray>;
+using elements_world = world<scatter, look, seen, combine, astray, poke, stay>;
 
 void scatter_on_host(const scatter& s, std::vector<std::uint64_t>& sums) {
   std::uint64_t x = s.first * 0x9e3779b97f4a7c15u + 1;
@@ -137,6 +160,18 @@ TEST_P(elements, get_every_addition_once_under_seeded_schedules) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
   testing::for_seeds(
       40, [&] { add_everywhere(where(), 3, distribution::cyclic, path::messages, 33, 60); }, 4);
+}
+
+TEST_P(elements, are_changed_while_the_task_that_asked_goes_on) {
+  world_options o;
+  o.path = path::messages;
+  elements_world w(small_ranks(where(), 2), o);
+  array<std::uint32_t> told(w, 2);
+  w.submit(0, stay{told.ref(), 1});
+  finish(w);
+  std::vector<std::uint32_t> found(2);
+  told.copy_to(found);
+  EXPECT_EQ(found[0], stay::sent);
 }
 
 TEST_P(elements, are_read_where_they_are) {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "grosr/net/array.hpp"
-#include "grosr/net/detail/receive.hpp"
+#include "grosr/net/detail/aggregation.hpp"
 
 namespace grosr::net {
 
@@ -28,7 +28,9 @@ class endpoint {
         arrays_(s_.arrays),
         rank_(s_.rank),
         ranks_(s_.ranks),
-        reaches_(s_.reaches) {}
+        reaches_(s_.reaches),
+        buffers_(s_.buffer_words != 0) {}
+  GROSR_DEVICE ~endpoint() { flush(); }
 
   /// This rank, and how many there are.
   GROSR_DEVICE std::uint32_t rank() const { return rank_; }
@@ -124,6 +126,14 @@ class endpoint {
   template <class T>
   GROSR_DEVICE T* local(array_ref<T> a) const {
     return a.number() < most_arrays ? reinterpret_cast<T*>(arrays_[a.number()].elements) : nullptr;
+  }
+
+  /// What this lane has sent so far is on its way. The endpoint's end does that, too: a task that
+  /// goes on for long after it sent something, or waits for what comes of it, asks for it.
+  GROSR_DEVICE void flush() const {
+    if (!collected_) return;
+    collected_ = false;
+    aggregator<spawner_type>::flush(&c_.spawner().memory(), simt::active_mask());
   }
 
   /// For libraries: a rank's part of an array if this rank reaches its memory itself. Both exist.
@@ -228,9 +238,19 @@ class endpoint {
                                type));
   }
 
+  /// Lanes that are together, those with `wants`: hand a request over. The first goes at once: most
+  /// tasks that send one send no other. What follows is collected.
   template <unsigned Words>
   GROSR_DEVICE void post(bool wants, std::uint32_t to, const message<Words>& m) const {
-    outbox<spawner_type>::template send<Words>(c_.spawner(), wants, to, m);
+    const std::uint32_t mask = simt::active_mask_by(Words, true);
+    if (!simt::any(mask, wants)) return;
+    const bool collects = simt::any(mask, sent_);
+    sent_ = sent_ || (wants && buffers_);
+    if (collects && aggregator<spawner_type>::add(c_.spawner(), mask, wants, to, m)) {
+      collected_ = collected_ || wants;
+      return;
+    }
+    outbox<spawner_type>::template send<Words>(c_.spawner(), mask, wants, to, m);
   }
 
   Context& c_;
@@ -238,6 +258,9 @@ class endpoint {
   // Of it.
   const array_part* arrays_;
   std::uint32_t rank_, ranks_, reaches_;
+  bool buffers_;                    ///< the rank's warps have buffers
+  mutable bool sent_ = false;       ///< this lane has sent a message
+  mutable bool collected_ = false;  ///< of its messages some may be in its warp's buffers
 };
 
 /// The world of the task that asks: it runs on a rank of one.

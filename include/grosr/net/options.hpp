@@ -28,8 +28,9 @@ class transport;
 
 struct world_options {
   /// Bytes of a link, a power of two, 8 KiB to 1 MiB: two for each pair of ranks, in the memory of
-  /// the one that receives.
-  std::uint32_t link_bytes = 64 * 1024;
+  /// the one that receives. 0: 64 KiB, and more where a rank has so many warps that what they have
+  /// under way at a time would not fit.
+  std::uint32_t link_bytes = 0;
   /// Messages that wait for others to fill up their chunk of 2 KiB go at the latest after that,
   /// and at once when their worker has nothing else to do.
   std::chrono::microseconds flush_after{125};

@@ -4,10 +4,9 @@
 
 #include <cstdint>
 
+#include "grosr/net/detail/arrivals.hpp"
 #include "grosr/net/detail/word.hpp"
-#include "grosr/simt/global_ref.hpp"
 #include "grosr/simt/lanes.hpp"
-#include "grosr/simt/wait.hpp"
 
 namespace grosr::net {
 
@@ -27,10 +26,10 @@ struct link_sender {
   simt::bus_word* words;     ///< of the ring, where the sender can store
   std::uint32_t shift;       ///< log2 of the ring's words
   std::uint32_t to;          ///< rank
-  std::uint32_t far;         ///< 1: the receiver is on another device
-  std::uint32_t* doorbell;   ///< of the receiver
+  std::uint32_t from, far;   ///< rank; 1: the receiver is on another device
   std::uint64_t* freed;      ///< for each chunk of the ring: see freed_chunk
   std::uint32_t* stored;     ///< the same: see stored_chunk; null where a thread takes the words
+  arrivals* arrives;         ///< where chunks that are whole are announced; null likewise
   const rank_state* direct;  ///< of the receiver, where its memory can be reached; else null
   // Shared by lanes of the sender.
   alignas(128) std::uint64_t tail;   ///< words reserved so far
@@ -44,11 +43,9 @@ struct link_sender {
 struct link_receiver {
   const simt::bus_word* words;
   std::uint32_t shift;
-  std::uint32_t from;     ///< rank
-  std::uint32_t far;      ///< 1: the sender is on another device
-  std::uint64_t* freed;   ///< the sender's
-  std::uint32_t* stored;  ///< for each chunk of the ring: see stored_chunk
-  alignas(128) std::uint64_t claimed;
+  std::uint32_t from;    ///< rank
+  std::uint32_t far;     ///< 1: the sender is on another device
+  std::uint64_t* freed;  ///< the sender's
 };
 
 /// What link_sender::freed holds for the place of a chunk in the ring when that chunk was consumed.
@@ -63,16 +60,6 @@ constexpr std::uint64_t chunks_freed(std::uint64_t freed, std::uint64_t i, std::
 GROSR_DEVICE constexpr std::uint32_t stored_chunk(std::uint64_t chunk, std::uint32_t shift) {
   return static_cast<std::uint32_t>((chunk * chunk_words >> shift) + 1) * chunk_words;
 }
-/// Chunks that a receiver takes at once, at most.
-inline constexpr std::uint32_t most_chunks = 4;
-
-GROSR_DEVICE inline void fence(bool far) {
-  if (far)
-    simt::fence<simt::scope::system>(simt::acq_rel);
-  else
-    simt::fence(simt::acq_rel);
-}
-
 /// Lanes of `mask` meet; a whole warp runs together again from here on (simt::sync_warp).
 GROSR_DEVICE inline void meet(std::uint32_t mask) {
   if (mask == simt::full_mask)
@@ -92,15 +79,19 @@ class link_out {
       : s_(s), words_(s.words), freed_(s.freed), stored_(s.stored), shift_(s.shift) {}
 
   /// One lane, for a group: the first ticket of n words, or no_ticket when there is no room.
-  /// `fits`: they can be stored; else others were faster, and has_room() will say. Steps 1 to 3.
-  GROSR_DEVICE std::uint64_t claim(std::uint32_t n, bool& fits) const {
+  /// `fits`: they can be stored; else others were faster, and has_room() will say. `tight`: there
+  /// was little room lately, or is now. Steps 1 to 3.
+  GROSR_DEVICE std::uint64_t claim(std::uint32_t n, bool& fits, bool& tight) const {
     simt::global_ref<std::uint64_t> tail(s_.tail);
-    const std::uint64_t seen = tail.load(simt::relaxed);
     std::uint64_t limit = known_limit();
-    // Looked at first: where many find no room, nothing that they share is written.
-    if (seen + n > limit && seen + n > (limit = look_further(limit))) return no_ticket;
+    if (tight) {
+      // Looked at first: where many find no room, nothing that they share is written.
+      const std::uint64_t seen = tail.load(simt::relaxed);
+      if (seen + n > limit && seen + n > (limit = look_further(limit))) return no_ticket;
+    }
     const std::uint64_t first = tail.fetch_add(n, simt::relaxed);
-    fits = first + n <= limit || has_room(first + n);
+    fits = first + n <= limit || first + n <= (limit = look_further(known_limit()));
+    tight = !fits || limit - first - n < (std::uint64_t{1} << shift_) / 4;
     return first;
   }
   /// One lane: whether the words before a ticket can be stored. Step 3.
@@ -117,33 +108,22 @@ class link_out {
                     {{content[0], content[1], content[2], w3 | lap_of(ticket, shift_)}});
   }
 
-  /// One lane, when lanes have stored n words, at most a chunk's, from a ticket on: counts them.
-  /// The count does not wait for the words: who reads it looks at each word.
-  GROSR_DEVICE void count_stored(std::uint64_t first, std::uint32_t n) const {
-    if (stored_ == nullptr) return;
-    const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
+  /// One lane, when lanes that have met have stored n words, at most a chunk's, from a ticket on:
+  /// counts them, and announces a chunk of which they were the last. Whether there was one. The
+  /// count does not wait for the words: who reads them looks at each. Step 5.
+  GROSR_DEVICE bool count_stored(std::uint64_t first, std::uint32_t n) const {
     const std::uint32_t left =
                             chunk_words - (static_cast<std::uint32_t>(first) & (chunk_words - 1)),
                         here = n < left ? n : left;
-    add_stored(first / chunk_words & last, here);
-    if (n > here) add_stored((first / chunk_words + 1) & last, n - here);
-  }
-
-  /// Whether n words from a ticket on have the last one of a chunk: then the lanes that store them
-  /// meet, and one of them rings. Step 5.
-  GROSR_DEVICE static bool fills_chunk(std::uint64_t first, std::uint32_t n) {
-    return (first & (chunk_words - 1)) + n >= chunk_words;
-  }
-  /// One lane, which filled a chunk, after the lanes that stored have met. It sees to it, too, that
-  /// others do not find the known limit before there is need.
-  GROSR_DEVICE void ring(std::uint64_t first) const {
+    // Where a thread takes the words it looks at them.
+    if (stored_ == nullptr) return n >= left;
+    bool whole = add_stored(first / chunk_words, here);
+    if (n > here) whole = add_stored(first / chunk_words + 1, n - here) || whole;
+    if (!whole) return false;
+    // Others are not to find the known limit before there is need.
     const std::uint64_t limit = known_limit(), words = std::uint64_t{1} << shift_;
     if (limit < first + words - words / 4) static_cast<void>(look_further(limit));
-    ring();
-  }
-  GROSR_DEVICE void ring() const {
-    fence(s_.far != 0);  // R1: pairs with A1 in link_in::has_chunk()
-    simt::global_ref<std::uint32_t, simt::scope::system>(*s_.doorbell).store(1, simt::relaxed);
+    return true;
   }
 
   /// Lanes of `mask` together: fills up the chunk that is being collected. True when it did.
@@ -170,10 +150,7 @@ class link_out {
          i += simt::popcount(mask))
       store(from + i, nothing, header_word::of(1, operation::padding, 0));
     simt::sync_warp(mask);
-    if (simt::lane_id() == leader) {
-      count_stored(from, lack);
-      ring();
-    }
+    if (simt::lane_id() == leader) static_cast<void>(count_stored(from, lack));
     return true;
   }
 
@@ -197,9 +174,13 @@ class link_out {
   }
 
  private:
-  GROSR_DEVICE void add_stored(std::uint64_t place, std::uint32_t n) const {
-    simt::global_ref<std::uint32_t, simt::scope::system>(stored_[place])
-        .fetch_add(n, simt::relaxed);
+  GROSR_DEVICE bool add_stored(std::uint64_t chunk, std::uint32_t n) const {
+    const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
+    const std::uint32_t before =
+        simt::global_ref<std::uint32_t>(stored_[chunk & last]).fetch_add(n, simt::in_turn());
+    if (before + n != stored_chunk(chunk, shift_)) return false;
+    arrivals_ref(*s_.arrives).push({chunk, s_.from});
+    return true;
   }
   GROSR_DEVICE std::uint64_t known_limit() const {
     return simt::global_ref<std::uint64_t>(s_.limit).load(simt::before_store());
@@ -220,7 +201,7 @@ class link_out {
     for (bool all = true; bool is : is_free) n += (all = all && is) ? 1 : 0;
     if (n == 0) return limit;
     limit += std::uint64_t{n} * chunk_words;
-    simt::global_ref<std::uint64_t>(s_.limit).fetch_max(limit, simt::in_turn());
+    simt::global_ref<std::uint64_t>(s_.limit).store_max(limit, simt::in_turn());
     return limit;
   }
 
@@ -235,36 +216,7 @@ class link_out {
 /// Takes from a link. Any lanes of the receiving rank.
 class link_in {
  public:
-  GROSR_DEVICE explicit link_in(link_receiver& r)
-      : r_(r), words_(r.words), stored_(r.stored), shift_(r.shift) {}
-
-  /// One lane: whether a chunk has come that nobody has claimed.
-  GROSR_DEVICE bool has_chunk() const { return has_chunk(next()); }
-  /// One lane: the next chunk that nobody has claimed.
-  GROSR_DEVICE std::uint64_t next() const {
-    return simt::global_ref<std::uint64_t>(r_.claimed).load(simt::relaxed);
-  }
-  /// One lane: claims chunks that are whole and follow each other, most_chunks at most, from
-  /// `chunk` on, or from where others have come to. How many; `chunk` is the first of them.
-  GROSR_DEVICE std::uint32_t claim(std::uint64_t& chunk) const {
-    simt::global_ref<std::uint64_t> claimed(r_.claimed);
-    constexpr unsigned attempts = 4;
-    for (unsigned i = 0; i < attempts; ++i) {
-      bool whole[most_chunks];
-      for (unsigned k = 0; k < most_chunks; ++k) whole[k] = has_chunk(chunk + k);
-      std::uint32_t count = 0;
-      for (bool all = true; bool is : whole) count += (all = all && is) ? 1 : 0;
-      if (count == 0) break;
-      if (claimed.compare_exchange(chunk, chunk + count, simt::in_turn())) return count;
-    }
-    return 0;
-  }
-  /// One lane: whether all words of a chunk were stored. A1: pairs with R1 in link_out::ring().
-  GROSR_DEVICE bool has_chunk(std::uint64_t chunk) const {
-    const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
-    return simt::global_ref<std::uint32_t, simt::scope::system>(stored_[chunk & last])
-               .load(simt::before_store()) == stored_chunk(chunk, shift_);
-  }
+  GROSR_DEVICE explicit link_in(link_receiver& r) : r_(r), words_(r.words), shift_(r.shift) {}
 
   /// The word of a ticket, which a lane has stored or is about to: waits until it can be seen. `w`:
   /// what was found there.
@@ -289,14 +241,17 @@ class link_in {
     return simt::bus_load(place_of(ticket));
   }
 
-  /// One lane, which has met those that read them: chunks were consumed. Step 8.
-  GROSR_DEVICE void give_back(std::uint64_t chunk, std::uint32_t count) const {
+  /// One lane, which has met those that read it: a chunk was consumed. Step 8.
+  GROSR_DEVICE void give_back(std::uint64_t chunk) const {
     const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
-    std::uint64_t* const freed = r_.freed;
-    fence(r_.far != 0);  // R2: what was read; pairs with A2 in link_out::look_further()
-    for (std::uint32_t k = 0; k < count; ++k)
-      simt::global_ref<std::uint64_t, simt::scope::system>(freed[(chunk + k) & last])
-          .store(freed_chunk(chunk + k), simt::relaxed);
+    std::uint64_t& freed = r_.freed[chunk & last];
+    // R2: what was read; pairs with A2 in link_out::look_further(). No fence, which would empty the
+    // cache of the multiprocessor.
+    if (r_.far != 0)
+      simt::global_ref<std::uint64_t, simt::scope::system>(freed).store(freed_chunk(chunk),
+                                                                        simt::release);
+    else
+      simt::global_ref<std::uint64_t>(freed).store(freed_chunk(chunk), simt::release);
   }
 
   GROSR_DEVICE std::uint32_t from() const { return r_.from; }
@@ -308,7 +263,6 @@ class link_in {
   }
   link_receiver& r_;
   const simt::bus_word* words_;
-  std::uint32_t* stored_;
   std::uint32_t shift_;
 };
 

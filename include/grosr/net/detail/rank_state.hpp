@@ -13,6 +13,14 @@ struct array_part {
 };
 inline constexpr std::uint32_t most_arrays = 256;
 
+/// A warp's buffers (aggregation.hpp): words in all, and for how many ranks at most.
+inline constexpr std::uint32_t words_of_buffers = 256, most_buffers = 32;
+/// Words of each of them in a world of so many ranks. 0: too many.
+constexpr std::uint32_t buffer_words(std::uint32_t ranks) {
+  if (ranks > most_buffers) return 0;
+  return ranks > 16 ? 8 : ranks > 8 ? 16 : 32;
+}
+
 /// What was asked for that there is not: counted, and the first of them kept.
 struct refusals {
   std::uint64_t count;
@@ -26,11 +34,13 @@ inline constexpr std::uint32_t refused_rank = 1u << 8;
 struct rank_state {
   std::uint32_t rank, ranks;
   std::uint64_t flush_ns;
-  std::uint32_t reaches;  ///< 1: memory of other ranks, itself (link_sender::direct)
-  link_sender* out;       ///< of class c to rank r: c * ranks + r
+  std::uint32_t reaches;       ///< 1: memory of other ranks, itself (link_sender::direct)
+  std::uint32_t buffer_words;  ///< of each of a warp's buffers (aggregation.hpp); 0: it has none
+  link_sender* out;            ///< of class c to rank r: c * ranks + r
   link_receiver* in;
   array_part* arrays;
-  alignas(128) std::uint32_t doorbell;
+  arrivals arrived[link_classes];
+  alignas(128) std::uint32_t doorbell;  ///< the host rings it
   alignas(128) std::uint64_t deferred;  ///< messages that found no room, and became tasks
   refusals refused;
 
@@ -46,7 +56,7 @@ struct rank_state {
       refused.array = array;
       refused.index = index;
     }
-    simt::global_ref<std::uint64_t>(refused.count).fetch_add(1, simt::relaxed);
+    simt::global_ref<std::uint64_t>(refused.count).store_add(1, simt::relaxed);
   }
 };
 
@@ -65,14 +75,14 @@ GROSR_DEVICE void apply(element_operation what, T& element, T value) {
       at.store(value, simt::relaxed);
       break;
     case element_operation::add:
-      at.fetch_add(value, simt::relaxed);
+      at.store_add(value, simt::relaxed);
       break;
     default:
       if constexpr (std::is_unsigned_v<T>) {
-        if (what == element_operation::min) at.fetch_min(value, simt::relaxed);
-        if (what == element_operation::max) at.fetch_max(value, simt::relaxed);
-        if (what == element_operation::bit_and) at.fetch_and(value, simt::relaxed);
-        if (what == element_operation::bit_or) at.fetch_or(value, simt::relaxed);
+        if (what == element_operation::min) at.store_min(value, simt::relaxed);
+        if (what == element_operation::max) at.store_max(value, simt::relaxed);
+        if (what == element_operation::bit_and) at.store_and(value, simt::relaxed);
+        if (what == element_operation::bit_or) at.store_or(value, simt::relaxed);
       }
   }
 }

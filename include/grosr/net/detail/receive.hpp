@@ -7,73 +7,47 @@
 
 namespace grosr::net {
 
-/// Takes chunks in. Spawner: of the runtime of the rank.
+/// Takes chunks in. Spawner: of the runtime of the rank. take<request> must not be in a
+/// circle of calls: compilers inline nothing there, and each word is a call then.
 template <class Spawner>
 struct receiver {
   using shared = typename Spawner::shared;
   using types = typename Spawner::types;
 
   /// Lanes of `mask` together, within a task: takes in chunks that have come, most_chunks at most,
-  /// of a link of this class or a later one. Replies alone start no requests and no replies: so
-  /// that takes no room. False: there were none, or others took them. Runs no code of users, but
-  /// waits for room for tasks.
+  /// of this class of links or a later one. Replies alone start no requests and no replies: so that
+  /// takes no room. False: there were none, or others took them. Runs no code of users, but waits
+  /// for room for tasks.
   template <link_class First>
   GROSR_DEVICE GROSR_NOINLINE static bool take(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
-    link_receiver* const in = s.in;
-    const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id()),
-                        ranks = s.ranks,
-                        links = ranks * (link_classes - static_cast<std::uint32_t>(First));
-    // Replies first: they end what others wait for. Of each class another link first, each time.
-    const std::uint32_t turn =
-        simt::shuffle(mask, static_cast<std::uint32_t>(simt::cycle_count() >> 4) + self.id(),
-                      simt::lowest_bit(mask));
-    std::uint32_t link = 0, count = 0, taken_by = 0;
-    std::uint64_t chunk = 0;
-    bool more = false;
-    GROSR_NO_UNROLL
-    for (std::uint32_t base = 0; base < links && taken_by == 0; base += lanes) {
-      const std::uint32_t i = base + rank;
-      link = (turn + i) % ranks + (i < ranks ? ranks : 0);
-      const link_in mine(in[link]);
-      chunk = i < links ? mine.next() : 0;
-      const bool come = i < links && mine.has_chunk(chunk);
-      std::uint32_t there = simt::ballot(mask, come);
-      more = more || (there & (there - 1)) != 0;
-      // Of one link, as many as have come: what falls behind is taken in larger pieces.
-      GROSR_NO_UNROLL
-      for (; there != 0 && taken_by == 0; there &= there - 1) {
-        if (simt::lane_id() == simt::lowest_bit(there)) count = mine.claim(chunk);
-        taken_by = simt::ballot(mask, count != 0);
-      }
-    }
+    const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id());
+    const unsigned leader = simt::lowest_bit(mask);
+    claimed_chunks mine;
+    std::uint32_t by = 0;
+    if (rank == 0) mine = claim<First>(s, lanes, by);
+    const std::uint32_t count = simt::shuffle(mask, mine.count, leader);
+    if (count == 0) return false;
+    const std::uint64_t first = simt::shuffle(mask, mine.first, leader);
+    const std::uint32_t which = simt::shuffle(mask, by << 1 | (mine.far ? 1u : 0u), leader);
+    // One lane knows one chunk.
+    arrival chunk{};
+    if (rank < count)
+      chunk = arrivals_ref(s.arrived[which >> 1]).at(first + rank, (which & 1) != 0);
     meet(mask);
-    if (taken_by == 0) return false;
-    // Who rests may help with what is left.
-    if (rank == 0 && more)
-      simt::global_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(1, simt::relaxed);
-    meet(mask);
-    const unsigned who = simt::lowest_bit(taken_by);
-    const link_in from(in[simt::shuffle(mask, link, who)]);
-    const std::uint64_t begin = simt::shuffle(mask, chunk, who) * chunk_words;
-    const std::uint32_t words = simt::shuffle(mask, count, who) * chunk_words;
-    constexpr unsigned ahead = 4;  // words that a lane has under way
+    link_receiver* const in = s.in + (which >> 1) * s.ranks;
     known_array known;
+    std::uint32_t left = mask;
     GROSR_NO_UNROLL
-    for (std::uint32_t base = rank; base < words; base += ahead * lanes) {
-      simt::bus_word w[ahead];  // in registers: which one is a constant everywhere
-      for (unsigned k = 0; k < ahead; ++k)
-        w[k] = from.peek(begin + base + k * lanes);  // past the end: looked at, and not used
-      std::uint32_t at = base;
-      GROSR_NO_UNROLL
-      for (unsigned k = 0; k < ahead && at < words; ++k, at += lanes) {
-        take_message<First>(self, s, from, begin + at, from.settled(begin + at, w[0]), known);
-        for (unsigned i = 0; i + 1 < ahead; ++i) w[i] = w[i + 1];
-      }
+    for (std::uint32_t i = 0; i < count; ++i, left &= left - 1) {
+      const unsigned who = simt::lowest_bit(left);
+      const link_in from(in[simt::shuffle(mask, chunk.from, who)]);
+      take_chunk<First>(self, s, from, simt::shuffle(mask, chunk.chunk, who) * chunk_words, rank,
+                        lanes, known);
     }
     meet(mask);  // what all of them read, and did
-    if (count != 0) from.give_back(chunk, count);
+    if (rank < count) link_in(in[chunk.from]).give_back(chunk.chunk);
     meet(mask);
     return true;
   }
@@ -84,6 +58,43 @@ struct receiver {
     std::uint32_t number = most_arrays;
     array_part part{};
   };
+
+  /// One lane: claims chunks. `by`: their class.
+  template <link_class First>
+  GROSR_DEVICE static claimed_chunks claim(rank_state& s, std::uint32_t lanes, std::uint32_t& by) {
+    constexpr auto replies = static_cast<std::uint32_t>(link_class::reply),
+                   requests = static_cast<std::uint32_t>(link_class::request);
+    const std::uint32_t most = lanes < most_chunks ? lanes : most_chunks;
+    const arrivals_ref from_replies(s.arrived[replies]), from_requests(s.arrived[requests]);
+    const std::uint32_t some_replies = from_replies.near_count(),
+                        some_requests =
+                            First == link_class::request ? from_requests.near_count() : 0;
+    by = replies;  // replies first: they end what others wait for
+    const claimed_chunks c = from_replies.claim(some_replies, most);
+    if (First == link_class::reply || c.count != 0) return c;
+    by = requests;
+    return from_requests.claim(some_requests, most);
+  }
+
+  /// Lanes together, each of which has a rank among them: a chunk that begins with a ticket.
+  template <link_class First>
+  GROSR_DEVICE static void take_chunk(Spawner& self, rank_state& s, const link_in& from,
+                                      std::uint64_t begin, std::uint32_t rank, std::uint32_t lanes,
+                                      known_array& known) {
+    constexpr unsigned ahead = 4;  // words that a lane has under way
+    GROSR_NO_UNROLL
+    for (std::uint32_t base = rank; base < chunk_words; base += ahead * lanes) {
+      simt::bus_word w[ahead];  // in registers: which one is a constant everywhere
+      for (unsigned k = 0; k < ahead; ++k)
+        w[k] = from.peek(begin + base + k * lanes);  // past the end: looked at, and not used
+      std::uint32_t at = base;
+      GROSR_NO_UNROLL
+      for (unsigned k = 0; k < ahead && at < chunk_words; ++k, at += lanes) {
+        take_message<First>(self, s, from, begin + at, from.settled(begin + at, w[0]), known);
+        for (unsigned i = 0; i + 1 < ahead; ++i) w[i] = w[i + 1];
+      }
+    }
+  }
 
   /// One lane: the message that begins with a word, if one does.
   template <link_class First>
@@ -228,16 +239,16 @@ struct message_service {
   GROSR_DEVICE static bool rung(shared* block) {
     rank_state& s = state_of(simt::in_block_shared(block).get_view());
     simt::global_ref<std::uint32_t, simt::scope::system> doorbell(s.doorbell);
-    return doorbell.load(simt::relaxed) != 0;
+    return (doorbell.load(simt::relaxed) | near_count(s)) != 0;
   }
 
-  /// One lane: whether something has come, or a chunk waits for too long to be full. The doorbell
-  /// is a hint: links are looked at, too.
+  /// One lane: whether something has come, or a chunk waits for too long to be full.
   GROSR_DEVICE GROSR_NOINLINE static bool overdue(shared* block) {
     rank_state& s = state_of(simt::in_block_shared(block).get_view());
+    if ((near_count(s) | far_count(s)) != 0) return true;
     GROSR_NO_UNROLL
     for (std::uint32_t i = 0; i < s.ranks * link_classes; ++i)
-      if (link_in(s.in[i]).has_chunk() || link_out(s.out[i]).overdue(s.flush_ns)) return true;
+      if (link_out(s.out[i]).overdue(s.flush_ns)) return true;
     return false;
   }
 
@@ -247,29 +258,24 @@ struct message_service {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
     const std::uint32_t links = s.ranks * link_classes, lane = simt::lane_id();
-    if (lane == 0)
+    std::uint32_t come = 0;
+    bool left = false;
+    if (lane == 0) {
       simt::global_ref<std::uint32_t, simt::scope::system>(s.doorbell).store(0, simt::relaxed);
-    simt::fence<simt::scope::system>(simt::seq_cst);  // the doorbell before the links
+      simt::fence<simt::scope::system>(simt::seq_cst);  // the doorbell before what it is rung for
+      come = near_count(s) + far_count(s);
+      constexpr std::uint32_t most_tasks = 16;
+      for (std::uint32_t n = come < most_tasks ? come : most_tasks; n != 0 && !left; --n)
+        left = !Spawner::spawn_if_room(block, receive{}, level_of_messages);
+    }
     simt::sync_warp();
-    bool some = false, left = false;
+    bool some = simt::shuffle(simt::full_mask, come, 0) != 0;
     GROSR_NO_UNROLL
     for (std::uint32_t base = 0; base < links; base += simt::warp_size) {
       const std::uint32_t i = base + lane;
-      const bool in = i < links && link_in(s.in[i]).has_chunk();
       const bool out = i < links && link_out(s.out[i]).overdue(all ? settle_ns : s.flush_ns);
       // Others may be about to add to it: it is looked at again.
       left = left || (all && i < links && !out && link_out(s.out[i]).collects());
-      const std::uint32_t come = simt::ballot(simt::full_mask, in);
-      if (come != 0) {
-        some = true;
-        std::uint32_t n = simt::popcount(come);
-        bool none = false;
-        if (lane == 0)
-          for (; n != 0 && !none; --n)
-            none = !Spawner::spawn_if_room(block, receive{}, level_of_messages);
-        left = left || none;
-      }
-      simt::sync_warp();
       std::uint32_t fill = simt::ballot(simt::full_mask, out);
       GROSR_NO_UNROLL
       for (; fill != 0; fill &= fill - 1) {
@@ -282,6 +288,14 @@ struct message_service {
     if (simt::any(simt::full_mask, left)) return run::collected::left;
     return some ? run::collected::taken : run::collected::nothing;
   }
+
+ private:
+  GROSR_DEVICE static std::uint32_t near_count(rank_state& s) {
+    return arrivals_ref(s.arrived[0]).near_count() | arrivals_ref(s.arrived[1]).near_count();
+  }
+  GROSR_DEVICE static std::uint32_t far_count(rank_state& s) {
+    return arrivals_ref(s.arrived[0]).far_count() + arrivals_ref(s.arrived[1]).far_count();
+  }
 };
 
 GROSR_DEVICE void receive::operator()(auto& context) const {
@@ -291,9 +305,11 @@ GROSR_DEVICE void receive::operator()(auto& context) const {
   auto& memory = context.spawner().memory();
   unsigned n = 0;
   GROSR_NO_UNROLL
-  while (n < most && !context.aborted() &&
-         receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask))
+  while (n < most && !simt::any(simt::full_mask, context.aborted())) {
+    if (!receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask))
+      break;
     ++n;
+  }
   if (n != 0) context.spawner().note_pushed();
   if (n == most && context.rank() == 0) context.spawn(*this);
 }

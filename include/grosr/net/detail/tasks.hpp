@@ -12,11 +12,24 @@ template <class Spawner>
 struct message_service;
 template <class Spawner>
 struct receiver;
+template <class Spawner>
+class aggregator;
 
+/// A warp's messages for each rank that have not left yet. Block-shared.
+struct warp_buffers {
+  std::uint32_t lock;                      ///< of lanes of this warp
+  std::uint32_t tight;                     ///< bit r: there was little room for rank r lately
+  std::uint32_t counts[most_buffers];      ///< words for a rank
+  simt::bus_word words[words_of_buffers];  ///< rank_state::buffer_words for rank 0, and so on
+};
+struct block_buffers {
+  warp_buffers warps[run::warps_per_block];
+};
 /// Takes in what has come, until there is nothing more.
 struct receive {
   static constexpr grosr::width width = grosr::width::warp;
   static constexpr bool runs_long = true;
+  using block_memory = block_buffers;
   template <class Spawner>
   using collector = message_service<Spawner>;
   GROSR_DEVICE void operator()(auto& context) const;
@@ -161,7 +174,8 @@ struct outbox {
     const link_out link = s.to(By, wants ? to : s.rank);
     std::uint64_t first = no_ticket;
     bool fits = true;
-    if (wants && lane == leader) first = link.claim(n, fits);
+    bool tight = true;
+    if (wants && lane == leader) first = link.claim(n, fits, tight);
     first = simt::shuffle(mask, first, leader);
     const bool went = wants && first != no_ticket;
     const bool now = simt::shuffle(mask, fits ? 1u : 0u, leader) != 0 && went;
@@ -174,15 +188,13 @@ struct outbox {
     return filled ? sent::filled_chunk : went ? sent::yes : sent::no;
   }
 
-  /// Any lanes, in a task: those with `wants` send a request of Words words to a rank. Others that
-  /// come by here help to keep the warp together. Those who fill a chunk take one
-  /// in, if one has come, so that ranks which send to each other receive as much. While there is no
-  /// room they receive; where there is nothing to receive either, the message becomes a task.
+  /// Lanes of `mask` together, in a task: those with `wants` send a request of Words words to a
+  /// rank. Those who fill a chunk take one in, if one has come, so that ranks which send to each
+  /// other receive as much. While there is no room they receive; where there is nothing to receive
+  /// either, the message becomes a task.
   template <unsigned Words>
-  GROSR_DEVICE static void send(Spawner& self, bool wants, std::uint32_t to,
+  GROSR_DEVICE static void send(Spawner& self, std::uint32_t mask, bool wants, std::uint32_t to,
                                 const message<Words>& m) {
-    const std::uint32_t mask = simt::active_mask_by(Words, true);
-    if (!simt::any(mask, wants)) return;
     self.note_pushed();
     const sent went = try_send<link_class::request>(self, mask, wants, to, m);
     if (simt::any(mask, wants ? went != sent::yes : false)) [[unlikely]]
@@ -199,32 +211,51 @@ struct outbox {
       defer<link_class::reply>(&self.memory(), to, m);
   }
 
+  /// Lanes of `mask` together, those with `wants` with a message that was put off: whether it went
+  /// now.
+  template <link_class By>
+  GROSR_DEVICE static bool try_again(Spawner& self, std::uint32_t mask, bool wants,
+                                     const deferred& d) {
+    const unsigned words = header_word::words_of(d.what.header);
+    bool went = false;
+    const auto attempt = [&]<unsigned Words>() {
+      message<Words> m;
+      for (unsigned i = 0; i < Words * 3; ++i) m.content[i] = d.what.content[i];
+      m.header = d.what.header;
+      const sent how = try_send<By>(self, mask, wants && words == Words, d.to, m);
+      went = went || how != sent::no;
+    };
+    attempt.template operator()<1>();
+    attempt.template operator()<2>();
+    attempt.template operator()<3>();
+    attempt.template operator()<4>();
+    return went;
+  }
+
  private:
+  friend class aggregator<Spawner>;
+  friend struct deferred;
   /// Lanes of `mask` together: groups all of whose lanes have `now` store their messages at their
   /// tickets. Whether that filled a chunk.
   template <unsigned Words>
   GROSR_DEVICE static bool store(const link_out& link, std::uint32_t mask, std::uint32_t group,
                                  bool now, std::uint64_t first, const message<Words>& m) {
-    const std::uint32_t n = simt::popcount(group) * Words;
-    const bool leads = simt::lane_id() == simt::lowest_bit(group);
     if (now) {
       const std::uint64_t mine = first + simt::rank_in(group, simt::lane_id()) * Words;
       for (unsigned i = 0; i < Words; ++i)
         link.store(mine + i, m.content + 3 * i, i == 0 ? m.header | first_bit : 0u);
-      if (leads) link.count_stored(first, n);
     }
-    const bool filled = now && link_out::fills_chunk(first, n);
-    if (simt::any(mask, filled)) {
-      simt::sync_warp(mask);
-      if (filled && leads) link.ring(first);
-    }
+    simt::sync_warp(mask);  // a group's words before it counts them
+    bool filled = false;
+    if (now && simt::lane_id() == simt::lowest_bit(group))
+      filled = link.count_stored(first, simt::popcount(group) * Words);
     return filled;
   }
 
   /// Lanes of `mask` together; those with `waits` have tickets for which there was no room yet:
   /// they receive, and each group stores as soon as there is, for others may wait for its words.
   /// What has tickets before it has room before it, and receivers wait for nothing: so there will
-  /// be room.
+  /// be room. Where the rank is aborted the messages are dropped: their places are not theirs yet.
   template <link_class By, unsigned Words>
   GROSR_DEVICE GROSR_NOINLINE static bool store_when_there_is_room(
       shared* block, std::uint32_t mask, std::uint32_t group, bool waits, bool fits,
@@ -237,7 +268,8 @@ struct outbox {
     unsigned idle = 0;
     GROSR_NO_UNROLL
     for (;;) {
-      if (waits && simt::lane_id() == leader) fits = link.has_room(end) || self.aborted();
+      if (simt::any(mask, self.aborted())) return filled;
+      if (waits && simt::lane_id() == leader) fits = link.has_room(end);
       const bool now = simt::shuffle(mask, fits ? 1u : 0u, leader) != 0 && waits;
       filled = store(link, mask, group, now, first, m) || filled;
       waits = waits && !now;
@@ -260,7 +292,8 @@ struct outbox {
       const bool took = receiver<Spawner>::template take<link_class::request>(block, mask);
       if (simt::all(mask, went)) return meet(mask);
       idle = took ? 0 : idle + 1;
-      if (idle == attempts || self.aborted()) break;
+      const bool aborted = simt::any(mask, self.aborted());
+      if (idle == attempts || aborted) break;
       if (!took) simt::pause(idle, "room for a message");
       went = try_send<link_class::request>(self, mask, !went, to, m) != sent::no || went;
     }
@@ -273,17 +306,26 @@ struct outbox {
   GROSR_DEVICE GROSR_NOINLINE static void defer(shared* block, std::uint32_t to, message<Words> m) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
-    simt::global_ref<std::uint64_t>(s.deferred).fetch_add(1, simt::relaxed);
+    simt::global_ref<std::uint64_t>(s.deferred).store_add(1, simt::relaxed);
     deferred task{{}, to, By};
     for (unsigned i = 0; i < Words * 3; ++i) task.what.content[i] = m.content[i];
     task.what.header = m.header;
-    if (self.spawn(task, level_of_deferred, never_inline)) return;
+    put_off<By>(block, task);
+  }
+
+  /// One lane: a message for which there is no room waits as a task. If there is no place for that
+  /// either, a reply waits here, and is not lost.
+  template <link_class By>
+  GROSR_DEVICE GROSR_NOINLINE static void put_off(shared* block, deferred d) {
+    Spawner self(simt::in_block_shared(block));
     if constexpr (By == link_class::request) {
-      fail_call(self, m.header, m.content[0], m.content[1]);
+      if (!self.spawn(d, level_of_deferred, never_inline))
+        fail_call(self, d.what.header, d.what.content[0], d.what.content[1]);
     } else {
+      if (Spawner::spawn_if_room(block, d, level_of_deferred)) return;
       const std::uint32_t mine = 1u << simt::lane_id();
       GROSR_NO_UNROLL
-      while (try_send<By>(self, mine, true, to, m) == sent::no && !self.aborted())
+      while (!try_again<By>(self, mine, true, d) && !self.aborted())
         // Only replies: they need no room themselves.
         if (!receiver<Spawner>::template take<link_class::reply>(block, mine))
           simt::pause(2, "room for a reply");
@@ -309,29 +351,20 @@ GROSR_DEVICE void deferred::operator()(auto& context) const {
   using spawner_type = typename std::remove_cvref_t<decltype(context)>::spawner_type;
   auto& self = context.spawner();
   const std::uint32_t mask = simt::active_mask();
-  const unsigned words = header_word::words_of(what.header);
   self.note_pushed();
-  bool went = false;
-  const auto attempt = [&]<unsigned Words>() {
-    message<Words> m;
-    for (unsigned i = 0; i < Words * 3; ++i) m.content[i] = what.content[i];
-    m.header = what.header;
-    using out = outbox<spawner_type>;
-    const bool mine = words == Words;
-    const auto as_request = out::template try_send<link_class::request>(
-        self, mask, mine && by == link_class::request, to, m);
-    const auto as_reply = out::template try_send<link_class::reply>(
-        self, mask, mine && by == link_class::reply, to, m);
-    went = went || as_request != out::sent::no || as_reply != out::sent::no;
-  };
-  attempt.template operator()<1>();
-  attempt.template operator()<2>();
-  attempt.template operator()<3>();
-  attempt.template operator()<4>();
+  using out = outbox<spawner_type>;
+  constexpr link_class request = link_class::request, reply = link_class::reply;
+  bool went = out::template try_again<request>(self, mask, by == request, *this);
+  const bool replied = out::template try_again<reply>(self, mask, by == reply, *this);
+  went = went || replied;
   if (simt::all(mask, went)) return;
-  if (!receiver<spawner_type>::template take<link_class::request>(&self.memory(), mask))
+  if (!receiver<spawner_type>::template take<request>(&self.memory(), mask))
     simt::pause(2, "room for a message");
-  if (!went) context.spawn(*this);
+  if (went) return;
+  if (by == request)
+    out::template put_off<request>(&self.memory(), *this);
+  else
+    out::template put_off<reply>(&self.memory(), *this);
 }
 
 /// A reply without a value.
