@@ -105,8 +105,8 @@ int run(const graph_options& o) {
   p.ranks = static_cast<std::uint32_t>(o.ranks ? tool::parse_number("--ranks", *o.ranks, 1, 64)
                                        : gpu   ? 8
                                                : 4);
-  p.link_bytes = static_cast<std::uint32_t>(
-      o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 64 * 1024);
+  p.link_bytes =
+      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
   p.blocks_per_sm =
       static_cast<unsigned>(o.blocks ? tool::parse_number("--blocks", *o.blocks, 1, 16) : 0);
   p.sms = static_cast<unsigned>(o.sms ? tool::parse_number("--sms", *o.sms, 1, 1024)
@@ -200,7 +200,9 @@ int main(int argc, char** argv) {
   program
       .add_option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one")
       ->type_name("N");
-  program.add_option("--link", o.link, "Bytes of a link, a power of two, 8K to 1M; 64K by default")
+  program
+      .add_option("--link", o.link,
+                  "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
       ->type_name("BYTES");
   program
       .add_option("--repeat", o.repeat,

@@ -132,8 +132,8 @@ int run(const genome_options& o) {
   p.where = tool::pick_device(o.device);
   const bool gpu = p.where.is_cuda();
   p.ranks = static_cast<std::uint32_t>(number_or("--ranks", o.ranks, gpu ? 8 : 4, 1, 64));
-  p.link_bytes = static_cast<std::uint32_t>(
-      o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 64 * 1024);
+  p.link_bytes =
+      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
   p.blocks_per_sm = static_cast<unsigned>(number_or("--blocks", o.blocks, 0, 1, 16));
   p.sms = static_cast<unsigned>(
       number_or("--sms", o.sms, gpu ? std::max(1u, 128 / p.ranks) : 1, 1, 1024));
@@ -208,7 +208,9 @@ int main(int argc, char** argv) {
   program
       .add_option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one")
       ->type_name("N");
-  program.add_option("--link", o.link, "Bytes of a link, a power of two, 8K to 1M; 64K by default")
+  program
+      .add_option("--link", o.link,
+                  "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
       ->type_name("BYTES");
   program.add_option("--repeat", o.repeat, "Measured runs, 1 to 1000; 10 on GPUs, else 1")
       ->type_name("N");

@@ -129,14 +129,14 @@ int run(const gups_options& o) {
     throw tool::usage_error("--table: it must be a power of two");
   p.per_task = static_cast<std::uint32_t>(
       o.per_task ? tool::parse_number("--per-task", *o.per_task, 1, 1'000'000)
-      : gpu      ? 4096
-                 : 64);
+      : gpu      ? 131'072
+                 : 512);
   p.updates = o.updates ? tool::parse_number("--updates", *o.updates, 1, 1'000'000'000'000)
               : gpu     ? std::uint64_t{1} << 28
                         : std::uint64_t{1} << 14;
   p.updates = (p.updates + p.per_task - 1) / p.per_task * p.per_task;
-  p.link_bytes = static_cast<std::uint32_t>(
-      o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 64 * 1024);
+  p.link_bytes =
+      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
   p.blocks_per_sm =
       static_cast<unsigned>(o.blocks ? tool::parse_number("--blocks", *o.blocks, 1, 16) : 0);
   p.sms = static_cast<unsigned>(o.sms ? tool::parse_number("--sms", *o.sms, 1, 1024)
@@ -190,9 +190,13 @@ int main(int argc, char** argv) {
       .add_option("--updates", o.updates,
                   "Of each rank in a round; 268,435,456 on GPUs, else 16,384")
       ->type_name("N");
-  program.add_option("--per-task", o.per_task, "Updates of a task; 4096 on GPUs, else 64")
+  program
+      .add_option("--per-task", o.per_task,
+                  "Updates of a task, which is a warp's; 131,072 on GPUs, else 512")
       ->type_name("N");
-  program.add_option("--link", o.link, "Bytes of a link, a power of two, 8K to 1M; 64K by default")
+  program
+      .add_option("--link", o.link,
+                  "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
       ->type_name("BYTES");
   program
       .add_option("--way", o.ways,

@@ -21,17 +21,18 @@ struct random_numbers {
   }
 };
 
-/// Updates of one lane.
+/// Updates of a warp.
 struct update {
   net::array_ref<std::uint64_t> table;
   std::uint64_t seed;
   std::uint32_t count, shift;
   std::uint32_t back;
+  static constexpr grosr::width width = grosr::width::warp;
   GROSR_DEVICE void operator()(auto& context) const {
     auto world = net::world_of(context);
-    random_numbers random(seed);
+    random_numbers random(seed + context.rank());
     GROSR_NO_UNROLL
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = context.rank(); i < count; i += simt::warp_size) {
       const std::uint64_t x = random.next();
       world.add(table, x >> shift, back != 0 ? 0 - (x | 1) : x | 1);
     }
@@ -94,8 +95,8 @@ class by_tasks : public way {
     for (std::uint32_t r = world_.first_rank(); world_.is_here(r); ++r) {
       std::vector<update> all;
       for (std::uint32_t i = 0; i < tasks; ++i)
-        all.push_back({table_.ref(), std::uint64_t{r} * tasks + i + 1, p_.per_task,
-                       shift_of(p_.elements), back ? 1u : 0u});
+        all.push_back({table_.ref(), (std::uint64_t{r} * tasks + i) * simt::warp_size + 1,
+                       p_.per_task, shift_of(p_.elements), back ? 1u : 0u});
       world_.submit(r, all);
     }
     world_.wait_all();
