@@ -11,9 +11,11 @@ class seeded_schedule {
  public:
   explicit seeded_schedule(std::uint64_t seed);
 
-  std::uint64_t draw();
+  std::uint64_t draw() { return mixed(state_ += 0x9e3779b97f4a7c15u); }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
-  std::uint64_t below(std::uint64_t n);
+  std::uint64_t below(std::uint64_t n) {
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(draw()) * n) >> 64);
+  }
 
   void first_priority(lane& l) { l.priority = (draw() >> 1) | (std::uint64_t{1} << 62); }
   void lowest_priority(lane& l) { l.priority = --lowest_; }
@@ -31,6 +33,11 @@ class seeded_schedule {
 
  private:
   enum class style { uniform, bursts, long_runs, priorities };
+  static std::uint64_t mixed(std::uint64_t z) {  // splitmix64's output function
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
   lane* nth(worker& w, std::uint32_t warp::*set, std::uint64_t n);
   lane* highest(worker& w);
 
