@@ -5,15 +5,12 @@
 #include <chrono>
 #include <thread>
 
-#include "baselines/graph/bfs_kernel.hpp"
-#include "baselines/graph/bfs_launched.hpp"
-#include "baselines/graph/bfs_tasks.hpp"
 #include "grosr/graph/detail/labels.hpp"
 #include "grosr/graph/reference/check.hpp"
+#include "shapes.hpp"
 #include "small_graphs.hpp"
 #include "support/devices.hpp"
 #include "support/scale.hpp"
-#include "support/seeds.hpp"
 
 namespace grosr::graphs {
 namespace {
@@ -42,40 +39,6 @@ std::string wrong(const device& d, const csr_graph& g, const search_options& o,
     if (!w.empty()) return "from " + std::to_string(s) + ": " + w;
   }
   return "";
-}
-
-csr_graph chain(vertex n) {
-  std::vector<test_edge> edges;
-  for (vertex v = 0; v + 1 < n; ++v) edges.push_back({v, v + 1});
-  return make_graph(n, edges, false);
-}
-
-csr_graph grid(vertex side) {
-  std::vector<test_edge> edges;
-  for (vertex y = 0; y < side; ++y)
-    for (vertex x = 0; x < side; ++x) {
-      if (x + 1 < side) edges.push_back({y * side + x, y * side + x + 1});
-      if (y + 1 < side) edges.push_back({y * side + x, y * side + x + side});
-    }
-  return make_graph(side * side, edges, false);
-}
-
-/// Some vertices with edges to very many.
-csr_graph hubs(vertex n, vertex count, bool directed) {
-  std::mt19937 random(n + count);
-  std::vector<test_edge> edges;
-  for (vertex i = 0; i < n * 3; ++i) {
-    const vertex hub = static_cast<vertex>(random() % count);
-    edges.push_back({hub, static_cast<vertex>(random() % n)});
-    edges.push_back({static_cast<vertex>(random() % n), static_cast<vertex>(random() % n)});
-  }
-  return make_graph(n, edges, directed);
-}
-
-/// Whether graph `number` of 4 is searched by launches: thousands of fibers, most of which find
-/// nothing to do. Sanitizers follow them for one graph.
-bool launches_for(std::uint64_t number) {
-  return testing::slowdown == 1 || number == testing::first_of_slice(4, 1);
 }
 
 TEST_P(bfs_on, small_graphs) {
@@ -281,61 +244,6 @@ TEST_P(bfs_on, searches_longer_than_the_watchdog_waits) {
     ASSERT_FALSE(HasFailure());
     n *= std::max<std::int64_t>(2, o.runtime.watchdog * 2 / last);
     if (n > 2'000'000) GTEST_SKIP() << "a search is never that long here";
-  }
-}
-
-// What searches are compared with is right as well.
-TEST_P(bfs_on, every_other_driver) {
-  for (const driver how : {driver::waits, driver::ahead, driver::loop, driver::cooperative}) {
-    if (how == driver::loop && !where().is_cuda()) continue;
-    std::uint64_t number = 0;
-    for (const csr_graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
-      if (!launches_for(++number)) continue;
-      const device_graph on(where(), g);
-      for (const unsigned blocks : {0u, where().is_cuda() ? 3u : 1u}) {
-        launched_bfs search(on, how, blocks);
-        for (const vertex s : {vertex{0}, g.vertices() / 2}) {
-          search.run(s);
-          EXPECT_EQ(wrong_bfs(g, s, search.distances(), search.parents()), "") << name_of(how);
-        }
-      }
-    }
-  }
-}
-
-TEST_P(bfs_on, a_kernel_of_its_own) {
-  for (const csr_graph& g :
-       {grid(8), grid(40), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
-    const device_graph on(where(), g);
-    for (const unsigned blocks : {1u, 3u, 0u}) {
-      if (blocks == 3 && where().properties().sms <= 3) continue;  // as many as there can be
-      kernel_bfs search(on, blocks);
-      for (const vertex s : {vertex{0}, g.vertices() / 2, vertex{1}}) {
-        search.run(s);
-        EXPECT_EQ(wrong_bfs(g, s, search.distances(), search.parents()), "") << blocks << " blocks";
-      }
-    }
-  }
-}
-
-TEST_P(bfs_on, a_task_a_vertex) {
-  for (const csr_graph& g : {grid(8), chain(30), hubs(300, 4, false), hubs(300, 4, true)}) {
-    const device_graph on(where(), g);
-    bfs right(on);
-    task_bfs search(on);
-    for (const vertex s : {vertex{0}, g.vertices() / 2}) {
-      right.run(s);
-      search.run(s);
-      EXPECT_EQ(search.distances(), right.distances()) << g.vertices() << " vertices, from " << s;
-    }
-  }
-}
-
-TEST_P(bfs_on, a_loop_needs_a_gpu) {
-  const csr_graph g = chain(3);
-  const device_graph on(where(), g);
-  if (!where().is_cuda()) {
-    EXPECT_THROW(launched_bfs(on, driver::loop), grosr::error);
   }
 }
 
