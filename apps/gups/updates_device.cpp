@@ -129,21 +129,21 @@ class by_tasks : public way {
   net::array<std::uint64_t> table_, wrong_;
 };
 
-/// A lane of the kernel: the updates of as many tasks.
+/// A lane of the kernel: as many updates as others make.
 struct update_kernel {
   std::uint64_t* table;
-  std::uint64_t tasks;
-  std::uint32_t count, shift, back;
+  std::uint64_t updates;
+  std::uint32_t shift, back;
   GROSR_DEVICE void operator()() const {
-    const std::uint64_t stride = std::uint64_t{simt::grid_size()} * simt::block_size();
-    for (std::uint64_t t = std::uint64_t{simt::block_id()} * simt::block_size() + simt::thread_id();
-         t < tasks; t += stride) {
-      random_numbers random(t + 1);
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const std::uint64_t x = random.next();
-        simt::atomic_ref<std::uint64_t>(table[x >> shift])
-            .fetch_add(back != 0 ? 0 - (x | 1) : x | 1, simt::relaxed);
-      }
+    const std::uint64_t lanes = std::uint64_t{simt::grid_size()} * simt::block_size(),
+                        self = std::uint64_t{simt::block_id()} * simt::block_size() +
+                               simt::thread_id(),
+                        mine = updates / lanes + (self < updates % lanes ? 1 : 0);
+    random_numbers random(self + 1);
+    for (std::uint64_t i = 0; i < mine; ++i) {
+      const std::uint64_t x = random.next();
+      simt::atomic_ref<std::uint64_t>(table[x >> shift])
+          .fetch_add(back != 0 ? 0 - (x | 1) : x | 1, simt::relaxed);
     }
   }
 };
@@ -154,10 +154,9 @@ class by_kernel : public way {
   explicit by_kernel(const problem& p) : p_(p), table_(p.where, simt::space::device, p.elements) {}
 
   void round(bool back) override {
-    const std::uint64_t tasks = p_.updates / p_.per_task * p_.ranks;
     simt::run(
         p_.where, grid_of(p_.where),
-        update_kernel{table_.data(), tasks, p_.per_task, shift_of(p_.elements), back ? 1u : 0u});
+        update_kernel{table_.data(), p_.updates * p_.ranks, shift_of(p_.elements), back ? 1u : 0u});
   }
   std::uint64_t wrong() override {
     simt::buffer<std::uint64_t> found(p_.where, simt::space::device, 1);
