@@ -65,6 +65,7 @@ bridge::bridge(const job& all, const std::vector<device>& devices, std::uint32_t
                      {d, space::pinned, links * chunks_},
                      {d, space::pinned, links * chunks_},
                      {d, space::pinned, std::size_t{link_classes} * places_},
+                     {d, space::pinned, std::size_t{link_classes} * places_},
                      {d, space::pinned, link_classes}});
   for (std::uint32_t other = 0; other < all.ranks(); ++other) {
     if (all.is_here(other)) continue;
@@ -104,6 +105,7 @@ std::uint64_t* bridge::freed_in(std::uint32_t mine, std::uint32_t other, std::ui
 void bridge::lead_to(std::uint32_t mine, std::uint32_t by, arrivals& to) const {
   const end& e = ends_[mine - all_.first_here()];
   to.far = e.arrived.data() + std::size_t{by} * places_;
+  to.far_taken = e.taken.data() + std::size_t{by} * places_;
   to.far_count = e.arrived_count.data() + by;
   to.far_shift = static_cast<std::uint32_t>(std::bit_width(places_)) - 1;
 }
@@ -121,7 +123,7 @@ std::size_t bridge::bytes() const {
   std::size_t sum = 0;
   for (const end& e : ends_)
     sum += e.out.bytes() + e.in.bytes() + e.freed_out.bytes() + e.freed_in.bytes() +
-           e.arrived.bytes() + e.arrived_count.bytes();
+           e.arrived.bytes() + e.taken.bytes() + e.arrived_count.bytes();
   return sum;
 }
 
@@ -217,7 +219,8 @@ bool bridge::take(std::uint32_t from, std::span<const std::byte> packet) {
   return true;
 }
 
-/// All words of a chunk are there.
+/// All words of a chunk are there. Who takes what was in the place before has claimed it, and is
+/// about to.
 void bridge::announce(const pair& p, std::uint64_t chunk) {
   const end& e = ends_[p.mine - all_.first_here()];
   const auto word = [](std::uint64_t& w) {
@@ -225,10 +228,12 @@ void bridge::announce(const pair& p, std::uint64_t chunk) {
   };
   std::uint64_t& count = e.arrived_count[p.by];
   const std::uint64_t ticket = word(count).load(simt::relaxed);
-  word(e.arrived[std::size_t{p.by} * places_ + (ticket & (places_ - 1))])
-      .store(arrival{chunk, p.other}.word(ticket,
-                                          static_cast<std::uint32_t>(std::bit_width(places_)) - 1),
-             simt::release);
+  const std::size_t at = std::size_t{p.by} * places_ + (ticket & (places_ - 1));
+  const std::uint64_t before = ticket < places_ ? 0 : ticket - places_ + 1;
+  for (nap pause; word(e.taken[at]).load(simt::acquire) != before && !stop_.load();) pause.take();
+  const auto shift = static_cast<std::uint32_t>(std::bit_width(places_)) - 1;
+  word(e.arrived[at])
+      .store(arrival::lap(ticket, shift) | arrival{chunk, p.other}.word(), simt::release);
   word(count).store(ticket + 1, simt::release);
 }
 

@@ -57,7 +57,8 @@ class bridge {
     device where;
     simt::buffer<simt::bus_word> out, in;
     simt::buffer<std::uint64_t> freed_out, freed_in;
-    simt::buffer<std::uint64_t> arrived, arrived_count;  ///< places, and how many were filled
+    /// Places, what was taken of them (arrivals::far_taken), and how many were filled.
+    simt::buffer<std::uint64_t> arrived, taken, arrived_count;
   };
   /// A link as the thread sees it: both directions between two ranks, of one class.
   struct pair {

@@ -30,7 +30,8 @@ class endpoint {
         ranks_(s_.ranks),
         reaches_(s_.reaches),
         buffers_(s_.buffer_words != 0) {}
-  GROSR_DEVICE ~endpoint() { flush(); }
+  /// What it throws is what lanes of the host backend are ended with.
+  GROSR_DEVICE ~endpoint() noexcept(false) { flush(); }
 
   /// This rank, and how many there are.
   GROSR_DEVICE std::uint32_t rank() const { return rank_; }

@@ -52,13 +52,15 @@ class aggregator {
     return true;
   }
 
-  /// Lanes of `mask` together: what is in their warp's buffers leaves, if other lanes are not in
-  /// there: these have put something in, and see to it later.
+  /// Lanes of `mask` together: what is in their warp's buffers leaves. Other lanes of the warp that
+  /// are in there wait for nothing of these.
   GROSR_DEVICE GROSR_NOINLINE static void flush(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
     warp_buffers& w = buffers_of(self);
     const bool leads = simt::lane_id() == simt::lowest_bit(mask);
-    if (!take_lock(w, mask, leads)) return;
+    GROSR_NO_UNROLL
+    for (unsigned turn = 0; !take_lock(w, mask, leads); ++turn)
+      simt::pause(turn, "the buffers of the warp");
     const std::uint32_t ranks = state_of(self.get_view()).ranks;
     GROSR_NO_UNROLL
     for (std::uint32_t to = 0; to < ranks; ++to)

@@ -34,7 +34,7 @@ struct receiver {
     // One lane knows one chunk.
     arrival chunk{};
     if (rank < count)
-      chunk = arrivals_ref(s.arrived[which >> 1]).at(first + rank, (which & 1) != 0);
+      chunk = arrivals_ref(s.arrived[which >> 1]).take(first + rank, (which & 1) != 0);
     meet(mask);
     link_receiver* const in = s.in + (which >> 1) * s.ranks;
     known_array known;
