@@ -144,13 +144,11 @@ link_sender world_core::parts::sender(std::uint32_t rank, std::uint32_t other,
                       chunks = words / chunk_words, n = here(), r = rank - first();
   link_sender o{};
   o.shift = std::bit_width(words) - 1u;
-  o.to = other;
   o.from = rank;
   o.limit = words;
   if (!all.is_here(other)) {
     o.words = away->words_out(rank, other, by);
     o.freed = away->freed_out(rank, other, by);
-    o.far = 1;
     return o;
   }
   const std::uint32_t to = other - first();
@@ -159,7 +157,6 @@ link_sender world_core::parts::sender(std::uint32_t rank, std::uint32_t other,
   o.stored = memory[r].stored.data() + (std::size_t{by} * n + to) * chunks;
   o.arrives = &theirs.state.data()->arrived[by];
   o.freed = memory[r].freed.data() + (std::size_t{by} * n + to) * chunks;
-  o.far = is_far(ranks[r].where, ranks[to].where);
   o.direct = options.path == path::automatic ? theirs.state.data() : nullptr;
   return o;
 }

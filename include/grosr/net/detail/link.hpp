@@ -25,8 +25,7 @@ struct link_sender {
   // Written by the host, before anything runs.
   simt::bus_word* words;     ///< of the ring, where the sender can store
   std::uint32_t shift;       ///< log2 of the ring's words
-  std::uint32_t to;          ///< rank
-  std::uint32_t from, far;   ///< rank; 1: the receiver is on another device
+  std::uint32_t from;        ///< rank
   std::uint64_t* freed;      ///< for each chunk of the ring: see freed_chunk
   std::uint32_t* stored;     ///< the same: see stored_chunk; null where a thread takes the words
   arrivals* arrives;         ///< where chunks that are whole are announced; null likewise
