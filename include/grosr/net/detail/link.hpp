@@ -51,7 +51,8 @@ struct link_receiver {
 /// Only who consumed it writes there.
 GROSR_DEVICE constexpr std::uint64_t freed_chunk(std::uint64_t chunk) { return chunk + 1; }
 /// How many chunks were consumed, of those in place i of n, when `freed` is there.
-constexpr std::uint64_t chunks_freed(std::uint64_t freed, std::uint64_t i, std::uint64_t n) {
+GROSR_DEVICE constexpr std::uint64_t chunks_freed(std::uint64_t freed, std::uint64_t i,
+                                                  std::uint64_t n) {
   return freed == 0 ? 0 : (freed - 1 - i) / n + 1;
 }
 /// What is added to link_sender::stored for the place of a chunk: the words that were stored there,
@@ -121,7 +122,7 @@ class link_out {
     if (!whole) return false;
     // Others are not to find the known limit before there is need.
     const std::uint64_t limit = known_limit(), words = std::uint64_t{1} << shift_;
-    if (limit < first + words - words / 4) static_cast<void>(look_further(limit));
+    if (limit < first + words - words / 4) look_far(&s_, limit);
     return true;
   }
 
@@ -184,23 +185,32 @@ class link_out {
   GROSR_DEVICE std::uint64_t known_limit() const {
     return simt::global_ref<std::uint64_t>(s_.limit).load(simt::before_store());
   }
-  /// The limit, after a look at the next chunks that may have been freed: in order, for a message
-  /// may go on in the next chunk.
+  /// The limit, after a look at the next chunks that may have been freed.
   GROSR_DEVICE std::uint64_t look_further(std::uint64_t limit) const {
-    constexpr unsigned ahead = 4;
-    const std::uint64_t chunks = (std::uint64_t{1} << shift_) / chunk_words,
+    return look<4>(s_, freed_, shift_, limit);
+  }
+  /// The same of more chunks: a look takes as long as one load, and who looks meanwhile sees the
+  /// same.
+  GROSR_DEVICE GROSR_NOINLINE static void look_far(link_sender* link, std::uint64_t limit) {
+    static_cast<void>(look<16>(*link, link->freed, link->shift, limit));
+  }
+  /// Chunks in order, for a message may go on in the next chunk.
+  template <unsigned Ahead>
+  GROSR_DEVICE static std::uint64_t look(link_sender& link, std::uint64_t* freed,
+                                         std::uint32_t shift, std::uint64_t limit) {
+    const std::uint64_t chunks = (std::uint64_t{1} << shift) / chunk_words,
                         from = limit / chunk_words - chunks;
-    bool is_free[ahead];
-    for (unsigned k = 0; k < ahead; ++k)
+    bool is_free[Ahead];
+    for (unsigned k = 0; k < Ahead; ++k)
       // A2: pairs with R2 in link_in::give_back(): the receiver has read what it gives back.
       is_free[k] =
-          simt::global_ref<std::uint64_t, simt::scope::system>(freed_[(from + k) & (chunks - 1)])
+          simt::global_ref<std::uint64_t, simt::scope::system>(freed[(from + k) & (chunks - 1)])
               .load(simt::before_store()) == freed_chunk(from + k);
     std::uint32_t n = 0;
     for (bool all = true; bool is : is_free) n += (all = all && is) ? 1 : 0;
     if (n == 0) return limit;
     limit += std::uint64_t{n} * chunk_words;
-    simt::global_ref<std::uint64_t>(s_.limit).store_max(limit, simt::in_turn());
+    simt::global_ref<std::uint64_t>(link.limit).store_max(limit, simt::in_turn());
     return limit;
   }
 
@@ -244,7 +254,7 @@ class link_in {
   GROSR_DEVICE void give_back(std::uint64_t chunk) const {
     const std::uint64_t last = (std::uint64_t{1} << shift_) / chunk_words - 1;
     std::uint64_t& freed = r_.freed[chunk & last];
-    // R2: what was read; pairs with A2 in link_out::look_further(). No fence, which would empty the
+    // R2: what was read; pairs with A2 in link_out::look(). No fence, which would empty the
     // cache of the multiprocessor.
     if (r_.far != 0)
       simt::global_ref<std::uint64_t, simt::scope::system>(freed).store(freed_chunk(chunk),
