@@ -135,6 +135,7 @@ void world_core::parts::allocate() {
                       {d, space::device, link_classes * std::bit_ceil(here() * chunks)},
                       {d, space::device, most_arrays}});
   }
+  reports = {devices.front(), space::pinned, here()};
   if (others) away.reset(new bridge(all, devices, static_cast<std::uint32_t>(words), *others));
 }
 

@@ -47,6 +47,8 @@ struct world_core::parts {
   simt::owner<bridge> away;  // links to ranks of other processes
   collectives with;
   mutable std::mutex collective_lock;
+  mutable std::timed_mutex wait_lock;  // of the reports
+  simt::buffer<rank_report> reports;   // of the ranks of this process
   std::mutex told_lock;
   std::uint64_t refused_told = 0;
 
@@ -74,10 +76,11 @@ struct world_core::parts {
             std::uint64_t count) const;
   map_header map_of(std::uint32_t number, std::uint32_t rank) const;
   rank_stats stats_of(std::uint32_t i) const;
+  rank_report report_of(std::uint32_t i) const;
+  std::unique_lock<std::timed_mutex> wait_alone(run::deadline until) const;
   template <class What>
   void alike(collective which, What&& what);
-  bool rest_all(const std::function<bool(std::uint32_t, run::deadline)>& rests,
-                run::deadline until) const;
+  bool rest_all(const waiting& how, run::deadline until) const;
 };
 
 /// Does something in all processes, or all throw.

@@ -40,11 +40,31 @@ std::vector<rank_stats> world_core::stats() const {
   return all;
 }
 
-/// Waits for the ranks of this process; and looks at the other processes now and then: what is
-/// waited for may be theirs.
-bool world_core::parts::rest_all(const std::function<bool(std::uint32_t, run::deadline)>& rests,
-                                 run::deadline until) const {
+/// What a rank has told last.
+rank_report world_core::parts::report_of(std::uint32_t i) const {
+  const auto load = [](std::uint64_t& word) {
+    return simt::atomic_ref<std::uint64_t, simt::scope::system>(word).load(simt::relaxed);
+  };
+  rank_report& r = reports[i];
+  return {load(r.words_sent), load(r.words_received) + (away ? away->words_back(first() + i) : 0),
+          load(r.refused)};
+}
+
+/// Threads that wait for the world at the same time do so one after the other.
+std::unique_lock<std::timed_mutex> world_core::parts::wait_alone(run::deadline until) const {
+  std::unique_lock hold(wait_lock, std::defer_lock);
+  if (until)
+    static_cast<void>(hold.try_lock_until(*until));
+  else
+    hold.lock();
+  return hold;
+}
+
+/// Has the ranks of this process write reports, and waits for them; and looks at the other
+/// processes now and then: what is waited for may be theirs.
+bool world_core::parts::rest_all(const waiting& how, run::deadline until) const {
   constexpr std::chrono::milliseconds look_every{200};
+  for (std::uint32_t i = 0; i < here(); ++i) how.ask(first() + i, reports.data() + i);
   for (std::uint32_t i = 0; i < here(); ++i)
     for (;;) {
       run::deadline next = until;
@@ -53,38 +73,42 @@ bool world_core::parts::rest_all(const std::function<bool(std::uint32_t, run::de
         next = std::chrono::steady_clock::now() + look_every;
         if (until && *until < *next) next = until;
       }
-      if (rests(first() + i, next)) break;
+      if (how.rests(first() + i, next)) break;
       if (until && std::chrono::steady_clock::now() >= *until) return false;
     }
   return true;
 }
 
-bool world_core::wait_all(const std::function<bool(std::uint32_t, run::deadline)>& rests,
-                          run::deadline until, bool last) const {
+bool world_core::wait_all(const waiting& how, run::deadline until, bool last) const {
   // Sums over all ranks, counted twice: F. Mattern, "Algorithms for distributed termination
   // detection", Distributed Computing 2, 1987 (the four-counter method). Between two rounds all
-  // processes wait for each other.
+  // processes wait for each other. Ranks count at the beginning of a round. What was received by
+  // then may have started tasks that the rank rests from in the next round only, and what these
+  // have sent is counted in the one after that.
   struct round {
     std::uint64_t sent = 0, received = 0;
     bool rested = true, late = false;
     int failed = 0;
   };
   parts& p = *parts_;
+  const auto alone = p.wait_alone(until);
+  if (!alone) return false;
   const auto hold = p.one_at_a_time();
   run::deadline gather_by;
   if (until) gather_by = *until + (last ? std::chrono::seconds(10) : p.options.collective_within);
-  std::uint64_t received_before = ~std::uint64_t{0};
+  constexpr std::uint64_t unknown = ~std::uint64_t{0};
+  std::uint64_t received_before = unknown, received_long_before = unknown;
   for (;;) {
     round mine{};
     std::string why;
     std::exception_ptr failed;
     try {
-      mine.rested = p.rest_all(rests, until);
+      mine.rested = p.rest_all(how, until);
       mine.late = until && std::chrono::steady_clock::now() >= *until;
       for (std::uint32_t i = 0; i < p.here(); ++i) {
-        const rank_stats s = p.stats_of(i);
-        mine.sent += s.words_sent;
-        mine.received += s.words_received;
+        const rank_report r = p.report_of(i);
+        mine.sent += r.words_sent;
+        mine.received += r.words_received;
       }
     } catch (const std::exception& e) {
       if (!p.others) throw;
@@ -117,9 +141,9 @@ bool world_core::wait_all(const std::function<bool(std::uint32_t, run::deadline)
       sum.late = sum.late || r.late;
     }
     if (!sum.rested) return false;
-    if (sum.sent == received_before) return true;
+    if (sum.sent == received_long_before) return true;
     if (sum.late) return false;
-    received_before = sum.received;
+    received_long_before = std::exchange(received_before, sum.received);
   }
 }
 
@@ -142,6 +166,12 @@ void world_core::throw_if_refused() {
     std::uint64_t entries, room;  // of a map that was full
   };
   parts& p = *parts_;
+  if (!p.others) {
+    std::uint64_t count = 0;
+    for (std::uint32_t i = 0; i < p.here(); ++i) count += p.report_of(i).refused;
+    const std::lock_guard hold(p.told_lock);
+    if (count == p.refused_told) return;
+  }
   found mine{};
   for (std::uint32_t i = 0; i < p.here(); ++i) {
     const refusals r = copy_of(p.memory[i].state).front().refused;

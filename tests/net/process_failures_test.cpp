@@ -28,7 +28,9 @@ struct core : world_core {
     o.collective_within = std::chrono::seconds(20);
     return o;
   }
-  bool wait(const rule& r, run::deadline until = {}) { return wait_all(r, until, false); }
+  bool wait(const rule& r, run::deadline until = {}) {
+    return wait_all({.ask = [](std::uint32_t, rank_report*) {}, .rests = r}, until, false);
+  }
 };
 
 TEST(process_failures, for_good_end_the_wait_of_others) {

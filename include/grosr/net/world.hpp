@@ -132,21 +132,21 @@ class world : public world_base {
   /// Hands tasks to a rank, as runtime::submit(). Throws error(invalid_option) when there is no
   /// such rank in this process, and as that.
   template <class Task>
-  ticket submit(std::uint32_t rank, const Task& task) {
-    return at(rank).submit(task);
+  ticket submit(std::uint32_t rank, const Task& task, priority p = priority::normal) {
+    return at(rank).submit(task, p);
   }
   template <class Task>
-  ticket submit(std::uint32_t rank, std::span<const Task> tasks) {
-    return at(rank).submit(tasks);
+  ticket submit(std::uint32_t rank, std::span<const Task> tasks, priority p = priority::normal) {
+    return at(rank).submit(tasks, p);
   }
   template <class Task>
-  ticket submit(std::uint32_t rank, const std::vector<Task>& tasks) {
-    return at(rank).submit(tasks);
+  ticket submit(std::uint32_t rank, const std::vector<Task>& tasks, priority p = priority::normal) {
+    return at(rank).submit(tasks, p);
   }
   /// The same for one that brings a result, as runtime::fork().
   template <class Task>
-  auto fork(std::uint32_t rank, const Task& task) {
-    return at(rank).fork(task);
+  auto fork(std::uint32_t rank, const Task& task, priority p = priority::normal) {
+    return at(rank).fork(task, p);
   }
 
   /// Waits until nothing that was submitted, or came of it on any rank, is left: all messages were
@@ -197,19 +197,19 @@ class world : public world_base {
 
   bool wait_until(run::deadline until, bool last = false) {
     start();
-    const bool done = core_.wait_all(
-        [&](std::uint32_t rank, run::deadline d) {
-          runtime_type& r = runtimes_[rank - first_rank()];
-          // The runtime rests when all has run that the host submitted, and came of it. What came
-          // of messages counts only with something that was submitted after it.
-          r.submit(receive{});
-          if (!d) {
-            r.wait_all();
-            return true;
-          }
-          return r.wait_all_for(run::left_until(*d));
-        },
-        until, last);
+    const auto of_rank = [&](std::uint32_t rank) -> runtime_type& {
+      return runtimes_[rank - first_rank()];
+    };
+    const bool done =
+        core_.wait_all({.ask = [&](std::uint32_t rank,
+                                   rank_report* report) { of_rank(rank).submit(receive{report}); },
+                        .rests =
+                            [&](std::uint32_t rank, run::deadline d) {
+                              if (d) return of_rank(rank).wait_all_for(run::left_until(*d));
+                              of_rank(rank).wait_all();
+                              return true;
+                            }},
+                       until, last);
     if (done) core_.throw_if_refused();
     return done;
   }

@@ -30,6 +30,12 @@ struct refusals {
 };
 inline constexpr std::uint32_t refused_rank = 1u << 8;
 
+/// What a rank tells the host of itself: pinned memory.
+struct rank_report {
+  std::uint64_t words_sent, words_received;  ///< through links to ranks of this process: whole laps
+  std::uint64_t refused;
+};
+
 /// Device memory of a rank.
 struct rank_state {
   std::uint32_t rank, ranks;

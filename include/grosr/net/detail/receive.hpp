@@ -298,7 +298,42 @@ struct message_service {
   }
 };
 
+/// Whole warp: counts what was sent through the links of a rank.
+GROSR_DEVICE GROSR_NOINLINE inline void tell_host(const rank_state& s, rank_report& to) {
+  const std::uint32_t links = s.ranks * link_classes, lane = simt::lane_id();
+  std::uint64_t received = 0, sent = 0;
+  GROSR_NO_UNROLL
+  for (std::uint32_t i = 0; i < links; ++i) {
+    const link_sender& link = s.out[i];
+    if (link.stored == nullptr) continue;  // the host has those
+    const std::uint32_t chunks = (1u << link.shift) / chunk_words;
+    for (std::uint32_t k = lane; k < chunks; k += simt::warp_size)
+      received += chunks_freed(
+          simt::global_ref<std::uint64_t, simt::scope::system>(link.freed[k]).load(simt::relaxed),
+          k, chunks);
+  }
+  GROSR_NO_UNROLL
+  for (std::uint32_t i = lane; i < links; i += simt::warp_size)
+    sent += simt::global_ref<std::uint64_t>(s.out[i].tail).load(simt::relaxed);
+  for (unsigned by = simt::warp_size / 2; by != 0; by /= 2) {
+    received += simt::shuffle(simt::full_mask, received, (lane + by) % simt::warp_size);
+    sent += simt::shuffle(simt::full_mask, sent, (lane + by) % simt::warp_size);
+  }
+  if (lane != 0) return;
+  const auto store = [](std::uint64_t& word, std::uint64_t value) {
+    simt::global_ref<std::uint64_t, simt::scope::system>(word).store(value, simt::relaxed);
+  };
+  store(to.words_received, received * chunk_words);
+  store(to.words_sent, sent);
+  std::uint64_t& refused = const_cast<std::uint64_t&>(s.refused.count);
+  store(to.refused, simt::global_ref<std::uint64_t>(refused).load(simt::relaxed));
+}
+
 GROSR_DEVICE void receive::operator()(auto& context) const {
+  if (report != nullptr) {
+    tell_host(state_of(context.spawner().get_view()), *report);
+    simt::sync_warp();
+  }
   using spawner_type = typename std::remove_cvref_t<decltype(context)>::spawner_type;
   // Others have their turn now and then.
   constexpr unsigned most = 32;

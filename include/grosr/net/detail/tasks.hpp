@@ -25,13 +25,15 @@ struct warp_buffers {
 struct block_buffers {
   warp_buffers warps[run::warps_per_block];
 };
-/// Takes in what has come, until there is nothing more.
+/// Takes in what has come, until there is nothing more. Before that it tells the host how much was
+/// sent and received, if that asks.
 struct receive {
   static constexpr grosr::width width = grosr::width::warp;
   static constexpr bool runs_long = true;
   using block_memory = block_buffers;
   template <class Spawner>
   using collector = message_service<Spawner>;
+  rank_report* report = nullptr;
   GROSR_DEVICE void operator()(auto& context) const;
 };
 

@@ -62,10 +62,15 @@ class world_core {
   /// Before kernels come back to the devices: they look at all links.
   void ring_all();
 
-  /// Waits until nothing is under way. `rests(r, until)`: waits until rank r has nothing to do;
-  /// false past the deadline. `last`: the world ends then.
-  bool wait_all(const std::function<bool(std::uint32_t, run::deadline)>& rests, run::deadline until,
-                bool last) const;
+  /// How a wait has ranks of this process come to rest.
+  struct waiting {
+    /// Has rank r write its report, and take in what has come.
+    std::function<void(std::uint32_t, rank_report*)> ask;
+    /// Waits until rank r has nothing to do; false past the deadline.
+    std::function<bool(std::uint32_t, run::deadline)> rests;
+  };
+  /// Waits until nothing is under way. `last`: the world ends then.
+  bool wait_all(const waiting& how, run::deadline until, bool last) const;
   /// Throws error(misuse) when tasks asked for what there is not, since it last did.
   void throw_if_refused();
 
