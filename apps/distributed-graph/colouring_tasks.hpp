@@ -21,9 +21,11 @@ GROSR_DEVICE graphs::vertex vertex_at(const auto& world, const part& p, std::uin
 /// Counts a neighbour that vertex `v` of this rank waits for.
 struct count_neighbour {
   std::uint32_t v, priority;
-  GROSR_DEVICE void along(const auto& world, const part& p, std::uint32_t edge) const {
-    if (priority_of(world.local(p.targets)[edge]) > priority)
-      shared(world.local(p.missing)[v]).fetch_add(1, simt::relaxed);
+  GROSR_DEVICE auto on(const auto& world, const part& p) const {
+    return [targets = world.local(p.targets), missing = world.local(p.missing) + v,
+            priority = priority](std::uint32_t edge) {
+      if (priority_of(targets[edge]) > priority) shared(*missing).fetch_add(1, simt::relaxed);
+    };
   }
 };
 
@@ -56,11 +58,14 @@ struct coloured {
 
 struct tell_colour {
   std::uint32_t priority, colour, parts;
-  GROSR_DEVICE void along(const auto& world, const part& p, std::uint32_t edge) const {
-    const graphs::vertex to = world.local(p.targets)[edge];
-    if (priority_of(to) > priority) return;
-    const net::place at = p.vertices.find(to);
-    world.send(at.rank, coloured{static_cast<std::uint32_t>(at.offset), colour, parts});
+  GROSR_DEVICE auto on(const auto& world, const part& p) const {
+    return [&world, vertices = p.vertices, targets = world.local(p.targets),
+            step = *this](std::uint32_t edge) {
+      const graphs::vertex to = targets[edge];
+      if (priority_of(to) > step.priority) return;
+      const net::place at = vertices.find(to);
+      world.send(at.rank, coloured{static_cast<std::uint32_t>(at.offset), step.colour, step.parts});
+    };
   }
 };
 

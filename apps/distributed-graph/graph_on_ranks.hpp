@@ -21,7 +21,7 @@ struct placement {
   std::uint32_t link_bytes = 0;  ///< of net::world_options
 };
 
-/// Each rank has as many vertices as the others, in ascending order, and the edges that leave them.
+/// The ranks have the vertices in turn, each with the edges that leave it.
 /// Made for one algorithm: others may not be run. After a run, its results.
 class graph_on_ranks {
  public:

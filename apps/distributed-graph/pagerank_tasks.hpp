@@ -1,7 +1,8 @@
-// PageRank: residuals are pushed along edges, as graphs::pagerank does, by messages.
+// PageRank: residuals are pushed along edges, as graphs::pagerank does, by messages. What is pushed
+// to hubs is added up on each rank, and sent later.
 #pragma once
 
-#include "part.hpp"
+#include "sweep.hpp"
 
 namespace grosr::distributed {
 
@@ -13,46 +14,85 @@ struct begin_pagerank {
   GROSR_DEVICE void operator()(auto& context) const {
     const auto world = net::world_of(context);
     const part& p = part_of(world, parts);
+    const auto set = [&](net::array_ref<float> a, std::uint32_t i, float value) {
+      simt::atomic_ref<float>(world.local(a)[i]).store(value, simt::relaxed);
+    };
+    const auto set_words = [&](net::array_ref<std::uint32_t> a, std::uint32_t i) {
+      shared(world.local(a)[i]).store(0, simt::relaxed);
+    };
     some.each(context, vertices_of(world, p), [&](std::uint32_t v) {
-      simt::atomic_ref<float>(world.local(p.ranks)[v]).store(0, simt::relaxed);
-      simt::atomic_ref<float>(world.local(p.residuals)[v]).store(residual, simt::relaxed);
+      set(p.ranks, v, 0);
+      set(p.residuals, v, residual);
     });
-  }
-};
-
-struct push_share {
-  float share;
-  GROSR_DEVICE void along(const auto& world, const part& p, std::uint32_t edge) const {
-    world.add(p.residuals, world.local(p.targets)[edge], share);
+    some.each(context, hubs_of(world, p), [&](std::uint32_t hub) { set(p.hub_sums, hub, 0); });
+    some.each(context, word_of(world, p, control_large),
+              [&](std::uint32_t i) { set_words(p.large_values, i); });
+    some.each(context, word_of(world, p, control_slices),
+              [&](std::uint32_t i) { set_words(p.slice_values, i); });
   }
 };
 
 /// A vertex whose residual is above the threshold adds it to its rank, and pushes a share of it
-/// along each edge.
+/// along each edge. Of a large one, values are the sums of all shares so far: those of the vertex,
+/// and those that a slice has pushed.
 struct push_residuals {
-  static constexpr grosr::width width = grosr::width::warp;
-  warp_share some;
-  std::uint32_t parts;
-  float damping, threshold;
-  GROSR_DEVICE void operator()(auto& context) const {
-    const auto world = net::world_of(context);
-    const part& p = part_of(world, parts);
-    std::uint32_t pushed = 0;
-    some.each(context, vertices_of(world, p), [&](std::uint32_t v) {
-      const simt::atomic_ref<float> residual(world.local(p.residuals)[v]);
-      if (!(residual.load(simt::relaxed) > threshold)) return;
+  using value_type = float;
+  float damping;
+  float threshold;  ///< half of it for what a vertex has, half for what the ranks have for a hub
+
+  template <class World>
+  struct bound {
+    const World& world;
+    net::array_ref<float> all_residuals;
+    float *residuals, *ranks, *sums;
+    const std::uint32_t *targets, *hubs;
+    float damping, threshold, least_sum;
+
+    GROSR_DEVICE bool take(std::uint32_t v, std::uint32_t edges, float& share) const {
+      const simt::atomic_ref<float> residual(residuals[v]);
+      if (!(residual.load(simt::relaxed) > threshold)) return false;
       const float r = residual.exchange(0, simt::relaxed);
-      // In a round one lane has the vertex.
-      const simt::atomic_ref<float> rank(world.local(p.ranks)[v]);
-      rank.store(rank.load(simt::relaxed) + r, simt::relaxed);
-      ++pushed;
-      const std::uint32_t* const offsets = world.local(p.offsets);
-      const std::uint32_t edges = offsets[v + 1] - offsets[v];
-      if (edges != 0)
-        go_along(context, world, parts, p, v, push_share{damping * r / static_cast<float>(edges)});
-    });
-    if (pushed != 0)
-      shared(world.local(p.control)[control_pushed]).fetch_add(pushed, simt::relaxed);
+      simt::global_ref<float>(ranks[v]).store_add(r, simt::relaxed);
+      share = edges != 0 ? damping * r / static_cast<float>(edges) : 0;
+      return true;
+    }
+    GROSR_DEVICE void push(std::uint32_t edge, float share) const {
+      const std::uint32_t to = targets[edge];
+      if ((to & is_hub) != 0)
+        simt::global_ref<float>(sums[to & ~is_hub]).store_add(share, simt::relaxed);
+      else
+        world.add(all_residuals, to, share);
+    }
+    GROSR_DEVICE bool send_sum(std::uint32_t hub) const {
+      const simt::atomic_ref<float> sum(sums[hub]);
+      if (!(sum.load(simt::relaxed) > least_sum)) return false;
+      world.add(all_residuals, hubs[hub], sum.exchange(0, simt::relaxed));
+      return true;
+    }
+    GROSR_DEVICE void keep(std::uint32_t& word, float share) const {
+      simt::global_ref<float>(*reinterpret_cast<float*>(&word)).store_add(share, simt::relaxed);
+    }
+    GROSR_DEVICE bool take_slice(std::uint32_t& kept, std::uint32_t& done, float& share) const {
+      const float sum = bits_as<float>(shared(kept).load(simt::relaxed));
+      if (sum == bits_as<float>(shared(done).load(simt::relaxed))) return false;
+      // Where others are faster the share may be less than 0: they have pushed what it lacks.
+      share =
+          sum - bits_as<float>(shared(done).exchange(bits_as<std::uint32_t>(sum), simt::relaxed));
+      return share != 0;
+    }
+  };
+  template <class World>
+  GROSR_DEVICE bound<World> on(const World& world, const part& p) const {
+    return {world,
+            p.residuals,
+            world.local(p.residuals),
+            world.local(p.ranks),
+            world.local(p.hub_sums),
+            world.local(p.targets),
+            world.local(p.hubs),
+            damping,
+            threshold / 2,
+            threshold / (2 * static_cast<float>(world.size()))};
   }
 };
 

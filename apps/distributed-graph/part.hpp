@@ -8,34 +8,53 @@ namespace grosr::distributed {
 
 /// Words that a rank and the host tell each other, between rounds.
 enum control_word : std::uint32_t {
-  control_pushed,  ///< vertices whose residual was pushed, since the beginning
-  control_bound,   ///< vertices nearer than that go on at once: a float's bits
-  control_least,   ///< the least distance of those that wait
-  control_list,    ///< the list for those that wait
-  control_count,   ///< what the lists hold: two words
-  control_words = 8
+  control_shares,  ///< how many of each the rank has: see sweep.hpp
+  control_large,
+  control_slices,
+  control_patience,  ///< how many pieces have to find nothing, at least, before the sweep ends
+  control_next,      ///< the piece of work that is taken next, counted on from sweep to sweep
+  control_quiet,     ///< how many pieces found nothing to do since one did
+  control_found,  ///< how many vertices, sums and slices had something to do, since the beginning
+  control_bound,  ///< vertices nearer than that go on: a float's bits
+  control_least,  ///< the least distance of those that wait
+  control_words
 };
 
 /// Arrays of a graph on ranks. A vertex is at `vertices.find(v)`. On its rank, edges offsets[v] to
-/// offsets[v + 1] - 1 leave it. What follows has an element for each vertex where nothing else is
-/// said.
+/// offsets[v + 1] - 1 leave it. Vertices to which many edges lead are hubs: each rank has something
+/// of each of them, so that what all of its edges say of a hub becomes few messages. Edges to hubs
+/// come first, so that lanes which go along edges together do the same. Vertices that
+/// many edges leave are large, and several warps go along these. What follows has an element for
+/// each vertex where nothing else is said.
 struct part {
   net::layout vertices;
   net::array_ref<std::uint32_t> control;
-  net::array_ref<std::uint32_t> offsets, targets;
-  net::array_ref<float> weights;  ///< of edges; none: each is 1 long
+  net::array_ref<std::uint32_t> offsets;
+  net::array_ref<std::uint32_t> to_others;  ///< the first edge that leads to no hub
+  net::array_ref<std::uint32_t> targets;    ///< of edges: a vertex, or a hub's number and is_hub
+  net::array_ref<float> weights;            ///< of edges; none: each is 1 long
+  net::array_ref<std::uint32_t> hubs;       ///< which vertices they are: on each rank, all
+  // Work of a rank: see sweep.hpp. Values are those of a rule.
+  net::array_ref<std::uint32_t> shares;        ///< of vertices: where each begins
+  net::array_ref<std::uint32_t> large;         ///< which vertices of the rank they are
+  net::array_ref<std::uint32_t> large_values;  ///< what their edges are to carry
+  net::array_ref<std::uint32_t>
+      slices;  ///< of their edges: the first one, and whose it is in large
+  net::array_ref<std::uint32_t> slice_values;  ///< what these carried
   // PageRank.
   net::array_ref<float> ranks, residuals;
+  net::array_ref<float> hub_sums;  ///< on each rank, of each hub: what it is to get
   // Shortest paths. Distances are floats' bits, which are in the same order.
   net::array_ref<std::uint32_t> distances;
-  net::array_ref<std::uint32_t> gone_on;  ///< the distance with which the vertex went on last
-  net::array_ref<std::uint32_t> listed;   ///< whether it waits
-  net::array_ref<std::uint32_t> lists;    ///< those that wait: two lists with room for all
+  net::array_ref<std::uint32_t> gone_on;        ///< the distance with which the vertex went on last
+  net::array_ref<std::uint32_t> hub_distances;  ///< on each rank, of each hub: the least it sent
   // Colouring.
   net::array_ref<std::uint32_t> missing;  ///< neighbours that are coloured first, and one
   net::array_ref<std::uint32_t> used;     ///< bits: colours that they got; see used_of()
   net::array_ref<std::uint32_t> colours;
 };
+
+inline constexpr std::uint32_t is_hub = 1u << 31;
 
 /// Each rank has the same part in an array of words; tasks know its number.
 inline constexpr std::uint64_t words_of_part = (sizeof(part) + 7) / 8;
@@ -66,8 +85,8 @@ GROSR_DEVICE To bits_as(From v) {
 /// by warps, so many at a time.
 inline constexpr std::uint32_t few_edges = 32, warp_edges = 1024;
 
-/// Step: `along(world, part, edge)` for an edge of this rank; and `is_outdated(world, part)`, if by
-/// now it may be in vain.
+/// Step: `on(world, part)` gives what is to be done for an edge of this rank, a function of its
+/// number, with what it needs in registers.
 template <class Step>
 struct edges_by_warp {
   static constexpr grosr::width width = grosr::width::warp;
@@ -76,11 +95,9 @@ struct edges_by_warp {
   GROSR_DEVICE void operator()(auto& context) const {
     const auto world = net::world_of(context);
     const part& p = part_of(world, parts);
-    if constexpr (requires { step.is_outdated(world, p); })
-      if (step.is_outdated(world, p)) return;
+    const auto along = step.on(world, p);
     GROSR_NO_UNROLL
-    for (std::uint32_t e = begin + context.rank(); e < end; e += context.size())
-      step.along(world, p, e);
+    for (std::uint32_t e = begin + context.rank(); e < end; e += context.size()) along(e);
   }
 };
 
@@ -91,8 +108,9 @@ GROSR_DEVICE void go_along(auto& context, const auto& world, std::uint32_t parts
   const std::uint32_t* const offsets = world.local(p.offsets);
   const std::uint32_t begin = offsets[v], end = offsets[v + 1];
   if (end - begin <= few_edges) {
+    const auto along = step.on(world, p);
     GROSR_NO_UNROLL
-    for (std::uint32_t e = begin; e < end; ++e) step.along(world, p, e);
+    for (std::uint32_t e = begin; e < end; ++e) along(e);
     return;
   }
   GROSR_NO_UNROLL
@@ -116,9 +134,17 @@ struct warp_share {
   }
 };
 
+/// What the host said.
+GROSR_DEVICE std::uint32_t word_of(const auto& world, const part& p, control_word what) {
+  return shared(world.local(p.control)[what]).load(simt::relaxed);
+}
+
 /// Vertices of this rank.
 GROSR_DEVICE std::uint32_t vertices_of(const auto& world, const part& p) {
   return static_cast<std::uint32_t>(p.vertices.size_of(world.rank()));
+}
+GROSR_DEVICE std::uint32_t hubs_of(const auto& world, const part& p) {
+  return static_cast<std::uint32_t>(p.hubs.size_of(world.rank()));
 }
 
 }  // namespace grosr::distributed

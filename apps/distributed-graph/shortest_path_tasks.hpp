@@ -1,9 +1,9 @@
-// Shortest paths: relaxations are messages, and go on by themselves below a bound. What is farther
-// waits in a list until all ranks are done with what is nearer (U. Meyer, P. Sanders,
-// "Delta-stepping: a parallelizable shortest path algorithm", 2003).
+// Shortest paths: relaxations are messages, and vertices below a bound go on. What is farther waits
+// until all ranks are done with what is nearer (U. Meyer, P. Sanders, "Delta-stepping: a
+// parallelizable shortest path algorithm", 2003).
 #pragma once
 
-#include "part.hpp"
+#include "sweep.hpp"
 
 namespace grosr::distributed {
 
@@ -12,86 +12,101 @@ struct begin_shortest_paths {
   warp_share some;
   std::uint32_t parts;
   std::uint32_t infinity;  ///< its bits
+  std::uint32_t source;
   GROSR_DEVICE void operator()(auto& context) const {
     const auto world = net::world_of(context);
     const part& p = part_of(world, parts);
+    const auto set = [&](net::array_ref<std::uint32_t> a, std::uint32_t i) {
+      shared(world.local(a)[i]).store(infinity, simt::relaxed);
+    };
     some.each(context, vertices_of(world, p), [&](std::uint32_t v) {
-      shared(world.local(p.distances)[v]).store(infinity, simt::relaxed);
-      shared(world.local(p.gone_on)[v]).store(infinity, simt::relaxed);
-      shared(world.local(p.listed)[v]).store(0, simt::relaxed);
+      set(p.gone_on, v);
+      const bool is_source = p.vertices.index_of({world.rank(), v}) == source;
+      shared(world.local(p.distances)[v]).store(is_source ? 0 : infinity, simt::relaxed);
     });
+    some.each(context, hubs_of(world, p), [&](std::uint32_t hub) { set(p.hub_distances, hub); });
+    some.each(context, word_of(world, p, control_large),
+              [&](std::uint32_t i) { set(p.large_values, i); });
+    some.each(context, word_of(world, p, control_slices),
+              [&](std::uint32_t i) { set(p.slice_values, i); });
   }
 };
 
-/// A path of that length leads to a vertex of this rank. 12 bytes: a word of a link.
-struct relax {
-  std::uint32_t v, distance, parts;
-  GROSR_DEVICE void operator()(auto& context) const;
+/// A vertex that is nearer than when it last went on, and than the bound, goes on. Values are
+/// distances, of large vertices the least.
+struct relax_edges {
+  using value_type = std::uint32_t;
+
+  template <class World>
+  struct bound {
+    const World& world;
+    net::array_ref<std::uint32_t> all_distances;
+    std::uint32_t *distances, *gone_on, *sent;
+    const std::uint32_t *targets, *hubs;
+    const float* weights;
+    std::uint32_t most;
+
+    GROSR_DEVICE bool take(std::uint32_t v, std::uint32_t, std::uint32_t& distance) const {
+      distance = shared(distances[v]).load(simt::relaxed);
+      return distance < most && lowers(gone_on[v], distance);
+    }
+    GROSR_DEVICE void push(std::uint32_t edge, std::uint32_t distance) const {
+      const float weight = weights != nullptr ? weights[edge] : 1.0f;
+      const auto found = bits_as<std::uint32_t>(bits_as<float>(distance) + weight);
+      std::uint32_t to = targets[edge];
+      if ((to & is_hub) != 0) {
+        // A rank sends nothing that is not less than all it has sent.
+        if (!lowers(sent[to & ~is_hub], found)) return;
+        to = hubs[to & ~is_hub];
+      }
+      world.min(all_distances, to, found);
+    }
+    GROSR_DEVICE bool send_sum(std::uint32_t) const { return false; }
+    GROSR_DEVICE void keep(std::uint32_t& word, std::uint32_t distance) const {
+      shared(word).fetch_min(distance, simt::relaxed);
+    }
+    GROSR_DEVICE bool take_slice(std::uint32_t& kept, std::uint32_t& done,
+                                 std::uint32_t& distance) const {
+      distance = shared(kept).load(simt::relaxed);
+      return lowers(done, distance);
+    }
+
+   private:
+    GROSR_DEVICE static bool lowers(std::uint32_t& word, std::uint32_t to) {
+      return shared(word).load(simt::relaxed) > to &&
+             shared(word).fetch_min(to, simt::relaxed) > to;
+    }
+  };
+  template <class World>
+  GROSR_DEVICE bound<World> on(const World& world, const part& p) const {
+    return {world,
+            p.distances,
+            world.local(p.distances),
+            world.local(p.gone_on),
+            world.local(p.hub_distances),
+            world.local(p.targets),
+            world.local(p.hubs),
+            p.weights.size() != 0 ? world.local(p.weights) : nullptr,
+            shared(world.local(p.control)[control_bound]).load(simt::relaxed)};
+  }
 };
 
-/// A vertex `v` of this rank is at that distance.
-struct relax_edge {
-  std::uint32_t v, distance, parts;
-  GROSR_DEVICE bool is_outdated(const auto& world, const part& p) const {
-    return shared(world.local(p.distances)[v]).load(simt::relaxed) < distance;
-  }
-  GROSR_DEVICE void along(const auto& world, const part& p, std::uint32_t edge) const {
-    const float weight = p.weights.size() != 0 ? world.local(p.weights)[edge] : 1.0f;
-    const auto found = bits_as<std::uint32_t>(bits_as<float>(distance) + weight);
-    const net::place to = p.vertices.find(world.local(p.targets)[edge]);
-    const auto offset = static_cast<std::uint32_t>(to.offset);
-    if (to.rank == world.rank() &&
-        shared(world.local(p.distances)[offset]).load(simt::relaxed) <= found)
-      return;
-    world.send(to.rank, relax{offset, found, parts});
-  }
-};
-
-/// The vertex waits, once.
-GROSR_DEVICE void wait_in_list(const auto& world, const part& p, std::uint32_t v,
-                               std::uint32_t distance) {
-  std::uint32_t* const control = world.local(p.control);
-  shared(control[control_least]).fetch_min(distance, simt::relaxed);
-  // L1: pairs with L2: who takes the vertex off the list sees this distance,
-  // or this lane sees that it is off.
-  if (shared(world.local(p.listed)[v]).exchange(1, simt::acq_rel) != 0) return;
-  const std::uint32_t list = shared(control[control_list]).load(simt::relaxed),
-                      at = shared(control[control_count + list]).fetch_add(1, simt::relaxed);
-  shared(world.local(p.lists)[list * p.lists.size_of(world.rank()) / 2 + at])
-      .store(v, simt::relaxed);
-}
-
-GROSR_DEVICE void relax::operator()(auto& context) const {
-  const auto world = net::world_of(context);
-  const part& p = part_of(world, parts);
-  if (shared(world.local(p.distances)[v]).fetch_min(distance, simt::relaxed) <= distance) return;
-  if (distance >= shared(world.local(p.control)[control_bound]).load(simt::relaxed))
-    return wait_in_list(world, p, v, distance);
-  shared(world.local(p.gone_on)[v]).store(distance, simt::relaxed);
-  go_along(context, world, parts, p, v, relax_edge{v, distance, parts});
-}
-
-/// Vertices of a list, which is not in use any more, go on or wait in the other one.
-struct release {
+/// The least distance of vertices that wait.
+struct find_least {
   static constexpr grosr::width width = grosr::width::warp;
   warp_share some;
-  std::uint32_t parts, count, list;
+  std::uint32_t parts;
   GROSR_DEVICE void operator()(auto& context) const {
     const auto world = net::world_of(context);
     const part& p = part_of(world, parts);
-    const std::uint32_t bound = shared(world.local(p.control)[control_bound]).load(simt::relaxed);
-    std::uint32_t* const waiting = world.local(p.lists) + list * p.lists.size_of(world.rank()) / 2;
-    some.each(context, count, [&](std::uint32_t i) {
-      const std::uint32_t v = shared(waiting[i]).load(simt::relaxed);
-      // L2: pairs with L1.
-      shared(world.local(p.listed)[v]).exchange(0, simt::acq_rel);
+    std::uint32_t least = ~std::uint32_t{0};
+    some.each(context, vertices_of(world, p), [&](std::uint32_t v) {
       const std::uint32_t distance = shared(world.local(p.distances)[v]).load(simt::relaxed);
-      const simt::atomic_ref<std::uint32_t> gone_on(world.local(p.gone_on)[v]);
-      if (gone_on.load(simt::relaxed) == distance) return;
-      if (distance >= bound) return wait_in_list(world, p, v, distance);
-      gone_on.store(distance, simt::relaxed);
-      go_along(context, world, parts, p, v, relax_edge{v, distance, parts});
+      if (distance < least && distance < shared(world.local(p.gone_on)[v]).load(simt::relaxed))
+        least = distance;
     });
+    if (least != ~std::uint32_t{0})
+      shared(world.local(p.control)[control_least]).fetch_min(least, simt::relaxed);
   }
 };
 

@@ -48,10 +48,10 @@ with tempfile.TemporaryDirectory() as folder:
     code, out, err = run("--graph", empty, program=PROGRAM)
     check(code == 2 and err.count("\n") == 1 and "no vertices" in err, f"empty: {code} {err}")
 
-# Paths go on in steps: what waits in lists is taken up again, and does not matter for the result.
+# Paths go on in steps: what waits is taken up again, and does not matter for the result.
 steps = [rows_of(3, "--graph", "grid:12x13", "--algorithm", "sssp", "--delta", delta, expected=ALL[1:2])[ALL[1]]["rounds"]
          for delta in ("0.4", "1000")]
-check(steps[0] > 8 and steps[1] == 2, f"rounds: {steps}")
+check(steps[0] > 20 and steps[1] >= 3, f"rounds: {steps}")
 rows_of(64, "--graph", "chain:70", "--algorithm", "sssp", "--delta", "1000", expected=ALL[1:2])
 
 for arguments, said in (
