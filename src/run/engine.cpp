@@ -30,6 +30,9 @@ std::string task_error::text() const {
 namespace grosr::run {
 namespace {
 
+/// How long a stop() with a deadline waits, when all it knows of is done, for the kernel to leave.
+constexpr std::chrono::seconds patience_for_leaving{10};
+
 const char* words_of(failure f) {
   switch (f) {
     case failure::returned:
@@ -303,12 +306,38 @@ std::vector<task_error> engine::errors() const {
   return list;
 }
 
+// What has not run is dropped. Says how much that was.
+std::string engine::end_by_abort(const std::string& why, const std::string& advice) {
+  const runtime_stats s = stats();
+  const std::uint64_t known = s.submitted + s.spawned;
+  const std::string text = why + " with about " +
+                           std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
+                           std::to_string(known) + " tasks not run; they are dropped" + advice;
+  say_fault(errc::stopped, text);
+  ask_for_abort();
+  abort_kernel();
+  fail(errc::stopped, text);  // whoever still waits learns it
+  return text;
+}
+
+void engine::abort() {
+  if (simt::forks_so_far() != forks_before_) return;  // nothing runs in this process
+  auto before = life::running;
+  life_.compare_exchange_strong(before, life::stopping);
+  if (before == life::lost || before == life::stopped) return;
+  end_by_abort("abort: the runtime was ended", "");
+}
+
 void engine::stop(deadline until) {
   throw_if_ended();
   auto before = life::running;
   life_.compare_exchange_strong(before, life::stopping);
   if (before == life::lost) throw_fault();
   if (before == life::stopped) return;
+  const auto give_up = [&] {
+    throw error(errc::timed_out, end_by_abort("stop: the deadline passed",
+                                              ". Give stop() more time, or none to wait"));
+  };
   do {
     bool finished = false;
     try {
@@ -317,22 +346,13 @@ void engine::stop(deadline until) {
       write_trace();
       throw;
     }
-    if (!finished) {
-      runtime_stats s = stats();
-      std::uint64_t known = s.submitted + s.spawned;
-      std::string text = "stop: the deadline passed with about " +
-                         std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
-                         std::to_string(known) +
-                         " tasks not run; they are dropped. Give stop() more time, or none to wait";
-      say_fault(errc::stopped, text);
-      ask_for_abort();
-      abort_kernel();
-      fail(errc::stopped, text);  // whoever still waits learns it
-      throw error(errc::timed_out, text);
-    }
+    if (!finished) give_up();
     std::lock_guard lock(stop_lock_);  // of several threads that stop, the first leaves the device
     if (life_ == life::stopped) return;
-    wait_until_left(ask_to_leave());
+    // The host has seen all tasks end that it submitted, and what came of them. Others may run: of
+    // messages of other runtimes, for example.
+    const deadline leave_by = until ? std::max(until, in(patience_for_leaving)) : until;
+    if (!wait_until_left(ask_to_leave(), leave_by)) give_up();
     write_trace();
     before = life::stopping;
     life_.compare_exchange_strong(before, life::stopped);

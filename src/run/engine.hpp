@@ -62,10 +62,11 @@ class engine final : public host_engine {
     return promises_[promise];
   }
 
-  void park() override;
+  bool park(deadline until) override;
   bool resident() const override;
 
   void stop(deadline until) override;
+  void abort() override;
   runtime_stats stats() const override;
   std::vector<task_error> errors() const override;
   const device& where() const override { return device_; }
@@ -104,7 +105,7 @@ class engine final : public host_engine {
   bool goes_on_after_stop();
   void ensure_resident();
   std::uint32_t ask_to_leave();
-  void wait_until_left(std::uint32_t epoch);
+  bool wait_until_left(std::uint32_t epoch, deadline until);
   bool outstanding() const;
   void launch_locked();
   void throw_if_ended() const;
@@ -118,6 +119,7 @@ class engine final : public host_engine {
   void fail(errc code, const std::string& text);
   std::string in_flight() const;
   std::string running_at_abort() const;
+  std::string end_by_abort(const std::string& why, const std::string& advice);
   void ask_for_abort();
   void abort_kernel();
   std::uint64_t trace_time() const;

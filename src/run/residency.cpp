@@ -91,14 +91,14 @@ void engine::stay(bool stays) {
   call_kernel_locked();
 }
 
-void engine::park() {
+bool engine::park(deadline until) {
   throw_if_ended();
   std::uint32_t epoch = 0;
   if (const std::size_t n = interop_->unless_recorded([&] { epoch = ask_to_leave(); }); n != 0)
     throw error(errc::misuse, "park: streams wait for " + std::to_string(n) +
                                   " tickets of this runtime, which has to stay for them; wait for "
                                   "those tickets first");
-  wait_until_left(epoch);
+  return wait_until_left(epoch, until);
 }
 
 // Which kernel was asked; 0: there was none yet.
@@ -111,8 +111,9 @@ std::uint32_t engine::ask_to_leave() {
   return epoch_;
 }
 
-void engine::wait_until_left(std::uint32_t epoch) {
-  if (epoch == 0) return;
+// False past the deadline: tasks that run hold the kernel.
+bool engine::wait_until_left(std::uint32_t epoch, deadline until) {
+  if (epoch == 0) return true;
   // Not under the lock: the kernel may take long to end, and submitters may bring the next one.
   auto ended = [&] {
     if (launched_.load() == epoch) return stream_ended();
@@ -122,6 +123,7 @@ void engine::wait_until_left(std::uint32_t epoch) {
   auto backoff = std::chrono::microseconds(5);
   while (!ended() || (aborting_ && life_ != life::lost)) {
     throw_if_ended();
+    if (until && clock::now() >= *until) return false;
     std::this_thread::sleep_for(backoff);
     backoff = std::min(backoff * 2, std::chrono::microseconds(1000));
   }
@@ -129,6 +131,7 @@ void engine::wait_until_left(std::uint32_t epoch) {
   std::lock_guard lock(residency_lock_);
   // The kernel may have ended on its own, without having seen the request.
   if (epoch_ == epoch) host_word(state_[0]).store(state_word::leaving(epoch), simt::release);
+  return true;
 }
 
 // Whether every kernel launched has ended. A fault ends the runtime.

@@ -148,6 +148,22 @@ TEST_P(parking, lets_a_ticket_bring_it_back) {
   EXPECT_TRUE(all_are(cells, 1u));
 }
 
+TEST_P(parking, within_a_limit_leaves_tasks_alone) {
+  auto rt = start();
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& begun = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
+  rt->submit(gated{gate.data(), passed.data(), begun.data()});
+  const simt::atomic_ref<std::uint32_t, simt::scope::system> has_begun(begun[0]), opened(gate[0]);
+  while (has_begun.load(simt::acquire) == 0) std::this_thread::yield();
+  EXPECT_FALSE(rt->park_for(30ms));
+  opened.store(1, simt::release);
+  EXPECT_TRUE(rt->park_for(30s));
+  EXPECT_FALSE(rt->resident());
+  rt->wait_all();
+  EXPECT_EQ(contents(passed)[0], 1u);
+}
+
 TEST_P(parking, without_anything_to_do_is_harmless) {
   auto rt = start();
   rt->park();

@@ -178,6 +178,35 @@ TEST_P(stopping, past_its_deadline_ends_waits) {
   EXPECT_EQ(error_of([&] { rt->wait_all_for(2s); }).code(), errc::stopped);
 }
 
+TEST_P(stopping, at_once_drops_what_has_not_run) {
+  auto& gate = keep<std::uint32_t>(1, simt::space::pinned);
+  auto& passed = keep<std::uint32_t>(1);
+  auto rt = start();
+  const gated task{gate.data(), passed.data()};
+  const ticket t = rt->submit(task);
+  const auto before = std::chrono::steady_clock::now();
+  rt->abort();
+  rt->abort();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 5s);
+  EXPECT_FALSE(t.done());
+  const error e = error_of([&] { rt->wait_all(); });
+  EXPECT_EQ(e.code(), errc::stopped);
+  EXPECT_NE(std::string(e.what()).find("about 1 of 1 tasks not run"), std::string::npos)
+      << e.what();
+  EXPECT_EQ(error_of([&] { rt->submit(task); }).code(), errc::stopped);
+}
+
+TEST_P(stopping, at_once_after_the_end_is_harmless) {
+  auto rt = start();
+  auto& leaves = keep<std::uint32_t>(1);
+  rt->submit(tree{leaves.data(), 5});
+  rt->stop();
+  rt->abort();
+  rt->wait_all();
+  EXPECT_EQ(contents(leaves)[0], 32u);
+  start()->abort();  // nothing ever ran
+}
+
 TEST_P(stopping, within_its_deadline_is_as_without) {
   auto rt = start();
   auto& leaves = keep<std::uint32_t>(1);

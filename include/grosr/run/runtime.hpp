@@ -145,7 +145,10 @@ class basic_runtime {
   /// returns when the kernel has ended. Call it before cudaFree and other calls that wait for the
   /// whole device. A task that runs is waited for. Throws error(device_lost or watchdog), and
   /// error(misuse) while a stream waits for a ticket (ticket::record).
-  void park() { engine_->park(); }
+  void park() { static_cast<void>(engine_->park({})); }
+  /// The same with a time limit: false when it passed first. The kernel then leaves later, when the
+  /// tasks that it waits for have ended.
+  bool park_for(std::chrono::nanoseconds limit) { return engine_->park(run::in(limit)); }
 
   /// Whether the kernel is on the device and not about to leave it.
   bool resident() const { return engine_->resident(); }
@@ -155,6 +158,9 @@ class basic_runtime {
   /// takes. Throws as wait_all(); the runtime has ended then all the same.
   void stop() { engine_->stop({}); }
   void stop(std::chrono::nanoseconds limit) { engine_->stop(run::in(limit)); }
+  /// Ends now, as stop() does past its deadline: tasks that have not begun are dropped, and those
+  /// that run learn it from context.aborted(). Waits no longer than seconds for these.
+  void abort() { engine_->abort(); }
 
   /// Counters so far, see options.hpp. Costs a copy from the device, some 10 us. Of a runtime that
   /// was lost only what the host counts.

@@ -88,13 +88,15 @@ class host_engine {
   virtual const run::promise& promise_at(std::uint32_t promise) const = 0;
 
   /// Leaves the device at the workers' next step, and returns when the kernel has ended. Work that
-  /// is left goes on with the next submit or wait.
-  virtual void park() = 0;
+  /// is left goes on with the next submit or wait. False when the deadline passed before.
+  virtual bool park(deadline until) = 0;
   virtual bool resident() const = 0;
 
   /// Waits for all, leaves the device and ends. Throws error(timed_out) past the deadline, after an
   /// abort, and the reason when the runtime is lost.
   virtual void stop(deadline until) = 0;
+  /// Ends as stop() does past its deadline, but throws nothing.
+  virtual void abort() = 0;
   virtual runtime_stats stats() const = 0;
   virtual std::vector<task_error> errors() const = 0;
   virtual const device& where() const = 0;
