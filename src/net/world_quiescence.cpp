@@ -1,6 +1,8 @@
 // When all that a world was given is done, and what was refused.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "net/world_parts.hpp"
 
 namespace grosr::net {
@@ -38,6 +40,16 @@ std::vector<rank_stats> world_core::stats() const {
   std::vector<rank_stats> all;
   for (std::uint32_t i = 0; i < parts_->here(); ++i) all.push_back(parts_->stats_of(i));
   return all;
+}
+
+std::string world_core::under_way() const {
+  std::uint64_t sent = 0, received = 0;
+  for (const rank_stats& s : stats()) {
+    received += s.words_received;
+    sent += s.words_sent;
+  }
+  return fmt::format("about {} of {} words of messages not received",
+                     sent - std::min(sent, received), sent);
 }
 
 /// What a rank has told last.

@@ -1,9 +1,12 @@
 // Tasks on other ranks: each that is sent runs once, whatever its width and size; calls bring
-// results and errors; requests that reply and replies that request do not block each other.
+// results and errors; requests that reply and replies that request do not block each other; a world
+// ends in time, whatever is under way.
 #include <algorithm>
+#include <chrono>
 
 #include "net/small_world.hpp"
 #include "support/devices.hpp"
+#include "support/errors.hpp"
 #include "support/scale.hpp"
 #include "support/seeds.hpp"
 
@@ -66,26 +69,31 @@ struct ask {
 struct check {
   using result = void;
   pair found;
-  std::uint32_t x, to;
+  std::uint32_t x;
+  std::uint16_t to, again;
   array_ref<std::uint32_t> good;
-  GROSR_DEVICE void operator()(auto& context) const {
-    auto world = world_of(context);
-    const bool failed = x % 17 == 16;
-    const bool ok = failed ? context.status() == -EDOM
-                           : context.status() == 0 && found.first == std::uint64_t{x} * x &&
-                                 found.second == x + 1 && found.rank == to;
-    if (ok) world.add(good, x, 1u);
-  }
+  GROSR_DEVICE void operator()(auto& context) const;
 };
+/// Calls a rank, and, with `again`, does so for ever.
 struct client {
   using result = void;
-  std::uint32_t x, to;
+  std::uint32_t x;
+  std::uint16_t to, again;
   array_ref<std::uint32_t> good;
   GROSR_DEVICE void operator()(auto& context) const {
-    auto& next = context.join(check{{}, x, to, good});
+    auto& next = context.join(check{{}, x, to, again, good});
     world_of(context).call(to, ask{x}, &next.found);
   }
 };
+GROSR_DEVICE void check::operator()(auto& context) const {
+  auto world = world_of(context);
+  const bool failed = x % 17 == 16;
+  const bool ok = failed ? context.status() == -EDOM
+                         : context.status() == 0 && found.first == std::uint64_t{x} * x &&
+                               found.second == x + 1 && found.rank == to;
+  if (ok) world.add(good, x, 1u);
+  if (again != 0) context.spawn(client{x, to, again, good});
+}
 
 /// A tree of calls over all ranks: each waits for two on others.
 struct both {
@@ -174,7 +182,8 @@ void call_everybody(const device& d, std::uint32_t ranks, std::uint32_t n) {
   array<std::uint32_t> good(w, n);
   for (std::uint32_t r = 0; r < ranks; ++r) {
     std::vector<client> all;
-    for (std::uint32_t x = 0; x < n; ++x) all.push_back({x, (r + x) % ranks, good.ref()});
+    for (std::uint32_t x = 0; x < n; ++x)
+      all.push_back({x, static_cast<std::uint16_t>((r + x) % ranks), 0, good.ref()});
     w.submit(r, all);
   }
   finish(w);
@@ -240,7 +249,7 @@ TEST_P(messages, are_not_lost_when_task_memory_is_full) {
 TEST_P(messages, to_ranks_that_do_not_exist_are_named) {
   tasks_world w(small_ranks(where(), 2));
   array<std::uint32_t> good(w, 1);
-  w.submit(0, client{3, 9, good.ref()});
+  w.submit(0, client{3, 9, 0, good.ref()});
   try {
     w.wait_all();
     ADD_FAILURE() << "nothing was thrown";
@@ -266,6 +275,75 @@ TEST_P(messages, come_after_the_kernels_left_and_came_back) {
     sum += found[0] + found[1];
   }
   EXPECT_EQ(sum, 30u);
+}
+
+// ---- worlds end ----
+
+/// A world ends with so much under way that never comes to an end. Tasks that wait for room do not
+/// keep it, and what they did until then can be read.
+template <class Task>
+void stop_under_way(const device& d, std::uint32_t n, const Task& task) {
+  world_options o;
+  o.link_bytes = 8 * 1024;
+  o.path = path::messages;
+  tasks_world w(small_ranks(d, 3), o);
+  array<std::uint64_t> marks(w, 3);
+  array<std::uint32_t> good(w, 32);
+  Task endless = task;
+  if constexpr (std::is_same_v<Task, client>)
+    endless.good = good.ref();
+  else
+    endless.marks = marks.ref();
+  for (std::uint32_t r = 0; r < 3; ++r) w.submit(r, std::vector<Task>(n, endless));
+  const auto began = std::chrono::steady_clock::now();
+  const error e = testing::error_of([&] { w.stop(std::chrono::milliseconds(20)); });
+  EXPECT_EQ(e.code(), errc::timed_out) << e.what();
+  EXPECT_NE(std::string(e.what()).find("words of messages not received"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+  w.stop();
+  EXPECT_EQ(testing::error_of([&] { w.submit(0, endless); }).code(), errc::stopped);
+  std::vector<std::uint64_t> found(3);
+  marks.copy_to(found);
+}
+void stop_all_kinds(const device& d) {
+  constexpr std::uint32_t for_ever = ~0u;
+  stop_under_way(d, 100, small_hop{{}, for_ever, {0}});
+  stop_under_way(d, 30, flood{{}, for_ever});
+  stop_under_way(d, 100, client{3, 1, 1, {}});
+}
+
+TEST_P(messages, that_never_end_are_dropped_when_their_world_stops) { stop_all_kinds(where()); }
+
+TEST_P(messages, that_never_end_are_dropped_under_seeded_schedules) {
+  if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
+  testing::for_seeds(
+      40, [&] { stop_all_kinds(where()); }, 2);
+}
+
+TEST_P(messages, that_never_end_are_dropped_when_an_array_ends) {
+  if (testing::scale() < 1) GTEST_SKIP() << "takes ten seconds";
+  world_options o;
+  o.link_bytes = 8 * 1024;
+  o.path = path::messages;
+  tasks_world w(small_ranks(where(), 3), o);
+  const auto began = std::chrono::steady_clock::now();
+  {
+    array<std::uint64_t> marks(w, 3);
+    for (std::uint32_t r = 0; r < 3; ++r) w.submit(r, flood{marks.ref(), ~0u});
+  }
+  EXPECT_GT(std::chrono::steady_clock::now() - began, std::chrono::seconds(9));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(40));
+  EXPECT_EQ(testing::error_of([&] { w.submit(0, flood{{}, 0}); }).code(), errc::stopped);
+}
+
+TEST_P(messages, that_end_are_received_before_their_world_stops) {
+  tasks_world w(small_ranks(where(), 3));
+  array<std::uint64_t> marks(w, 3);
+  w.submit(0, small_hop{marks.ref(), 60, {0}});
+  w.stop();
+  std::vector<std::uint64_t> found(3);
+  marks.copy_to(found);
+  EXPECT_EQ(found[0] + found[1] + found[2], 61u);
 }
 
 TEST(worlds, refuse_what_they_cannot_be) {

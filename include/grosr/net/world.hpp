@@ -79,8 +79,12 @@ class world_base {
       : core_(std::move(ranks), options, types) {}
   world_base(const world_base&) = delete;
   /// Takes all kernels off their devices, when nothing is under way. They come back with the next
-  /// submit() or wait.
-  virtual void leave() = 0;
+  /// submit() or wait. Past the deadline, and where that cannot be, the world ends.
+  virtual void leave(run::deadline until) = 0;
+  /// What a destructor gives it. Other processes may come later: for them the end alone has one.
+  run::deadline patience(bool last) const {
+    return last || !core_.has_others() ? run::in(std::chrono::seconds(10)) : run::deadline{};
+  }
 
   world_core core_;
 
@@ -91,10 +95,10 @@ class world_base {
 
 /// Ranks with a resident scheduler each, for tasks of the types named; callable<T> for those that
 /// other ranks may call. Every member may be called from any number of host threads, except
-/// construction, destruction, and that of arrays. Where several processes have the world, all of
-/// them call what waits for all (construction, destruction, wait_all() and, of arrays,
-/// construction, destruction, copy_from() and copy_to()), in the same order, one at a time. Not
-/// movable.
+/// construction, destruction, stop(), and that of arrays. Where several processes have the world,
+/// all of them call what waits for all (construction, destruction, stop(), wait_all() and, of
+/// arrays, construction, destruction, copy_from() and copy_to()), in the same order, one at a time.
+/// Not movable.
 template <class... Tasks>
 class world : public world_base {
  public:
@@ -114,18 +118,11 @@ class world : public world_base {
     });
   }
 
-  /// Finishes what was accepted, as wait_all(), but does not throw. What takes longer than 10 s is
-  /// aborted.
+  /// As stop(10 s), if that was not called, but does not throw.
   ~world() override {
     try {
-      if (started() || core_.has_others()) wait_until(run::in(std::chrono::seconds(10)), true);
+      end(patience(true));
     } catch (...) {
-    }
-    for (auto& r : runtimes_) {
-      try {
-        r.stop(std::chrono::seconds(1));
-      } catch (...) {
-      }
     }
   }
 
@@ -163,6 +160,14 @@ class world : public world_base {
   /// The same with a time limit, the same in all processes: false when it passed first in one.
   bool wait_all_for(std::chrono::nanoseconds limit) { return wait_until(run::in(limit)); }
 
+  /// Waits until nothing is left, as wait_all(), and ends the world: later submits throw. Past the
+  /// limit it aborts: messages under way and tasks that have not begun are dropped, those that run
+  /// learn it from context.aborted(), and error(timed_out) is thrown. What arrays hold can be
+  /// copied afterwards. Throws as wait_all(); the world has ended then all the same. Several
+  /// processes call it with the same limit, which is longer than one of them may be late.
+  void stop() { end({}); }
+  void stop(std::chrono::nanoseconds limit) { end(run::in(limit)); }
+
   /// Counters of messages, by rank, of those of this process. Copies from the devices.
   std::vector<rank_stats> stats() const { return core_.stats(); }
   /// Counters of the scheduler of a rank of this process.
@@ -195,50 +200,113 @@ class world : public world_base {
     return runtimes_[rank - first_rank()];
   }
 
-  bool wait_until(run::deadline until, bool last = false) {
+  /// Whether nothing was under way before the deadline.
+  bool rest(run::deadline until, bool last) {
     start();
     const auto of_rank = [&](std::uint32_t rank) -> runtime_type& {
       return runtimes_[rank - first_rank()];
     };
-    const bool done =
-        core_.wait_all({.ask = [&](std::uint32_t rank,
-                                   rank_report* report) { of_rank(rank).submit(receive{report}); },
-                        .rests =
-                            [&](std::uint32_t rank, run::deadline d) {
-                              if (d) return of_rank(rank).wait_all_for(run::left_until(*d));
-                              of_rank(rank).wait_all();
-                              return true;
-                            }},
-                       until, last);
+    return core_.wait_all(
+        {.ask = [&](std::uint32_t rank,
+                    rank_report* report) { of_rank(rank).submit(receive{report}); },
+         .rests =
+             [&](std::uint32_t rank, run::deadline d) {
+               if (d) return of_rank(rank).wait_all_for(run::left_until(*d));
+               of_rank(rank).wait_all();
+               return true;
+             }},
+        until, last);
+  }
+  enum class outcome : std::uint8_t { rests, late, failed };
+  /// The same, but goes on when tasks found no memory, and throws nothing: that is in `wrong`.
+  outcome rest_in_any_case(run::deadline until, bool last, std::exception_ptr& wrong) {
+    for (;;) {
+      try {
+        return rest(until, last) ? outcome::rests : outcome::late;
+      } catch (const error& e) {
+        const bool goes_on = e.code() == errc::out_of_memory;
+        if (!wrong || !goes_on) wrong = std::current_exception();
+        if (!goes_on) return outcome::failed;
+        if (has_passed(until)) return outcome::late;
+      } catch (...) {
+        wrong = std::current_exception();
+        return outcome::failed;
+      }
+    }
+  }
+  static bool has_passed(run::deadline until) {
+    return until && run::left_until(*until).count() == 0;
+  }
+  bool wait_until(run::deadline until) {
+    const bool done = rest(until, false);
     if (done) core_.throw_if_refused();
     return done;
   }
 
-  void leave() override {
-    if (!started() && !core_.has_others()) return;
+  void end(run::deadline until) {
+    if (ended_) return;
     std::exception_ptr wrong;
-    try {
-      wait_all();
-    } catch (...) {
-      wrong = std::current_exception();
-    }
-    // In any case: who frees memory next waits for kernels that are there.
+    const outcome how =
+        started() || core_.has_others() ? rest_in_any_case(until, true, wrong) : outcome::rests;
+    end_ranks(how == outcome::rests, wrong);
+    if (how == outcome::late)
+      throw error(errc::timed_out,
+                  "world: the deadline of stop() passed with " + core_.under_way() +
+                      ", or tasks not run; they are dropped. Give stop() more time, or none to "
+                      "wait");
+    if (wrong) std::rethrow_exception(wrong);
+    core_.throw_if_refused();
+  }
+
+  /// Ranks that rest leave their devices. Others are aborted, all of them: what one waits for may
+  /// be room, which another makes.
+  void end_ranks(bool rest, std::exception_ptr& wrong) {
+    ended_ = true;
     for (auto& r : runtimes_) {
       try {
-        if (!wrong || r.wait_all_for(std::chrono::seconds(1)))
-          r.park();
-        else  // it waits for a rank that has ended
+        if (rest)
           r.stop(std::chrono::seconds(1));
+        else
+          r.abort();
       } catch (...) {
         if (!wrong) wrong = std::current_exception();
       }
     }
+  }
+
+  void leave(run::deadline until) override {
+    if (ended_ || (!started() && !core_.has_others())) return;
+    std::exception_ptr wrong;
+    const outcome how = rest_in_any_case(until, false, wrong);
+    const bool rests = how == outcome::rests;
+    // In any case: who frees memory next waits for kernels that are there.
+    try {
+      if (rests) core_.throw_if_refused();
+    } catch (...) {
+      if (!wrong) wrong = std::current_exception();
+    }
+    bool left = how != outcome::late;
+    for (auto& r : runtimes_) left = left && leave(r, rests, wrong);
+    if (!left) end_ranks(false, wrong);
     simt::atomic_ref(started_).store(0u, simt::release);
     if (wrong) std::rethrow_exception(wrong);
+  }
+  /// One that does not rest may wait for a rank that has ended. Whether it left.
+  bool leave(runtime_type& r, bool rests, std::exception_ptr& wrong) {
+    constexpr std::chrono::seconds limit{1};
+    try {
+      if (!rests) return r.wait_all_for(limit) && r.park_for(limit);
+      r.park();
+      return true;
+    } catch (...) {
+      if (!wrong) wrong = std::current_exception();
+      return false;
+    }
   }
 
   std::deque<runtime_type> runtimes_;
   std::uint32_t started_ = 0;
+  bool ended_ = false;
 };
 
 /// An array whose elements lie on all ranks of a world; zero at first. The world outlives it.
@@ -252,12 +320,14 @@ class array {
   array(world_base& w, std::uint64_t count, distribution how = distribution::block)
       : world_(&w), shape_(count, w.size(), how) {
     static_cast<void>(kind_of_element<T>());
-    w.leave();
+    w.leave({});
     number_ = w.core_.add_array(shape_, sizeof(T));
   }
+  /// Where something is still under way after 10 s it ends the world, as world::stop() does; with
+  /// several processes it waits without a limit.
   ~array() {
     try {
-      world_->leave();
+      world_->leave(world_->patience(false));
     } catch (...) {
     }
     world_->core_.remove_array(number_);

@@ -76,6 +76,8 @@ class world_core {
 
   /// Of the ranks of this process.
   std::vector<rank_stats> stats() const;
+  /// "about 5 of 900 words of messages not received", of these ranks.
+  std::string under_way() const;
 
  private:
   struct parts;
