@@ -217,13 +217,10 @@ TEST_P(maps, hold_what_a_table_holds) {
 
 TEST_P(maps, hold_what_a_table_holds_under_seeded_schedules) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
-  testing::for_seeds(
-      40,
-      [&] {
-        operate_at_random(where(), 2, path::messages, 20, 2);
-        operate_at_random(where(), 2, path::automatic, 20, 2);
-      },
-      4);
+  testing::for_few_seeds(1000, 20, [&] {
+    operate_at_random(where(), 2, path::messages, 20, 2);
+    operate_at_random(where(), 2, path::automatic, 20, 2);
+  });
 }
 
 void note_everywhere(const device& d, std::uint32_t ranks, path by, std::uint32_t tasks,
@@ -254,13 +251,10 @@ TEST_P(maps, get_every_update_of_the_same_keys_once) {
 
 TEST_P(maps, get_every_update_once_under_seeded_schedules) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
-  testing::for_seeds(
-      40,
-      [&] {
-        note_everywhere(where(), 2, path::automatic, 33, 4, 2);
-        note_everywhere(where(), 2, path::messages, 33, 4, 2);
-      },
-      4);
+  testing::for_few_seeds(1000, 20, [&] {
+    note_everywhere(where(), 2, path::automatic, 33, 4, 2);
+    note_everywhere(where(), 2, path::messages, 33, 4, 2);
+  });
 }
 
 TEST_P(maps, keep_one_of_the_values_that_many_insert) {
