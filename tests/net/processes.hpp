@@ -262,6 +262,17 @@ inline void refuse_other_types(transport& all, const device& d) {
   });
 }
 
+/// What never ends is dropped by all, in time.
+inline void stop_between_processes(transport& all, const device& d) {
+  processes_world w(small_ranks(d, 1), options_with(all));
+  array<std::uint64_t> marks(w, w.size());
+  w.submit(w.first_rank(), spread{marks.ref(), ~0u});
+  const auto began = std::chrono::steady_clock::now();
+  expect_error(errc::timed_out, {"words of messages not received"},
+               [&] { w.stop(std::chrono::milliseconds(100)); });
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+}
+
 /// The last one does not come.
 inline void name_who_does_not_come(transport& all, const device& d) {
   const std::uint32_t last = all.processes() - 1;

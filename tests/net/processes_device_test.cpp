@@ -30,6 +30,10 @@ TEST_P(processes, lose_nothing_when_links_are_full) {
   in_processes(3, [&](transport& t) { fill_links_between_processes(t, where()); });
 }
 
+TEST_P(processes, end_in_time_whatever_is_under_way) {
+  in_processes(3, [&](transport& t) { stop_between_processes(t, where()); });
+}
+
 TEST_P(processes, refuse_what_they_do_differently) {
   in_processes(2, [&](transport& t) { refuse_between_processes(t, where()); });
   in_processes(2, [&](transport& t) { refuse_other_types(t, where()); });
