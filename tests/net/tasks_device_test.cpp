@@ -289,7 +289,7 @@ TEST(messages_schedules, go_round_the_queues_of_a_rank) {
     EXPECT_EQ(all_of(good), std::vector<std::uint32_t>(17, 3 * 10));
     std::uint64_t words = 0;
     for (const rank_stats& r : w.stats()) words += r.words_sent;
-    EXPECT_GT(words / chunk_words, 2u * 16 * 3 * link_classes);  // each went round twice
+    EXPECT_GT(words / chunk_words, 16u * 3 * link_classes);  // mostly three times that
   });
 }
 
