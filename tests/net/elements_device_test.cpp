@@ -19,13 +19,14 @@ GROSR_DEVICE_SUITE(elements);
 struct scatter {
   array_ref<std::uint64_t> sums;
   std::uint32_t first, count;
+  std::uint64_t within;  ///< elements, the first ones
   GROSR_DEVICE void operator()(auto& context) const {
     auto world = world_of(context);
     std::uint64_t x = first * 0x9e3779b97f4a7c15u + 1;
     const std::uint32_t mine = count / 2 + first % (count / 2 + 1);
     for (std::uint32_t i = 0; i < mine; ++i) {
       x = x * 6364136223846793005u + 1442695040888963407u;
-      if (x >> 62 != 3) world.add(sums, (x >> 20) % sums.size(), x >> 60);
+      if (x >> 62 != 3) world.add(sums, (x >> 20) % within, x >> 60);
     }
   }
 };
@@ -105,7 +106,7 @@ void scatter_on_host(const scatter& s, std::vector<std::uint64_t>& sums) {
   const std::uint32_t mine = s.count / 2 + s.first % (s.count / 2 + 1);
   for (std::uint32_t i = 0; i < mine; ++i) {
     x = x * 6364136223846793005u + 1442695040888963407u;
-    if (x >> 62 != 3) sums[(x >> 20) % sums.size()] += x >> 60;
+    if (x >> 62 != 3) sums[(x >> 20) % s.within] += x >> 60;
   }
 }
 
@@ -119,7 +120,8 @@ void add_everywhere(const device& d, std::uint32_t ranks, distribution how, path
   std::vector<std::uint64_t> expected(1000), found(1000);
   for (std::uint32_t r = 0; r < ranks; ++r) {
     std::vector<scatter> all;
-    for (std::uint32_t i = 0; i < tasks; ++i) all.push_back({sums.ref(), r * tasks + i, count});
+    for (std::uint32_t i = 0; i < tasks; ++i)
+      all.push_back({sums.ref(), r * tasks + i, count, 1000});
     for (const scatter& s : all) scatter_on_host(s, expected);
     w.submit(r, all);
   }
@@ -159,6 +161,32 @@ TEST_P(elements, get_every_addition_once_on_many_ranks) {
 TEST(elements_schedules, get_every_addition_once) {
   testing::for_few_seeds(
       1000, 20, [] { add_everywhere(device(), 3, distribution::cyclic, path::messages, 33, 16); });
+}
+
+// What comes to one rank goes round its queue of arrivals, which has 16 places.
+TEST(elements_schedules, get_every_addition_once_on_one_rank) {
+  testing::for_few_seeds(1000, 7, [] {
+    world_options o;
+    o.link_bytes = 8 * 1024;
+    o.path = path::messages;
+    elements_world w(small_ranks(device(), 3), o);
+    constexpr std::uint32_t n = 30, on_one = 10, tasks = 24;
+    array<std::uint64_t> sums(w, n);
+    std::vector<std::uint64_t> expected(n), found(n);
+    for (std::uint32_t r = 1; r < 3; ++r) {
+      std::vector<scatter> all;
+      for (std::uint32_t i = 0; i < tasks; ++i)
+        all.push_back({sums.ref(), r * tasks + i, 200, on_one});
+      for (const scatter& s : all) scatter_on_host(s, expected);
+      w.submit(r, all);
+    }
+    finish(w);
+    sums.copy_to(found);
+    EXPECT_EQ(found, expected);
+    std::uint64_t words = 0;
+    for (const rank_stats& s : w.stats()) words += s.words_sent;
+    EXPECT_GT(words / chunk_words, 16u * 2);  // mostly ten times 16
+  });
 }
 
 /// Tasks of both ranks that stay until all they sent has had its effect.
