@@ -35,6 +35,8 @@ TEST(processes_by_mpi, have_several_worlds_at_a_time) {
   EXPECT_EQ(all_of(in_b), std::vector<std::uint64_t>(b.size(), 1));
 }
 
+TEST(processes_by_mpi, end_in_time_whatever_is_under_way) { stop_between_processes(mpi(), host); }
+
 TEST(processes_by_mpi, refuse_what_they_do_differently) {
   refuse_between_processes(mpi(), host);
   if (mpi().processes() > 1) refuse_other_types(mpi(), host);
