@@ -170,7 +170,7 @@ TEST(elements_schedules, get_every_addition_once_on_one_rank) {
     o.link_bytes = 8 * 1024;
     o.path = path::messages;
     elements_world w(small_ranks(device(), 3), o);
-    constexpr std::uint32_t n = 30, on_one = 10, tasks = 24;
+    constexpr std::uint32_t n = 30, on_one = 10, tasks = testing::slowdown == 1 ? 24 : 3;
     array<std::uint64_t> sums(w, n);
     std::vector<std::uint64_t> expected(n), found(n);
     for (std::uint32_t r = 1; r < 3; ++r) {
@@ -185,7 +185,9 @@ TEST(elements_schedules, get_every_addition_once_on_one_rank) {
     EXPECT_EQ(found, expected);
     std::uint64_t words = 0;
     for (const rank_stats& s : w.stats()) words += s.words_sent;
-    EXPECT_GT(words / chunk_words, 16u * 2);  // mostly ten times 16
+    if (testing::slowdown == 1) {
+      EXPECT_GT(words / chunk_words, 16u * 2);  // mostly ten times 16
+    }
   });
 }
 
