@@ -160,7 +160,7 @@ TEST_P(elements, get_every_addition_once_on_many_ranks) {
 
 TEST(elements_schedules, get_every_addition_once) {
   testing::for_few_seeds(
-      1000, 20, [] { add_everywhere(device(), 3, distribution::cyclic, path::messages, 33, 16); });
+      1000, 14, [] { add_everywhere(device(), 3, distribution::cyclic, path::messages, 33, 16); });
 }
 
 // What comes to one rank goes round its queue of arrivals, which has 16 places.
@@ -209,7 +209,7 @@ void change_meanwhile(const device& d) {
 TEST_P(elements, are_changed_while_the_task_that_asked_goes_on) { change_meanwhile(where()); }
 
 TEST(elements_schedules, are_changed_while_the_task_that_asked_goes_on) {
-  testing::for_few_seeds(1000, 20, [] { change_meanwhile(device()); });
+  testing::for_few_seeds(1000, 14, [] { change_meanwhile(device()); });
 }
 
 TEST_P(elements, are_read_where_they_are) {

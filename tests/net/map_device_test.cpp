@@ -217,7 +217,7 @@ TEST_P(maps, hold_what_a_table_holds) {
 
 TEST_P(maps, hold_what_a_table_holds_under_seeded_schedules) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
-  testing::for_few_seeds(1000, 20, [&] {
+  testing::for_few_seeds(1000, 7, [&] {
     operate_at_random(where(), 2, path::messages, 20, 2);
     operate_at_random(where(), 2, path::automatic, 20, 2);
   });
@@ -251,7 +251,7 @@ TEST_P(maps, get_every_update_of_the_same_keys_once) {
 
 TEST_P(maps, get_every_update_once_under_seeded_schedules) {
   if (where().is_cuda()) GTEST_SKIP() << "schedules are the host backend's";
-  testing::for_few_seeds(1000, 20, [&] {
+  testing::for_few_seeds(1000, 7, [&] {
     note_everywhere(where(), 2, path::automatic, 33, 4, 2);
     note_everywhere(where(), 2, path::messages, 33, 4, 2);
   });

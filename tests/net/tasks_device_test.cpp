@@ -169,7 +169,7 @@ TEST_P(messages, run_once_each) {
 }
 
 TEST(messages_schedules, run_each_task_once) {
-  testing::for_few_seeds(1000, 20, [] { hop_everywhere(device(), 3, 12, 8); });
+  testing::for_few_seeds(1000, 7, [] { hop_everywhere(device(), 3, 12, 8); });
 }
 
 TEST_P(messages, run_tasks_of_every_width) {
@@ -215,7 +215,7 @@ TEST_P(messages, bring_results_and_errors_back) {
 }
 
 TEST(messages_schedules, bring_results_and_errors_back) {
-  testing::for_few_seeds(1000, 20, [] { call_everybody(device(), 3, 18); });
+  testing::for_few_seeds(1000, 7, [] { call_everybody(device(), 3, 18); });
 }
 
 std::uint64_t fibonacci(std::uint32_t n) {
@@ -237,7 +237,7 @@ TEST_P(messages, call_while_they_are_called) {
 // Requests reply, replies request, and tasks send more than links have room for: in most schedules
 // some find no room for requests, and in one of some ten for a reply.
 TEST(messages_schedules, block_nobody) {
-  testing::for_few_seeds(1000, 20, [] {
+  testing::for_few_seeds(1000, 7, [] {
     tasks_world w(small_ranks(device(), 3), smallest());
     constexpr std::uint32_t n = testing::slowdown == 1 ? 120 : 20;
     array<std::uint32_t> good(w, n);
@@ -261,7 +261,7 @@ TEST(messages_schedules, block_nobody) {
 // Long chains of messages, of which few are under way at a time: a wait that looks at ranks one by
 // one, or at what was sent and received at different times, would miss them.
 TEST(messages_schedules, end_before_a_wait_does) {
-  testing::for_few_seeds(1000, 20, [] {
+  testing::for_few_seeds(1000, 7, [] {
     tasks_world w(small_ranks(device(), 3), smallest());
     constexpr std::uint32_t hops = 9;
     array<std::uint64_t> marks(w, 3 * (hops + 1));
@@ -389,7 +389,7 @@ void stop_all_kinds(const device& d) {
 TEST_P(messages, that_never_end_are_dropped_when_their_world_stops) { stop_all_kinds(where()); }
 
 TEST(messages_schedules, are_dropped_when_worlds_stop) {
-  testing::for_few_seeds(1000, 20, [] { stop_all_kinds(device()); });
+  testing::for_few_seeds(1000, 7, [] { stop_all_kinds(device()); });
 }
 
 TEST_P(messages, that_never_end_are_dropped_when_an_array_ends) {
