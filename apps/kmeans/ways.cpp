@@ -1,0 +1,15 @@
+#include "clustering.hpp"
+
+namespace grosr::kmeans {
+
+const std::vector<named_way>& all_ways() {
+  static const std::vector<named_way> ways{
+      {"kernel", "kernels of the whole device, atomics to one set of sums", &by_kernel},
+      {"direct", "tasks of all ranks, atomics to the memory of the others",
+       [](const problem& p) { return by_tasks(p, net::path::automatic); }},
+      {"messages", "tasks of all ranks, messages to the others",
+       [](const problem& p) { return by_tasks(p, net::path::messages); }}};
+  return ways;
+}
+
+}  // namespace grosr::kmeans
