@@ -34,6 +34,8 @@ class way {
   virtual void iterate() = 0;
   /// The centroids that the ranks have now; more than one list where they have copies.
   virtual std::vector<centroid_list> centroids() = 0;
+  /// In an iteration, on average: how often the host exchanged buffers. 0 where it does not.
+  virtual double exchanges() { return 0; }
   /// For each rank; nothing where none sends.
   virtual std::vector<net::rank_stats> stats() { return {}; }
 };
@@ -46,5 +48,7 @@ const std::vector<named_way>& all_ways();
 
 std::unique_ptr<way> by_tasks(const problem& p, net::path path);
 std::unique_ptr<way> by_kernel(const problem& p);
+/// With buffers of so many times `p.buffer_bytes`.
+std::unique_ptr<way> by_coprocessor(const problem& p, unsigned times);
 
 }  // namespace grosr::kmeans

@@ -1,6 +1,5 @@
 // By kernels of the whole device, without ranks: the limit.
-#include "clustering.hpp"
-#include "grosr/simt/buffer.hpp"
+#include "blocks.hpp"
 #include "grosr/simt/global_ref.hpp"
 #include "kernels.hpp"
 
@@ -28,25 +27,17 @@ class kernels : public way {
   explicit kernels(const problem& p)
       : p_(p),
         size_{p.points->dimensions, p.clusters, 1},
-        points_(p.where, simt::space::device, p.points->coordinates.size()),
+        points_(p, size_),
         sums_(p.where, simt::space::device, size_.part()),
         centroids_(p.where, simt::space::device, size_.all()),
-        stream_(p.where) {
-    points_.copy_from(p.points->block_of(0, 1));
-  }
+        stream_(p.where) {}
 
   void begin(const centroid_list& first) override { centroids_.copy_from(first); }
 
   void iterate() override {
-    const auto has = p_.where.properties();
-    const simt::shape grid = p_.where.is_cuda()
-                                 ? simt::shape{has.sms * (has.max_threads_per_sm / 256), 256}
-                                 : simt::shape{2, 64};
     for (std::uint32_t i = 0; i < p_.iterations; ++i) {
-      simt::launch(
-          stream_, grid,
-          assign_points{
-              {points_.data(), p_.points->size(), size_}, centroids_.data(), sums_.data()});
+      simt::launch(stream_, grid_of(p_.where, 0),
+                   assign_points{points_.of(0), centroids_.data(), sums_.data()});
       simt::launch(stream_, renew_grid, renew_centroids{size_, 0, sums_.data(), centroids_.data()});
     }
     stream_.wait();
@@ -61,7 +52,7 @@ class kernels : public way {
  private:
   problem p_;
   sizes size_;
-  simt::buffer<std::int32_t> points_;
+  point_blocks points_;
   simt::buffer<std::uint64_t> sums_;
   simt::buffer<std::int32_t> centroids_;
   simt::stream stream_;

@@ -1,11 +1,13 @@
-// The kernel that makes new centroids, and grids.
+// The kernel that makes new centroids.
 #pragma once
 
+#include "coprocessor/grid.hpp"
 #include "grosr/simt/lanes.hpp"
-#include "grosr/simt/launch.hpp"
 #include "share.hpp"
 
 namespace grosr::kmeans {
+
+using coprocessor::grid_of;
 
 /// New centroids of the clusters that a rank has.
 struct renew_centroids {

@@ -13,6 +13,7 @@
 #include "clustering.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
+#include "ways/rows.hpp"
 
 namespace grosr::kmeans {
 namespace {
@@ -21,7 +22,7 @@ using tool::row;
 
 struct kmeans_options {
   std::optional<std::string> device, json, points, dimensions, clusters, iterations, seed, ranks,
-      sms, blocks, link, per_task, repeat;
+      sms, blocks, link, buffer, per_task, repeat;
   std::vector<std::string> ways;
 };
 
@@ -58,20 +59,10 @@ void measure(row& r, const problem& p, const named_way& how, unsigned repeats,
                                     how.name, tool::grouped(wrong)));
   }
   const double seconds = tool::samples(std::move(us)).median() / 1e6;
-  r.set(fmt::format("{}_updates_per_s", how.name), updates_of(p) / seconds);
-  if (how.name != std::string("messages")) return;
-  std::uint64_t words = 0, deferred = 0;
-  std::size_t memory = 0;
-  for (const net::rank_stats& s : way->stats()) {
-    words += s.words_sent;
-    deferred += s.deferred;
-    memory = std::max(memory, s.memory);
-  }
-  r.set("words_an_update", static_cast<double>(words) / updates_of(p) / (before + repeats))
-      .set("words_a_point", static_cast<double>(words) / static_cast<double>(p.points->size()) /
-                                p.iterations / (before + repeats))
-      .set("deferred", static_cast<double>(deferred))
-      .set("rank_memory_bytes", static_cast<double>(memory));
+  r.set(ways::key_of(how, "updates_per_s"), updates_of(p) / seconds);
+  if (way->exchanges() != 0) r.set(ways::key_of(how, "exchanges"), way->exchanges());
+  if (ways::is_messages(how))
+    ways::set_messages(r, way->stats(), updates_of(p) * (before + repeats));
 }
 
 row compare(const problem& p, const std::vector<const named_way*>& ways, unsigned repeats) {
@@ -84,16 +75,9 @@ row compare(const problem& p, const std::vector<const named_way*>& ways, unsigne
                     p.clusters == 1 ? "" : "s", tool::grouped(p.iterations),
                     p.iterations == 1 ? "" : "s"));
   for (const named_way* how : ways) measure(r, p, *how, repeats, one_thread.centroids);
-  const std::string key = fmt::format("{}_updates_per_s", ways.back()->name);
-  for (const named_way* how : ways) {
-    const double rate = r.value(fmt::format("{}_updates_per_s", how->name));
-    if (how == ways.back()) continue;
-    if (how->name == std::string("kernel"))
-      r.limit(how->text, key, rate);
-    else
-      r.baseline(how->text, key, rate);
-  }
-  return std::move(r.baseline("one thread of the CPU", key, updates_of(p) * 1e6 / one_thread.us));
+  ways::compare_last(r, ways, "updates_per_s");
+  return std::move(r.baseline("one thread of the CPU", ways::key_of(*ways.back(), "updates_per_s"),
+                              updates_of(p) * 1e6 / one_thread.us));
 }
 
 std::uint64_t number_or(const char* what, const std::optional<std::string>& asked,
@@ -124,11 +108,15 @@ int run(const kmeans_options& o) {
         "--points: {} clusters begin at as many points, and there are {}; give more points, or "
         "fewer clusters",
         p.clusters, points));
+  const std::size_t item = sizeof(std::uint64_t) * 2 * (dimensions + 1);
+  p.buffer_bytes = o.buffer ? tool::parse_bytes("--buffer", *o.buffer, 16, 16 << 20)
+                            : std::max<std::size_t>(64 << 10, item);
+  if (p.buffer_bytes < item)
+    throw tool::usage_error(fmt::format(
+        "--buffer: a point of {} dimensions takes {} bytes of a buffer of {}; give that many",
+        dimensions, item, p.buffer_bytes));
   const unsigned repeats = number("--repeat", o.repeat, gpu ? 10 : 1, 1, 1000);
-  std::vector<const named_way*> ways;
-  for (const named_way& way : all_ways())
-    if (o.ways.empty() || std::find(o.ways.begin(), o.ways.end(), way.name) != o.ways.end())
-      ways.push_back(&way);
+  const std::vector<const named_way*> ways = ways::chosen(all_ways(), o.ways);
   tool::json_file json(o.json);
   const point_set all = random_points(points, dimensions, p.clusters,
                                       number_or("--seed", o.seed, 1, 0, ~std::uint64_t{0} / 4));
@@ -177,6 +165,8 @@ int main(int argc, char** argv) {
   option("--link", o.link,
          "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks",
          "BYTES");
+  option("--buffer", o.buffer,
+         "Bytes of a buffer of the coprocessor, for each rank of another one; 64K", "BYTES");
   option("--repeat", o.repeat, "Measured runs of each way, 1 to 1000; 10 on GPUs, else 1");
   program
       .add_option("--way", o.ways,

@@ -1,9 +1,8 @@
 // By tasks of a world: lanes add to sums on other ranks where they stand.
 #include <algorithm>
 
-#include "clustering.hpp"
+#include "blocks.hpp"
 #include "grosr/net/world.hpp"
-#include "grosr/simt/buffer.hpp"
 
 namespace grosr::kmeans {
 namespace {
@@ -54,8 +53,9 @@ class tasks_of_ranks : public way {
  public:
   tasks_of_ranks(const problem& p, net::path path)
       : p_(p),
+        points_(p, p.size()),
         shares_(p.where, simt::space::device, p.ranks),
-        world_(take_points(), {.link_bytes = p.link_bytes, .path = path}),
+        world_(place_shares(), {.link_bytes = p.link_bytes, .path = path}),
         sums_(world_, std::uint64_t{p.ranks} * p.size().part()),
         centroids_(world_, std::uint64_t{p.ranks} * p.size().all()) {
     for (std::uint32_t r = 0; r < p.ranks; ++r) plan_assignments(r);
@@ -85,13 +85,9 @@ class tasks_of_ranks : public way {
 
  private:
   /// Before the world begins: what lies on a device is best allocated while no kernel is there.
-  std::vector<net::rank_options> take_points() {
+  std::vector<net::rank_options> place_shares() {
     std::vector<share> shares;
-    for (std::uint32_t r = 0; r < p_.ranks; ++r) {
-      const std::vector<std::int32_t> block = p_.points->block_of(r, p_.ranks);
-      points_.emplace_back(p_.where, simt::space::device, block.size()).copy_from(block);
-      shares.push_back({points_[r].data(), block.size() / p_.points->dimensions, p_.size()});
-    }
+    for (std::uint32_t r = 0; r < p_.ranks; ++r) shares.push_back(points_.of(r));
     shares_.copy_from(shares);
     net::rank_options rank{.where = p_.where};
     rank.runtime.sms = p_.sms;
@@ -101,7 +97,7 @@ class tasks_of_ranks : public way {
   }
 
   void plan_assignments(std::uint32_t rank) {
-    const auto points = static_cast<std::uint32_t>(points_[rank].size() / p_.points->dimensions);
+    const auto points = static_cast<std::uint32_t>(points_.of(rank).points);
     std::vector<assign>& all = assignments_.emplace_back();
     for (std::uint32_t first = 0; first < points; first += p_.per_task)
       all.push_back({sums_.ref(), centroids_.ref(), shares_.data() + rank, first,
@@ -109,7 +105,7 @@ class tasks_of_ranks : public way {
   }
 
   problem p_;
-  std::vector<simt::buffer<std::int32_t>> points_;
+  point_blocks points_;
   simt::buffer<share> shares_;
   net::world<assign, renew> world_;
   net::array<std::uint64_t> sums_;

@@ -8,7 +8,7 @@ from apps import app, check, finish, run  # noqa: E402
 from cli import run_json  # noqa: E402
 
 PROGRAM = app("kmeans")
-WAYS = ["kernel", "direct", "messages"]
+WAYS = ["kernel", "coprocessor", "coprocessor_large", "direct", "messages"]
 
 
 def row_of(*arguments):
@@ -26,6 +26,10 @@ for ranks in (1, 2, 5):
     # All updates but those of a rank's own clusters take a word, and centroids and chunks that are not full some more.
     least = (ranks - 1) / ranks * 0.9
     check(row["words_an_update"] >= least if ranks > 1 else row["words_an_update"] == 0, f"{ranks} ranks: {row}")
+# A buffer of the coprocessor has room for few points: the host exchanges buffers several times, and larger ones less often.
+row = row_of("--ranks", "3", "--points", "400", "--iterations", "2", "--buffer", "1K", "--dimensions", "5")
+check(row["coprocessor_exchanges"] > 5 * row["coprocessor_large_exchanges"] / 2 >= 2.5, f"{row}")
+row_of("--ranks", "4", "--points", "60", "--iterations", "2", "--buffer", "80")
 # Ranks without points, ranks without clusters, clusters without points, one cluster, one dimension.
 row_of("--ranks", "7", "--points", "5", "--clusters", "5", "--dimensions", "1")
 row_of("--ranks", "3", "--points", "90", "--clusters", "40", "--dimensions", "9", "--repeat", "2", "--seed", "7")
@@ -41,6 +45,8 @@ for arguments, said in (
     (["--clusters", "0"], "--clusters"),
     (["--dimensions", "2000"], "--dimensions"),
     (["--iterations", "none"], "--iterations"),
+    (["--dimensions", "4", "--buffer", "79"], "--buffer"),
+    (["--buffer", "1G"], "--buffer"),
     (["--way", "magic"], "magic"),
     (["--device", "cuda:99"], "cuda:99"),
 ):

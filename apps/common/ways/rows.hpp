@@ -1,0 +1,66 @@
+// Rows of programs that do the same in several ways. A way has a `name` and a `text`.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "grosr/net/options.hpp"
+#include "measure/row.hpp"
+
+namespace grosr::ways {
+
+/// Those that were named, or all.
+template <class Way>
+std::vector<const Way*> chosen(const std::vector<Way>& all, const std::vector<std::string>& named) {
+  std::vector<const Way*> ways;
+  for (const Way& way : all)
+    if (named.empty() || std::find(named.begin(), named.end(), way.name) != named.end())
+      ways.push_back(&way);
+  return ways;
+}
+
+/// Of a value of a way.
+template <class Way>
+std::string key_of(const Way& way, const char* what) {
+  std::string key = fmt::format("{}_{}", way.name, what);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+template <class Way>
+bool is_messages(const Way& way) {
+  return way.name == std::string("messages");
+}
+
+/// What messages took, of which all together made so many updates.
+inline void set_messages(tool::row& r, const std::vector<net::rank_stats>& ranks, double updates) {
+  std::uint64_t words = 0, deferred = 0;
+  std::size_t memory = 0;
+  for (const net::rank_stats& s : ranks) {
+    words += s.words_sent;
+    deferred += s.deferred;
+    memory = std::max(memory, s.memory);
+  }
+  r.set("words_an_update", static_cast<double>(words) / updates)
+      .set("deferred", static_cast<double>(deferred))
+      .set("rank_memory_bytes", static_cast<double>(memory));
+}
+
+/// Sets the last way beside the others, by its value of that name: the kernel is the limit.
+template <class Way>
+void compare_last(tool::row& r, const std::vector<const Way*>& ways, const char* what) {
+  const std::string key = key_of(*ways.back(), what);
+  for (const Way* way : ways) {
+    if (way == ways.back()) continue;
+    const double rate = r.value(key_of(*way, what));
+    if (way->name == std::string("kernel"))
+      r.limit(way->text, key, rate);
+    else
+      r.baseline(way->text, key, rate);
+  }
+}
+
+}  // namespace grosr::ways
