@@ -1,5 +1,6 @@
 // gups: random updates of a table that lies on several ranks (giga-updates per second), by
-// messages, by atomics to the memory of other ranks, and by a kernel that does nothing else.
+// messages, by atomics to the memory of other ranks, by kernels between which the host exchanges
+// buffers, and by a kernel that does nothing else.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
 #include "updates.hpp"
+#include "ways/rows.hpp"
 
 namespace grosr::gups {
 namespace {
@@ -22,13 +24,14 @@ namespace {
 using tool::row;
 
 struct gups_options {
-  std::optional<std::string> device, json, table, updates, ranks, sms, link, per_task, blocks;
+  std::optional<std::string> device, json, table, updates, ranks, sms, link, buffer, per_task,
+      blocks;
   std::vector<std::string> ways;
   bool mpi = false;
 };
 
 struct measured {
-  double updates_per_s = 0;
+  double updates_per_s = 0, exchanges = 0;
   std::vector<net::rank_stats> stats;
   unsigned rounds = 0;
   std::uint64_t wrong = 0;
@@ -59,6 +62,7 @@ measured measure(const problem& p, const named_way& how) {
   m.rounds = static_cast<unsigned>(us.size()) + 2;
   m.updates_per_s = static_cast<double>(p.updates) * p.ranks * processes_of(p) * 1e6 /
                     tool::samples(std::move(us)).median();
+  m.exchanges = way->exchanges();
   m.stats = way->stats();
   m.wrong = way->wrong();
   return m;
@@ -72,32 +76,14 @@ row compare(const problem& p, const std::vector<const named_way*>& ways) {
                     tool::grouped(p.elements), tool::grouped(p.updates)));
   for (const named_way* how : ways) {
     const measured m = measure(p, *how);
-    r.set(fmt::format("{}_updates_per_s", how->name), m.updates_per_s)
+    r.set(ways::key_of(*how, "updates_per_s"), m.updates_per_s)
         .check(m.wrong == 0, fmt::format("{}: {} elements are not what they were", how->name,
                                          tool::grouped(m.wrong)));
-    if (how->name == std::string("messages")) {
-      std::uint64_t words = 0, deferred = 0;
-      std::size_t memory = 0;
-      for (const net::rank_stats& s : m.stats) {
-        words += s.words_sent;
-        deferred += s.deferred;
-        memory = std::max(memory, s.memory);
-      }
-      r.set("words_an_update",
-            static_cast<double>(words) / (static_cast<double>(p.updates) * p.ranks * m.rounds))
-          .set("deferred", static_cast<double>(deferred))
-          .set("rank_memory_bytes", static_cast<double>(memory));
-    }
+    if (m.exchanges != 0) r.set(ways::key_of(*how, "exchanges"), m.exchanges);
+    if (ways::is_messages(*how))
+      ways::set_messages(r, m.stats, static_cast<double>(p.updates) * p.ranks * m.rounds);
   }
-  const std::string key = fmt::format("{}_updates_per_s", ways.back()->name);
-  for (const named_way* how : ways)
-    if (how != ways.back()) {
-      const double rate = r.value(fmt::format("{}_updates_per_s", how->name));
-      if (how->name == std::string("kernel"))
-        r.limit(how->text, key, rate);
-      else
-        r.baseline(how->text, key, rate);
-    }
+  ways::compare_last(r, ways, "updates_per_s");
   return r;
 }
 
@@ -137,16 +123,14 @@ int run(const gups_options& o) {
   p.updates = (p.updates + p.per_task - 1) / p.per_task * p.per_task;
   p.link_bytes =
       static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
+  p.buffer_bytes = o.buffer ? tool::parse_bytes("--buffer", *o.buffer, 16, 16 << 20) : 64 << 10;
   p.blocks_per_sm =
       static_cast<unsigned>(o.blocks ? tool::parse_number("--blocks", *o.blocks, 1, 16) : 0);
   p.sms = static_cast<unsigned>(o.sms ? tool::parse_number("--sms", *o.sms, 1, 1024)
                                 : gpu ? std::max(1u, 128 / p.ranks)
                                       : 1);
-  std::vector<const named_way*> ways;
-  for (const named_way& way : all_ways())
-    if ((o.ways.empty() && (!o.mpi || way.name == std::string("messages"))) ||
-        std::find(o.ways.begin(), o.ways.end(), way.name) != o.ways.end())
-      ways.push_back(&way);
+  const std::vector<const named_way*> ways =
+      ways::chosen(all_ways(), o.mpi ? std::vector<std::string>{"messages"} : o.ways);
   if (o.mpi && p.processes->process() != 0)  // the first one prints
     return measure(p, *ways.back()).wrong == 0 ? tool::exit_ok : tool::exit_failed;
   tool::report out("gups", p.where, tool::json_file(o.json), tool::report::style::full);
@@ -171,7 +155,9 @@ int main(int argc, char** argv) {
   using namespace grosr::gups;
   CLI::App program{
       "Random updates of a table that lies on several ranks, in updates per second: by messages, "
-      "by atomics to the memory of other ranks, and by a kernel that does nothing else",
+      "by atomics to the memory of other ranks, by buffers that the host exchanges, and by a "
+      "kernel "
+      "that does nothing else",
       "gups"};
   gups_options o;
   std::vector<std::string> ways;
@@ -197,6 +183,10 @@ int main(int argc, char** argv) {
   program
       .add_option("--link", o.link,
                   "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
+      ->type_name("BYTES");
+  program
+      .add_option("--buffer", o.buffer,
+                  "Bytes of a buffer of the coprocessor, for each rank of another one; 64K")
       ->type_name("BYTES");
   program
       .add_option("--way", o.ways,

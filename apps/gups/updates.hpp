@@ -1,4 +1,4 @@
-// Random updates of a table that lies on several ranks, in three ways.
+// Random updates of a table that lies on several ranks, in several ways.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,7 @@ struct problem {
   std::uint32_t link_bytes = 0;   ///< of net::world_options
   unsigned blocks_per_sm = 0;     ///< of runtime_options
   std::uint32_t per_task = 1024;  ///< updates of a task
+  std::size_t buffer_bytes = 0;   ///< of the coprocessor, for each pair of ranks
   /// Processes that each have so many ranks; null: this one. Then by messages alone.
   net::transport* processes = nullptr;
 };
@@ -32,6 +33,8 @@ class way {
   virtual void round(bool back) = 0;
   /// Elements that are not zero.
   virtual std::uint64_t wrong() = 0;
+  /// In a round, on average: how often the host exchanged buffers. 0 where it does not.
+  virtual double exchanges() { return 0; }
   /// For each rank; nothing where none sends.
   virtual std::vector<net::rank_stats> stats() { return {}; }
 };
@@ -41,5 +44,8 @@ struct named_way {
   std::unique_ptr<way> (*make)(const problem&);
 };
 const std::vector<named_way>& all_ways();
+
+/// With buffers of so many times `p.buffer_bytes`.
+std::unique_ptr<way> by_coprocessor(const problem& p, unsigned times);
 
 }  // namespace grosr::gups

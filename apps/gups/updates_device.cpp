@@ -1,25 +1,9 @@
-// The ways: messages, atomics of tasks to all memory, and a kernel that does nothing else.
+// Messages, atomics of tasks to all memory, and a kernel that does nothing else.
 #include "grosr/net/world.hpp"
-#include "grosr/simt/launch.hpp"
-#include "updates.hpp"
+#include "random_updates.hpp"
 
 namespace grosr::gups {
 namespace {
-
-/// The next of a sequence of random numbers: Marsaglia, "Xorshift RNGs", 2003, scaled.
-struct random_numbers {
-  std::uint64_t state;
-  GROSR_DEVICE explicit random_numbers(std::uint64_t seed) : state(seed * 0x9e3779b97f4a7c15u | 1) {
-    next();
-    next();
-  }
-  GROSR_DEVICE std::uint64_t next() {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return state * 0x2545f4914f6cdd1du;
-  }
-};
 
 /// Updates of a warp.
 struct update {
@@ -34,7 +18,7 @@ struct update {
     GROSR_NO_UNROLL
     for (std::uint32_t i = context.rank(); i < count; i += simt::warp_size) {
       const std::uint64_t x = random.next();
-      world.add(table, x >> shift, back != 0 ? 0 - (x | 1) : x | 1);
+      world.add(table, x >> shift, addend_of(x, back != 0));
     }
   }
 };
@@ -54,7 +38,7 @@ struct look_through {
   }
 };
 
-/// The same by a kernel.
+/// The same by a kernel, of all elements.
 struct count_wrong {
   const std::uint64_t* table;
   std::uint64_t elements;
@@ -68,18 +52,6 @@ struct count_wrong {
     if (found != 0) simt::atomic_ref<std::uint64_t>(*wrong).fetch_add(found, simt::relaxed);
   }
 };
-
-unsigned shift_of(std::uint64_t elements) {
-  unsigned bits = 0;
-  while (std::uint64_t{1} << bits < elements) ++bits;
-  return 64 - bits;
-}
-
-simt::shape grid_of(const device& d) {
-  const auto p = d.properties();
-  if (!d.is_cuda()) return {2, 64};
-  return {p.sms * (p.max_threads_per_sm / 256), 256};
-}
 
 /// By tasks of a world.
 class by_tasks : public way {
@@ -143,7 +115,7 @@ struct update_kernel {
     for (std::uint64_t i = 0; i < mine; ++i) {
       const std::uint64_t x = random.next();
       simt::atomic_ref<std::uint64_t>(table[x >> shift])
-          .fetch_add(back != 0 ? 0 - (x | 1) : x | 1, simt::relaxed);
+          .fetch_add(addend_of(x, back != 0), simt::relaxed);
     }
   }
 };
@@ -158,13 +130,7 @@ class by_kernel : public way {
         p_.where, grid_of(p_.where),
         update_kernel{table_.data(), p_.updates * p_.ranks, shift_of(p_.elements), back ? 1u : 0u});
   }
-  std::uint64_t wrong() override {
-    simt::buffer<std::uint64_t> found(p_.where, simt::space::device, 1);
-    simt::run(p_.where, grid_of(p_.where), count_wrong{table_.data(), p_.elements, found.data()});
-    std::uint64_t n = 0;
-    found.copy_to(std::span<std::uint64_t>(&n, 1));
-    return n;
-  }
+  std::uint64_t wrong() override { return wrong_in(table_, p_.where); }
 
  private:
   problem p_;
@@ -173,10 +139,22 @@ class by_kernel : public way {
 
 }  // namespace
 
+std::uint64_t wrong_in(const simt::buffer<std::uint64_t>& table, const device& where) {
+  simt::buffer<std::uint64_t> found(where, simt::space::device, 1);
+  simt::run(where, grid_of(where), count_wrong{table.data(), table.size(), found.data()});
+  std::uint64_t n = 0;
+  found.copy_to(std::span<std::uint64_t>(&n, 1));
+  return n;
+}
+
 const std::vector<named_way>& all_ways() {
   static const std::vector<named_way> ways{
       {"kernel", "a kernel that does nothing but atomics to the table",
        [](const problem& p) -> std::unique_ptr<way> { return std::make_unique<by_kernel>(p); }},
+      {"coprocessor", "kernels of all ranks, the host exchanges buffers",
+       [](const problem& p) { return by_coprocessor(p, 1); }},
+      {"coprocessor-large", "the same with buffers that are eight times as large",
+       [](const problem& p) { return by_coprocessor(p, 8); }},
       {"direct", "tasks of all ranks, atomics to the memory of the others",
        [](const problem& p) -> std::unique_ptr<way> {
          return std::make_unique<by_tasks>(p, net::path::automatic);
