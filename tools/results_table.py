@@ -15,7 +15,7 @@ import sys
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain", "tail", "await", "streams",
          "priority", "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels", "dataflow",
-         "policies", "messages", "composition", "prk", "gesture", "cryptfs", "cryptfs-competing", "gups", "genome"]
+         "policies", "messages", "composition", "prk", "gesture", "cryptfs", "cryptfs-competing", "gups", "kmeans", "genome"]
 RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
