@@ -98,8 +98,30 @@ struct stay {
   }
 };
 
+/// Of each worker of two ranks one, all at the same time: goes on until all have sent something.
+struct meet_all {
+  array_ref<std::uint32_t> told;
+  std::uint32_t to, workers;
+  GROSR_DEVICE int operator()(auto& context) const {
+    auto world = world_of(context);
+    world.add(told, to, 1u);
+    const simt::atomic_ref<std::uint32_t> mine(world.local(told)[0]);
+    const std::uint64_t until = simt::clock_ns() + 30'000'000'000u;
+    GROSR_NO_UNROLL
+    for (unsigned turn = 0; mine.load(simt::relaxed) != workers;)
+      if (world.progress())
+        turn = 0;
+      else if (simt::clock_ns() > until)
+        return -ETIME;
+      else
+        simt::pause(turn++, "the other workers");
+    return 0;
+  }
+  static constexpr grosr::width width = grosr::width::warp;
+};
+
 // One type of world for all tests: each takes nvcc a minute.
-using elements_world = world<scatter, look, seen, combine, astray, poke, stay>;
+using elements_world = world<scatter, look, seen, combine, astray, poke, stay, meet_all>;
 
 void scatter_on_host(const scatter& s, std::vector<std::uint64_t>& sums) {
   std::uint64_t x = s.first * 0x9e3779b97f4a7c15u + 1;
@@ -210,6 +232,18 @@ TEST_P(elements, are_changed_while_the_task_that_asked_goes_on) { change_meanwhi
 
 TEST(elements_schedules, are_changed_while_the_task_that_asked_goes_on) {
   testing::for_few_seeds(1000, 14, [] { change_meanwhile(device()); });
+}
+
+TEST_P(elements, are_changed_while_every_worker_runs_a_long_task) {
+  world_options o;
+  o.path = path::messages;
+  elements_world w(small_ranks(where(), 2), o);
+  array<std::uint32_t> told(w, 2);
+  const unsigned workers = w.scheduler_stats(0).workers;
+  for (std::uint32_t r = 0; r < 2; ++r)
+    w.submit(r, std::vector<meet_all>(workers, {told.ref(), 1 - r, workers * simt::warp_size}));
+  finish(w);
+  EXPECT_TRUE(w.errors(0).empty() && w.errors(1).empty());
 }
 
 TEST_P(elements, are_read_where_they_are) {

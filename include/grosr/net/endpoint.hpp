@@ -137,6 +137,13 @@ class endpoint {
     aggregator<spawner_type>::flush(&c_.spawner().memory(), simt::active_mask());
   }
 
+  /// For tasks that go on for long, now and then: what idle workers do. Some of what has come to
+  /// this rank is received, and what has been sent leaves. Whether there was something to do.
+  GROSR_DEVICE bool progress() const {
+    flush();
+    return message_service<spawner_type>::progress(&c_.spawner().memory(), simt::active_mask());
+  }
+
   /// For libraries: a rank's part of an array if this rank reaches its memory itself. Both exist.
   GROSR_DEVICE const array_part* reach(std::uint32_t rank, std::uint32_t array) const {
     if (rank == rank_) return arrays_ + array;

@@ -252,6 +252,27 @@ struct message_service {
     return false;
   }
 
+  /// Lanes of `mask` together, in a task that goes on for long: takes in some of what has come; if
+  /// there is nothing, fills up chunks. Whether there was something to do.
+  GROSR_DEVICE GROSR_NOINLINE static bool progress(shared* block, std::uint32_t mask) {
+    if (receiver<Spawner>::template take<link_class::request>(block, mask)) return true;
+    rank_state& s = state_of(simt::in_block_shared(block).get_view());
+    const std::uint32_t links = s.ranks * link_classes, lanes = simt::popcount(mask),
+                        rank = simt::rank_in(mask, simt::lane_id());
+    bool some = false;
+    GROSR_NO_UNROLL
+    for (std::uint32_t base = 0; base < links; base += lanes) {
+      const std::uint32_t i = base + rank;
+      const bool out = i < links && link_out(s.out[i]).overdue(settle_ns);
+      std::uint32_t fill = simt::ballot(mask, out);
+      GROSR_NO_UNROLL
+      for (; fill != 0; fill &= fill - 1)
+        some = link_out(s.out[simt::shuffle(mask, i, simt::lowest_bit(fill))]).pad(mask) || some;
+    }
+    meet(mask);
+    return some;
+  }
+
   /// Whole warp: has what has come taken in, and fills up chunks: all, or those that wait for too
   /// long.
   GROSR_DEVICE GROSR_NOINLINE static run::collected collect(shared* block, bool all) {
