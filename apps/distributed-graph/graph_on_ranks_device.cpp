@@ -54,7 +54,7 @@ struct hub_list {
   std::vector<std::uint32_t> number;  ///< of each vertex: what edges to it have for target
 
   hub_list(const csr_graph& g, std::uint32_t ranks, bool any) : number(g.vertices()) {
-    constexpr std::uint32_t from_a_rank = 4;
+    constexpr std::uint32_t from_a_rank = 2;
     for (const vertex to : g.column) ++number[to];
     for (vertex v = 0; v < g.vertices(); ++v) {
       if (any && number[v] >= from_a_rank * ranks) {
@@ -266,8 +266,8 @@ struct graph_on_ranks::state {
     world.wait_all();
   }
 
-  /// That go over the vertices of a rank: others receive.
-  unsigned warps() const { return where.where.is_cuda() ? 8 * std::max(where.sms, 1u) : 1; }
+  /// That go over the vertices of a rank: about as many as it has.
+  unsigned warps() const { return where.where.is_cuda() ? 12 * std::max(where.sms, 1u) : 1; }
 
   /// What ranks know when a run begins, and nothing else.
   std::vector<std::uint32_t> first_control() const {

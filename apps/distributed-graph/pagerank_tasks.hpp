@@ -45,7 +45,7 @@ struct push_residuals {
     const World& world;
     net::array_ref<float> all_residuals;
     float *residuals, *ranks, *sums;
-    const std::uint32_t *targets, *hubs;
+    const std::uint32_t* hubs;
     float damping, threshold, least_sum;
 
     GROSR_DEVICE bool take(std::uint32_t v, std::uint32_t edges, float& share) const {
@@ -56,8 +56,7 @@ struct push_residuals {
       share = edges != 0 ? damping * r / static_cast<float>(edges) : 0;
       return true;
     }
-    GROSR_DEVICE void push(std::uint32_t edge, float share) const {
-      const std::uint32_t to = targets[edge];
+    GROSR_DEVICE void push(std::uint32_t, std::uint32_t to, float share) const {
       if ((to & is_hub) != 0)
         simt::global_ref<float>(sums[to & ~is_hub]).store_add(share, simt::relaxed);
       else
@@ -88,7 +87,6 @@ struct push_residuals {
             world.local(p.residuals),
             world.local(p.ranks),
             world.local(p.hub_sums),
-            world.local(p.targets),
             world.local(p.hubs),
             damping,
             threshold / 2,

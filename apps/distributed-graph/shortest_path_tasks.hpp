@@ -42,7 +42,7 @@ struct relax_edges {
     const World& world;
     net::array_ref<std::uint32_t> all_distances;
     std::uint32_t *distances, *gone_on, *sent;
-    const std::uint32_t *targets, *hubs;
+    const std::uint32_t* hubs;
     const float* weights;
     std::uint32_t most;
 
@@ -50,10 +50,9 @@ struct relax_edges {
       distance = shared(distances[v]).load(simt::relaxed);
       return distance < most && lowers(gone_on[v], distance);
     }
-    GROSR_DEVICE void push(std::uint32_t edge, std::uint32_t distance) const {
+    GROSR_DEVICE void push(std::uint32_t edge, std::uint32_t to, std::uint32_t distance) const {
       const float weight = weights != nullptr ? weights[edge] : 1.0f;
       const auto found = bits_as<std::uint32_t>(bits_as<float>(distance) + weight);
-      std::uint32_t to = targets[edge];
       if ((to & is_hub) != 0) {
         // A rank sends nothing that is not less than all it has sent.
         if (!lowers(sent[to & ~is_hub], found)) return;
@@ -84,7 +83,6 @@ struct relax_edges {
             world.local(p.distances),
             world.local(p.gone_on),
             world.local(p.hub_distances),
-            world.local(p.targets),
             world.local(p.hubs),
             p.weights.size() != 0 ? world.local(p.weights) : nullptr,
             shared(world.local(p.control)[control_bound]).load(simt::relaxed)};

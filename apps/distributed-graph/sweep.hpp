@@ -20,12 +20,18 @@ GROSR_DEVICE inline std::uint32_t sum_of_lanes(std::uint32_t n) {
   return n;
 }
 
-/// A warp together, of which each lane has `count` edges from `begin` on: each(edge, lane, is_one)
-/// for all of them, as many at once as there are lanes; `lane` is whose edge that is. Where there
-/// are no more for all lanes, is_one is false for the others.
+/// Edges that a lane goes along at the same time: their targets are under way together.
+inline constexpr unsigned edges_at_once = 4;
+struct some_edges {
+  std::uint32_t edge[edges_at_once], whose[edges_at_once];  ///< whose: the lane
+  bool is_one[edges_at_once];
+};
+
+/// A warp together, of which each lane has `count` edges from `begin` on: each(some_edges) for all
+/// of them, by all lanes.
 template <class Each>
 GROSR_DEVICE void edges_of_lanes(std::uint32_t begin, std::uint32_t count, const Each& each) {
-  constexpr std::uint32_t all = simt::full_mask;
+  constexpr std::uint32_t all = simt::full_mask, step = edges_at_once * simt::warp_size;
   const std::uint32_t lane = simt::lane_id();
   std::uint32_t end = count;  // of the edges of this lane and those before it
   for (std::uint32_t by = 1; by < simt::warp_size; by *= 2) {
@@ -35,18 +41,24 @@ GROSR_DEVICE void edges_of_lanes(std::uint32_t begin, std::uint32_t count, const
   const std::uint32_t total = simt::shuffle(all, end, simt::warp_size - 1);
   const std::uint32_t first = begin - (end - count);
   GROSR_NO_UNROLL
-  for (std::uint32_t base = 0; base < total; base += simt::warp_size) {
-    const std::uint32_t i = base + lane;
-    std::uint32_t whose = 0;
-    for (std::uint32_t by = simt::warp_size / 2; by != 0; by /= 2)
-      if (simt::shuffle(all, end, whose + by - 1) <= i) whose += by;
-    each(simt::shuffle(all, first, whose) + i, whose, i < total);
+  for (std::uint32_t base = lane; base - lane < total; base += step) {
+    some_edges some;
+    for (unsigned k = 0; k < edges_at_once; ++k) {
+      const std::uint32_t i = base + k * simt::warp_size;
+      std::uint32_t whose = 0;
+      for (std::uint32_t by = simt::warp_size / 2; by != 0; by /= 2)
+        if (simt::shuffle(all, end, whose + by - 1) <= i) whose += by;
+      some.whose[k] = whose;
+      some.edge[k] = simt::shuffle(all, first, whose) + i;
+      some.is_one[k] = i < total;
+    }
+    each(some);
   }
 }
 
 /// Rule::on(world, part) has
 ///   take(v, edges, value)        whether vertex `v` has something to say, and what;
-///   push(edge, value)            says it along an edge;
+///   push(edge, target, value)    says it along an edge;
 ///   send_sum(hub)                whether something was collected for a hub: it is sent;
 ///   keep(word, value)            a large vertex has that to say, besides what it said before;
 ///   take_slice(kept, done, value)  whether a slice has not said all of that, and what is left.
@@ -89,7 +101,7 @@ struct sweep {
       else
         found = go_along_slice(world, p, bound, piece - vertices);
       found = sum_of_lanes(found);
-      if (found == 0) world.flush();
+      if (found == 0) static_cast<void>(world.progress());
       if (context.rank() != 0) continue;
       if (found == 0) {
         shared(control[control_quiet]).fetch_add(1, simt::relaxed);
@@ -110,7 +122,8 @@ struct sweep {
     using value_type = typename Rule::value_type;
     const std::uint32_t *const shares = world.local(p.shares) + piece,
                                *const offsets = world.local(p.offsets),
-                               *const to_others = world.local(p.to_others);
+                               *const to_others = world.local(p.to_others),
+                               *const targets = world.local(p.targets);
     const std::uint32_t end = shares[1];
     std::uint32_t found = 0;
     GROSR_NO_UNROLL
@@ -128,10 +141,11 @@ struct sweep {
           begin = middle = last = 0;
         }
       }
-      const auto push = [&](std::uint32_t edge, std::uint32_t whose, bool is_edge) {
-        const value_type its = simt::shuffle(simt::full_mask, value, whose);
-        if (is_edge) bound.push(edge, its);
-        simt::sync_warp();
+      const auto push = [&](const some_edges& some) {
+        value_type values[edges_at_once];
+        for (unsigned k = 0; k < edges_at_once; ++k)
+          values[k] = simt::shuffle(simt::full_mask, value, some.whose[k]);
+        push_along(bound, targets, some, values);
       };
       simt::sync_warp();
       edges_of_lanes(begin, middle - begin, push);
@@ -183,10 +197,27 @@ struct sweep {
     const std::uint32_t end =
         min_of(world.local(p.offsets)[world.local(p.large)[whose] + 1], begin + slice_edges);
     GROSR_NO_UNROLL
-    for (std::uint32_t e = begin + simt::lane_id(); e < end; e += simt::warp_size)
-      bound.push(e, value);
-    simt::sync_warp();
+    for (std::uint32_t base = begin; base < end; base += edges_at_once * simt::warp_size) {
+      some_edges some;
+      typename Rule::value_type values[edges_at_once];
+      for (unsigned k = 0; k < edges_at_once; ++k) {
+        some.edge[k] = base + k * simt::warp_size + simt::lane_id();
+        some.is_one[k] = some.edge[k] < end;
+        values[k] = value;
+      }
+      push_along(bound, world.local(p.targets), some, values);
+    }
     return takes ? 1 : 0;
+  }
+
+  GROSR_DEVICE static void push_along(const auto& bound, const std::uint32_t* targets,
+                                      const some_edges& some, const auto& values) {
+    std::uint32_t to[edges_at_once];
+    for (unsigned k = 0; k < edges_at_once; ++k) to[k] = some.is_one[k] ? targets[some.edge[k]] : 0;
+    for (unsigned k = 0; k < edges_at_once; ++k) {
+      if (some.is_one[k]) bound.push(some.edge[k], to[k], values[k]);
+      simt::sync_warp();
+    }
   }
 
   GROSR_DEVICE static std::uint32_t min_of(std::uint32_t a, std::uint32_t b) {
