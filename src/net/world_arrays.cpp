@@ -73,7 +73,13 @@ void world_core::parts::forget(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < here(); ++i) tell(number, i, {nullptr, 0, 0, 0});
   } catch (...) {  // the device is lost
   }
+  if (keeps_arrays) kept.push_back(std::move(arrays[number]));
   arrays[number] = {};
+}
+
+void world_core::keep_arrays() {
+  parts_->kept.reserve(most_arrays);
+  parts_->keeps_arrays = true;
 }
 
 void world_core::remove_array(std::uint32_t number) noexcept {

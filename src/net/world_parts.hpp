@@ -2,6 +2,7 @@
 // world_quiescence.cpp.
 #pragma once
 
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <vector>
@@ -44,11 +45,17 @@ struct world_core::parts {
   simt::owner<connection> others;
   std::vector<rank_memory> memory;
   std::vector<array_memory> arrays;
+  // Once ranks were aborted: a task may go on for a while, and write there.
+  bool keeps_arrays = false;
+  std::vector<array_memory> kept;
   simt::owner<bridge> away;  // links to ranks of other processes
   collectives with;
   mutable std::mutex collective_lock;
-  mutable std::timed_mutex wait_lock;  // of the reports
-  simt::buffer<rank_report> reports;   // of the ranks of this process
+  // Of the reports: whether somebody waits.
+  mutable std::mutex wait_lock;
+  mutable std::condition_variable wait_ended;
+  mutable bool waits = false;
+  simt::buffer<rank_report> reports;  // of the ranks of this process
   std::mutex told_lock;
   std::uint64_t refused_told = 0;
 
@@ -77,7 +84,8 @@ struct world_core::parts {
   map_header map_of(std::uint32_t number, std::uint32_t rank) const;
   rank_stats stats_of(std::uint32_t i) const;
   rank_report report_of(std::uint32_t i) const;
-  std::unique_lock<std::timed_mutex> wait_alone(run::deadline until) const;
+  bool wait_alone(run::deadline until) const;
+  void end_wait() const;
   template <class What>
   void alike(collective which, What&& what);
   bool rest_all(const waiting& how, run::deadline until) const;

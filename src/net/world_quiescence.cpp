@@ -44,9 +44,13 @@ std::vector<rank_stats> world_core::stats() const {
 
 std::string world_core::under_way() const {
   std::uint64_t sent = 0, received = 0;
-  for (const rank_stats& s : stats()) {
-    received += s.words_received;
-    sent += s.words_sent;
+  try {
+    for (const rank_stats& s : stats()) {
+      received += s.words_received;
+      sent += s.words_sent;
+    }
+  } catch (const error&) {  // the device is lost
+    return "messages not received";
   }
   return fmt::format("about {} of {} words of messages not received",
                      sent - std::min(sent, received), sent);
@@ -62,14 +66,24 @@ rank_report world_core::parts::report_of(std::uint32_t i) const {
           load(r.refused)};
 }
 
-/// Threads that wait for the world at the same time do so one after the other.
-std::unique_lock<std::timed_mutex> world_core::parts::wait_alone(run::deadline until) const {
-  std::unique_lock hold(wait_lock, std::defer_lock);
-  if (until)
-    static_cast<void>(hold.try_lock_until(*until));
-  else
-    hold.lock();
-  return hold;
+/// Threads that wait for the world at the same time do so one after the other. False: the deadline
+/// passed; else the thread calls end_wait().
+bool world_core::parts::wait_alone(run::deadline until) const {
+  std::unique_lock hold(wait_lock);
+  const auto is_free = [&] { return !waits; };
+  if (!until)
+    wait_ended.wait(hold, is_free);
+  else if (!wait_ended.wait_until(hold, *until, is_free))
+    return false;
+  waits = true;
+  return true;
+}
+void world_core::parts::end_wait() const {
+  {
+    const std::lock_guard hold(wait_lock);
+    waits = false;
+  }
+  wait_ended.notify_one();
 }
 
 /// Has the ranks of this process write reports, and waits for them; and looks at the other
@@ -94,8 +108,8 @@ bool world_core::parts::rest_all(const waiting& how, run::deadline until) const 
 bool world_core::wait_all(const waiting& how, run::deadline until, bool last) const {
   // Sums over all ranks, counted twice: F. Mattern, "Algorithms for distributed termination
   // detection", Distributed Computing 2, 1987 (the four-counter method). Between two rounds all
-  // processes wait for each other. Ranks count at the beginning of a round. What was received by
-  // then may have started tasks that the rank rests from in the next round only, and what these
+  // processes wait for each other. Ranks count at some time in a round. What was received by
+  // its end may have started tasks that the rank rests from in the next round only, and what these
   // have sent is counted in the one after that.
   struct round {
     std::uint64_t sent = 0, received = 0;
@@ -103,8 +117,11 @@ bool world_core::wait_all(const waiting& how, run::deadline until, bool last) co
     int failed = 0;
   };
   parts& p = *parts_;
-  const auto alone = p.wait_alone(until);
-  if (!alone) return false;
+  if (!p.wait_alone(until)) return false;
+  struct waiter {
+    const parts& p;
+    ~waiter() { p.end_wait(); }
+  } const alone{p};
   const auto hold = p.one_at_a_time();
   run::deadline gather_by;
   if (until) gather_by = *until + (last ? std::chrono::seconds(10) : p.options.collective_within);

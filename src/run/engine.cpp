@@ -308,11 +308,15 @@ std::vector<task_error> engine::errors() const {
 
 // What has not run is dropped. Says how much that was.
 std::string engine::end_by_abort(const std::string& why, const std::string& advice) {
-  const runtime_stats s = stats();
-  const std::uint64_t known = s.submitted + s.spawned;
-  const std::string text = why + " with about " +
-                           std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
-                           std::to_string(known) + " tasks not run; they are dropped" + advice;
+  std::string text = why;
+  try {
+    const runtime_stats s = stats();
+    const std::uint64_t known = s.submitted + s.spawned;
+    text += " with about " + std::to_string(known > s.tasks ? known - s.tasks : 0) + " of " +
+            std::to_string(known) + " tasks not run; they are dropped" + advice;
+  } catch (const error& e) {  // a GPU that another runtime has lost
+    text += "; how much was left is not known: " + std::string(e.what());
+  }
   say_fault(errc::stopped, text);
   ask_for_abort();
   abort_kernel();

@@ -157,7 +157,8 @@ class world : public world_base {
           errc::timed_out,
           "world: another process ended its wait by a limit; have all processes wait alike");
   }
-  /// The same with a time limit, the same in all processes: false when it passed first in one.
+  /// The same with a time limit, the same in all processes: false when it passed first in one. A
+  /// wait with nothing to wait for takes up to a millisecond, so give it more.
   bool wait_all_for(std::chrono::nanoseconds limit) { return wait_until(run::in(limit)); }
 
   /// Waits until nothing is left, as wait_all(), and ends the world: later submits throw. Past the
@@ -263,6 +264,7 @@ class world : public world_base {
   /// be room, which another makes.
   void end_ranks(bool rest, std::exception_ptr& wrong) {
     ended_ = true;
+    if (!rest) core_.keep_arrays();
     for (auto& r : runtimes_) {
       try {
         if (rest)

@@ -32,7 +32,8 @@ inline constexpr std::uint32_t refused_rank = 1u << 8;
 
 /// What a rank tells the host of itself: pinned memory.
 struct rank_report {
-  std::uint64_t words_sent, words_received;  ///< through links to ranks of this process: whole laps
+  std::uint64_t words_sent;
+  std::uint64_t words_received;  ///< by other ranks of this process, of those
   std::uint64_t refused;
 };
 

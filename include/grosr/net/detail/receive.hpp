@@ -367,7 +367,7 @@ GROSR_DEVICE void receive::operator()(auto& context) const {
     ++n;
   }
   if (n != 0) context.spawner().note_pushed();
-  if (n == most && context.rank() == 0) context.spawn(*this);
+  if (n == most && context.rank() == 0) context.spawn(receive{});
 }
 
 }  // namespace grosr::net

@@ -51,6 +51,8 @@ class world_core {
   /// While no kernel of the world is on a device. A number for the array, and memory on each rank.
   std::uint32_t add_array(const layout& shape, std::uint32_t element_bytes);
   void remove_array(std::uint32_t number) noexcept;
+  /// From now on the memory of arrays that are removed stays until the end: kernels may be there.
+  void keep_arrays();
   /// Elements from `first` on, between the host and wherever they are. Throws error(invalid_option)
   /// when there are not so many.
   void write(std::uint32_t number, std::uint64_t first, const void* from, std::uint64_t count);
