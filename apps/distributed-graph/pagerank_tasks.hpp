@@ -52,6 +52,7 @@ struct push_residuals {
       const simt::atomic_ref<float> residual(residuals[v]);
       if (!(residual.load(simt::relaxed) > threshold)) return false;
       const float r = residual.exchange(0, simt::relaxed);
+      if (r == 0) return false;  // another warp was faster
       simt::global_ref<float>(ranks[v]).store_add(r, simt::relaxed);
       share = edges != 0 ? damping * r / static_cast<float>(edges) : 0;
       return true;

@@ -14,9 +14,9 @@ enum control_word : std::uint32_t {
   control_patience,  ///< how many pieces have to find nothing, at least, before the sweep ends
   control_next,      ///< the piece of work that is taken next, counted on from sweep to sweep
   control_quiet,     ///< how many pieces found nothing to do since one did
-  control_found,  ///< how many vertices, sums and slices had something to do, since the beginning
-  control_bound,  ///< vertices nearer than that go on: a float's bits
-  control_least,  ///< the least distance of those that wait
+  control_found,     ///< 1: a piece had something to do
+  control_bound,     ///< vertices nearer than that go on: a float's bits
+  control_least,     ///< the least distance of those that wait
   control_words
 };
 

@@ -107,7 +107,7 @@ struct sweep {
         shared(control[control_quiet]).fetch_add(1, simt::relaxed);
       } else {
         shared(control[control_quiet]).store(0, simt::relaxed);
-        shared(control[control_found]).fetch_add(found, simt::relaxed);
+        shared(control[control_found]).store(1, simt::relaxed);
       }
     }
   }
