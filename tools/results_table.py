@@ -15,14 +15,15 @@ import sys
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ORDER = ["latency", "pairs", "throughput", "submit", "baselines", "bfs", "allocator", "allocator-stress", "spawn", "chain", "tail", "await", "streams",
          "priority", "pair-of-programs", "soak", "forkjoin", "forkjoin-sweep", "channels", "dataflow",
-         "policies", "messages", "composition", "prk", "gesture", "cryptfs", "cryptfs-competing", "gups", "kmeans", "genome"]
+         "policies", "messages", "composition", "prk", "gesture", "cryptfs", "cryptfs-competing", "gups", "kmeans",
+         "distributed-graph", "genome"]
 RESULTS = pathlib.Path("bench/results")
 # Benches are named for what they measure; records before that have the names of a report.
 NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "exp-c": "bfs", "exp-d": "allocator",
          "exp-d-stress": "allocator-stress"}
 OLDER = ("soak", "tour")  # what was not recorded again
 DATAFLOW, PROGRAMS, TWO_DEVICES = "h100-2026-11-28-dataflow", "h100-2026-11-28-programs", "h200-2026-11-28-two-devices"
-MESSAGES = "h200-2026-11-28-messages"
+MESSAGES = "h200-2026-11-29-messages"
 # Columns of tables that have a line for each row, and a figure in each column: heading and key.
 COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), ("mean", "mean_us"), ("sigma", "stddev_us"),
                        ("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"), ("max", "max_us"),
@@ -30,7 +31,8 @@ COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), 
                        ("GPU memory", "gpu_memory_bytes"), ("threads", "threads"), ("ws-delta", "ws_delta_bytes"),
                        ("late", "late_frames"), ("dropped", "dropped_frames")],
            "gups": [("a kernel", "kernel_updates_per_s"), ("direct", "direct_updates_per_s"),
-                    ("messages", "messages_updates_per_s"), ("words an update", "words_an_update"),
+                    ("messages", "messages_updates_per_s"), ("coprocessor", "coprocessor_updates_per_s"),
+                    ("buffers 8 times as large", "coprocessor_large_updates_per_s"), ("words an update", "words_an_update"),
                     ("deferred", "deferred"), ("links of a rank", "rank_memory_bytes")],
            "cryptfs-competing": [(f"{what}, {name}", f"{what}_{by}_gb_per_s") for what in ("write", "read")
                                  for name, by in (("OpenSSL", "openssl"), ("GPU", "device"), ("`auto`", "auto"))] +
@@ -53,6 +55,8 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
          "docs/apps/cryptfs.md": [(PROGRAMS, lambda bench: bench == "cryptfs", True),
                                   (PROGRAMS, lambda bench: bench == "cryptfs-competing", COLUMNS["cryptfs-competing"])],
          "docs/apps/gups.md": [(MESSAGES, lambda bench: bench == "gups", COLUMNS["gups"])],
+         "docs/apps/kmeans.md": [(MESSAGES, lambda bench: bench == "kmeans", COLUMNS["gups"])],
+         "docs/apps/distributed-graph.md": [(MESSAGES, lambda bench: bench == "distributed-graph", True)],
          "docs/apps/genome.md": [(MESSAGES, lambda bench: bench == "genome", True)],
          "docs/internals/dataflow.md": [(DATAFLOW, lambda bench: bench == "dataflow", True),
                                         (TWO_DEVICES, lambda bench: bench == "policies", True)],
