@@ -52,7 +52,8 @@ with tempfile.TemporaryDirectory() as folder:
 steps = [rows_of(3, "--graph", "grid:12x13", "--algorithm", "sssp", "--delta", delta, expected=ALL[1:2])[ALL[1]]["rounds"]
          for delta in ("0.4", "1000")]
 check(steps[0] > 20 and steps[1] >= 3, f"rounds: {steps}")
-rows_of(64, "--graph", "chain:70", "--algorithm", "sssp", "--delta", "1000", expected=ALL[1:2])
+rows_of(8, "--graph", "chain:20", "--algorithm", "sssp", "--delta", "1000", expected=ALL[1:2])
+rows_of(64, "--graph", "chain:70", "--algorithm", "colouring", expected=ALL[2:])
 
 for arguments, said in (
     (["--ranks", "0"], "--ranks"),
