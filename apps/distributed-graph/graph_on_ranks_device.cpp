@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "colouring_tasks.hpp"
 #include "graph_on_ranks.hpp"
@@ -42,6 +43,10 @@ struct extent {
         ranks(r),
         each(std::max<std::uint64_t>(vertices.size_of(0), 1)),
         edges(1) {
+    if (g.vertices() >= is_hub)
+      throw error(errc::invalid_option,
+                  "graph: it has " + std::to_string(g.vertices()) +
+                      " vertices; on ranks it may have 2147483647, give a smaller one");
     std::vector<std::uint64_t> of_rank(ranks);
     for (std::uint64_t v = 0; v < g.vertices(); ++v) of_rank[v % ranks] += g.row[v + 1] - g.row[v];
     for (const std::uint64_t n : of_rank) edges = std::max(edges, n);
