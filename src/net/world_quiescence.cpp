@@ -90,7 +90,8 @@ void world_core::parts::end_wait() const {
 /// processes now and then: what is waited for may be theirs.
 bool world_core::parts::rest_all(const waiting& how, run::deadline until) const {
   constexpr std::chrono::milliseconds look_every{200};
-  for (std::uint32_t i = 0; i < here(); ++i) how.ask(first() + i, reports.data() + i);
+  for (std::uint32_t i = 0; i < here(); ++i)
+    if (!how.ask(first() + i, reports.data() + i, until)) return false;
   for (std::uint32_t i = 0; i < here(); ++i)
     for (;;) {
       run::deadline next = until;

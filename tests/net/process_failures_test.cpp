@@ -29,7 +29,9 @@ struct core : world_core {
     return o;
   }
   bool wait(const rule& r, run::deadline until = {}) {
-    return wait_all({.ask = [](std::uint32_t, rank_report*) {}, .rests = r}, until, false);
+    return wait_all(
+        {.ask = [](std::uint32_t, rank_report*, run::deadline) { return true; }, .rests = r}, until,
+        false);
   }
 };
 

@@ -22,6 +22,7 @@
 #include <exception>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "grosr/net/detail/world_core.hpp"
@@ -207,16 +208,24 @@ class world : public world_base {
     const auto of_rank = [&](std::uint32_t rank) -> runtime_type& {
       return runtimes_[rank - first_rank()];
     };
-    return core_.wait_all(
-        {.ask = [&](std::uint32_t rank,
-                    rank_report* report) { of_rank(rank).submit(receive{report}); },
-         .rests =
-             [&](std::uint32_t rank, run::deadline d) {
-               if (d) return of_rank(rank).wait_all_for(run::left_until(*d));
-               of_rank(rank).wait_all();
-               return true;
-             }},
-        until, last);
+    return core_.wait_all({.ask =
+                               [&](std::uint32_t rank, rank_report* report, run::deadline d) {
+                                 const receive task{report};
+                                 if (!d) of_rank(rank).submit(task);
+                                 // Where there is no room, others may make some in time.
+                                 while (d && !of_rank(rank).try_submit(task)) {
+                                   if (has_passed(d)) return false;
+                                   std::this_thread::sleep_for(std::chrono::microseconds(100));
+                                 }
+                                 return true;
+                               },
+                           .rests =
+                               [&](std::uint32_t rank, run::deadline d) {
+                                 if (d) return of_rank(rank).wait_all_for(run::left_until(*d));
+                                 of_rank(rank).wait_all();
+                                 return true;
+                               }},
+                          until, last);
   }
   enum class outcome : std::uint8_t { rests, late, failed };
   /// The same, but goes on when tasks found no memory, and throws nothing: that is in `wrong`.

@@ -66,8 +66,9 @@ class world_core {
 
   /// How a wait has ranks of this process come to rest.
   struct waiting {
-    /// Has rank r write its report, and take in what has come.
-    std::function<void(std::uint32_t, rank_report*)> ask;
+    /// Has rank r write its report, and take in what has come. False: the deadline passed before
+    /// there was room for that.
+    std::function<bool(std::uint32_t, rank_report*, run::deadline)> ask;
     /// Waits until rank r has nothing to do; false past the deadline.
     std::function<bool(std::uint32_t, run::deadline)> rests;
   };
