@@ -116,9 +116,11 @@ GROSR_DEVICE void remove_column::operator()(auto& context) const {
   const std::uint32_t end = offsets[column + 1];
   GROSR_NO_UNROLL
   for (std::uint32_t e = offsets[column]; e < end; ++e) {
-    if (rows[e] == row) continue;
-    const net::place at = a.rows.rows.find(rows[e]);
-    world.send(at.rank, remove_nonzero{static_cast<std::uint32_t>(at.offset), number, level});
+    simt::stay_together([&] {
+      if (rows[e] == row) return;
+      const net::place at = a.rows.rows.find(rows[e]);
+      world.send(at.rank, remove_nonzero{static_cast<std::uint32_t>(at.offset), number, level});
+    });
   }
 }
 
@@ -236,10 +238,12 @@ struct check_edges {
         message.row = static_cast<std::uint32_t>(to.offset);
         for (std::uint32_t i = 0; i < check_columns::most; ++i)
           message.columns[i] = k + i < e ? columns[k + i] : ~std::uint32_t{0};
-        if (to.rank == world.rank())
-          message.check(world, a);
-        else
-          world.send(to.rank, message);
+        simt::stay_together([&] {
+          if (to.rank == world.rank())
+            message.check(world, a);
+          else
+            world.send(to.rank, message);
+        });
       }
     });
   }

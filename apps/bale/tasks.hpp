@@ -52,7 +52,7 @@ struct warp_share {
     GROSR_NO_UNROLL
     for (std::uint64_t i = std::uint64_t{first} * context.size() + context.rank(); i < count;
          i += std::uint64_t{stride} * context.size())
-      visit(static_cast<std::uint32_t>(i));
+      simt::stay_together([&] { visit(static_cast<std::uint32_t>(i)); });
   }
 };
 

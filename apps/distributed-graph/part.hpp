@@ -97,7 +97,8 @@ struct edges_by_warp {
     const part& p = part_of(world, parts);
     const auto along = step.on(world, p);
     GROSR_NO_UNROLL
-    for (std::uint32_t e = begin + context.rank(); e < end; e += context.size()) along(e);
+    for (std::uint32_t e = begin + context.rank(); e < end; e += context.size())
+      simt::stay_together([&] { along(e); });
   }
 };
 
@@ -110,7 +111,7 @@ GROSR_DEVICE void go_along(auto& context, const auto& world, std::uint32_t parts
   if (end - begin <= few_edges) {
     const auto along = step.on(world, p);
     GROSR_NO_UNROLL
-    for (std::uint32_t e = begin; e < end; ++e) along(e);
+    for (std::uint32_t e = begin; e < end; ++e) simt::stay_together([&] { along(e); });
     return;
   }
   GROSR_NO_UNROLL
@@ -130,7 +131,7 @@ struct warp_share {
     GROSR_NO_UNROLL
     for (std::uint64_t i = std::uint64_t{first} * context.size() + context.rank(); i < count;
          i += std::uint64_t{stride} * context.size())
-      visit(static_cast<std::uint32_t>(i));
+      simt::stay_together([&] { visit(static_cast<std::uint32_t>(i)); });
   }
 };
 

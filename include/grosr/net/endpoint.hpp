@@ -47,7 +47,9 @@ class endpoint {
                   "send where it lies");
     constexpr std::uint32_t type = spawner_type::types::template index_of<record>();
     const bool here = to == rank_;
-    if (here) c_.spawn(task);
+    simt::stay_together([&] {
+      if (here) c_.spawn(task);
+    });
     const bool away = !here && is_rank(operation::task, to);
     post(away, to, carry<words_for(sizeof(Task))>(task, sizeof(Task), type));
   }

@@ -51,14 +51,18 @@ class map_ref {
   /// Stores a value.
   GROSR_DEVICE void put(const auto& world, std::uint64_t key, const Value& value) const {
     const std::uint32_t to = rank_of(world, key);
-    if (!change<true>(world, to, key, [&](Value& v) { v = value; }))
-      world.send(to, change_type::of(key, *this, change_type::put, value));
+    simt::stay_together([&] {
+      if (!change<true>(world, to, key, [&](Value& v) { v = value; }))
+        world.send(to, change_type::of(key, *this, change_type::put, value));
+    });
   }
   /// Stores a value if the key has none.
   GROSR_DEVICE void insert(const auto& world, std::uint64_t key, const Value& value) const {
     const std::uint32_t to = rank_of(world, key);
-    if (!change<false>(world, to, key, [&](Value& v) { v = value; }))
-      world.send(to, change_type::of(key, *this, change_type::insert, value));
+    simt::stay_together([&] {
+      if (!change<false>(world, to, key, [&](Value& v) { v = value; }))
+        world.send(to, change_type::of(key, *this, change_type::insert, value));
+    });
   }
   /// Does f(value) where the entry is, whose value has all bytes zero if it was not there. The
   /// function is one of those of the map, a struct of at most 32 bytes; it runs while nobody else
@@ -68,8 +72,10 @@ class map_ref {
     static_assert((std::is_same_v<Function, Functions> || ...),
                   "grosr: a map is updated by the functions that its type names");
     const std::uint32_t to = rank_of(world, key);
-    if (!change<true>(world, to, key, f))
-      world.send(to, change_type::of(key, *this, change_type::template update_by<Function>(), f));
+    simt::stay_together([&] {
+      if (!change<true>(world, to, key, f))
+        world.send(to, change_type::of(key, *this, change_type::template update_by<Function>(), f));
+    });
   }
   /// In a task that joins: whether there is an entry, and its value, go to `slot`, a member of what
   /// join() returned.
@@ -109,7 +115,9 @@ class map_ref {
     for (std::uint64_t slot = first; slot < part.slots(); slot += stride) {
       std::uint64_t key = 0;
       Value value{};
-      if (part.read(static_cast<std::uint32_t>(slot), key, value)) visit(key, value);
+      simt::stay_together([&] {
+        if (part.read(static_cast<std::uint32_t>(slot), key, value)) visit(key, value);
+      });
     }
   }
 

@@ -281,6 +281,18 @@ GROSR_DEVICE inline void sync_warp(site where = site::here()) {
 #endif
 }
 
+/// Calls f(): lanes that call it together go on together after it. For a branch, or a turn of a
+/// loop, in which some of them do what may wait, as a send or a spawn: see sync_warp().
+template <class F>
+GROSR_DEVICE void stay_together(const F& f, site where = site::here()) {
+  const std::uint32_t mask = active_mask(where);
+  f();
+  if (mask == full_mask)
+    sync_warp(where);
+  else
+    sync_warp(mask, where);
+}
+
 /// The same between lanes of one task: on the host it does not pair with sync_warp(), so that a
 /// lane that has left its task is not taken for one that has come.
 GROSR_DEVICE inline void sync_task(site where = site::here()) {
