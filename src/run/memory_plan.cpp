@@ -90,9 +90,10 @@ void resolve(runtime_options& o, const device_facts& device) {
 /// Functions out of line need up to 512 bytes, those of a spawn as much again, the heap's 1 KiB,
 /// and a task inside another one what its code keeps there and 256: large ones run elsewhere. In
 /// whole KiB, so that runtimes of one process mostly need the same. What tasks that are called by
-/// address need, and call, nobody knows: those of worlds some 1,500 bytes.
+/// address need, and call, nobody knows: those of worlds some 1,500 bytes, and one may run in
+/// another.
 void plan_stack(memory_plan& p, const device_facts& device, bool starts_tasks) {
-  const std::size_t frame_bytes = device.frame_bytes, apart = device.calls_apart ? 2048 : 0;
+  const std::size_t frame_bytes = device.frame_bytes, apart = device.calls_apart ? 3072 : 0;
   constexpr std::size_t inline_stack = 256;  // for each lane task inside another one
   runtime_options& o = p.options;
   const std::size_t inlined = std::size_t{o.inline_depth} * inline_stack;

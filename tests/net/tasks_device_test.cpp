@@ -17,19 +17,23 @@ using namespace tested;
 
 GROSR_DEVICE_SUITE(messages);
 
-/// A token that hops from rank to rank, and leaves a mark of its own at each hop.
+/// A token that hops from rank to rank, leaves a mark of its own at each hop, and asks for what
+/// tasks may ask for; at its last hop it may fail.
 struct small_hop {
   array_ref<std::uint64_t> marks;
   std::uint32_t first, left;
-  std::uint32_t more[2];
-  GROSR_DEVICE void operator()(auto& context) const {
+  std::uint32_t more, fails;
+  GROSR_DEVICE int operator()(auto& context) const {
     auto world = world_of(context);
-    world.add(marks, (first + left) % marks.size(), 1 + more[0] + more[1]);
-    if (left == 0) return;
+    world.add(marks, (first + left) % marks.size(), 1 + more);
+    if ((first + left) % 7 == 6) world.flush();
+    if ((first + left) % 11 == 10) world.progress();
+    if (left == 0) return fails != 0 ? -EDOM : 0;
     small_hop next = *this;
     --next.left;
     world.send((world.rank() + 1 + left % (world.size() > 1 ? world.size() - 1 : 1)) % world.size(),
                next);
+    return 0;
   }
 };
 
@@ -150,7 +154,7 @@ void hop(tasks_world& w, array<std::uint64_t>& marks, std::uint32_t tokens, std:
   for (std::uint32_t r = 0; r < w.size(); ++r) {
     std::vector<small_hop> all;
     for (std::uint32_t i = 0; i < tokens; ++i)
-      all.push_back({marks.ref(), (r * tokens + i) * (hops + 1), hops, {2, 0}});
+      all.push_back({marks.ref(), (r * tokens + i) * (hops + 1), hops, 2, 0});
     w.submit(r, all);
   }
 }
@@ -170,6 +174,23 @@ TEST_P(messages, run_once_each) {
 
 TEST(messages_schedules, run_each_task_once) {
   testing::for_few_seeds(1000, 7, [] { hop_everywhere(device(), 3, 12, 8); });
+}
+
+TEST_P(messages, run_where_they_come_and_say_what_failed) {
+  tasks_world w(small_ranks(where(), 2), smallest());
+  const auto n = static_cast<std::uint32_t>(where().is_cuda() ? 50'000 : 1500);
+  array<std::uint64_t> marks(w, 2 * n);
+  std::vector<small_hop> all;
+  for (std::uint32_t i = 0; i < n; ++i) all.push_back({marks.ref(), 2 * i, 1, 2, 1});
+  w.submit(0, all);
+  finish(w);
+  EXPECT_EQ(all_of(marks), std::vector<std::uint64_t>(marks.size(), 3));
+  const runtime_stats there = w.scheduler_stats(1);
+  EXPECT_EQ(there.failed, n);
+  EXPECT_GT(there.inlined, 0u);
+  ASSERT_FALSE(w.errors(1).empty());
+  EXPECT_EQ(w.errors(1).front().code, -EDOM);
+  EXPECT_EQ(w.scheduler_stats(0).failed, 0u);
 }
 
 TEST_P(messages, run_tasks_of_every_width) {
@@ -265,7 +286,7 @@ TEST(messages_schedules, end_before_a_wait_does) {
     tasks_world w(small_ranks(device(), 3), smallest());
     constexpr std::uint32_t hops = 9;
     array<std::uint64_t> marks(w, 3 * (hops + 1));
-    w.submit(0, small_hop{marks.ref(), 0, hops, {2, 0}});
+    w.submit(0, small_hop{marks.ref(), 0, hops, 2, 0});
     finish(w);
     std::vector<std::uint64_t> expected(marks.size());
     std::fill_n(expected.begin(), hops + 1, 3u);
@@ -348,7 +369,7 @@ TEST_P(messages, come_after_the_kernels_left_and_came_back) {
   std::uint64_t sum = 0;
   for (int i = 0; i < 3; ++i) {
     array<std::uint64_t> marks(w, 2);  // for that they leave
-    w.submit(0, small_hop{marks.ref(), 0, 9, {0}});
+    w.submit(0, small_hop{marks.ref(), 0, 9, 0, 0});
     finish(w);
     for (std::uint64_t mark : all_of(marks)) sum += mark;
   }
@@ -381,7 +402,7 @@ void stop_under_way(const device& d, std::uint32_t n, const Task& task) {
 }
 void stop_all_kinds(const device& d) {
   constexpr std::uint32_t for_ever = ~0u;
-  stop_under_way(d, 100, small_hop{{}, 0, for_ever, {0}});
+  stop_under_way(d, 100, small_hop{{}, 0, for_ever, 0, 0});
   stop_under_way(d, 30, flood{{}, for_ever});
   stop_under_way(d, 100, client{3, 1, 0xffff, {}});
 }
@@ -408,7 +429,7 @@ TEST_P(messages, that_never_end_are_dropped_when_an_array_ends) {
 TEST_P(messages, that_end_are_received_before_their_world_stops) {
   tasks_world w(small_ranks(where(), 3));
   array<std::uint64_t> marks(w, 3);
-  w.submit(0, small_hop{marks.ref(), 0, 60, {0}});
+  w.submit(0, small_hop{marks.ref(), 0, 60, 0, 0});
   w.stop();
   const std::vector<std::uint64_t> found = all_of(marks);
   EXPECT_EQ(found[0] + found[1] + found[2], 61u);

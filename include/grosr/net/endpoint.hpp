@@ -29,9 +29,17 @@ class endpoint {
         rank_(s_.rank),
         ranks_(s_.ranks),
         reaches_(s_.reaches),
-        buffers_(s_.buffer_words != 0) {}
+        buffers_(s_.buffer_words != 0),
+        sent_(runs_where_it_came() && buffers_) {}
   /// What it throws is what lanes of the host backend are ended with.
-  GROSR_DEVICE ~endpoint() noexcept(false) { flush(); }
+  GROSR_DEVICE ~endpoint() noexcept(false) {
+    if (!runs_where_it_came()) {
+      if (sent_) flush();
+    } else if (collected_) {  // who runs the task sees to it
+      simt::shared_store(arrivals_of(c_.spawner()).collected, 1);
+      c_.spawner().note_pushed();
+    }
+  }
 
   /// This rank, and how many there are.
   GROSR_DEVICE std::uint32_t rank() const { return rank_; }
@@ -134,8 +142,10 @@ class endpoint {
   /// What this lane has sent so far is on its way. The endpoint's end does that, too: a task that
   /// goes on for long after it sent something, or waits for what comes of it, asks for it.
   GROSR_DEVICE void flush() const {
-    if (!collected_) return;
+    std::uint32_t& by_others = arrivals_of(c_.spawner()).collected;
+    if (!collected_ && simt::shared_load(by_others) == 0) return;
     collected_ = false;
+    simt::shared_store(by_others, 0);
     aggregator<spawner_type>::flush(&c_.spawner().memory(), simt::active_mask());
   }
 
@@ -209,6 +219,8 @@ class endpoint {
     return to.offset() | static_cast<std::uint32_t>(bytes) << 8;
   }
 
+  GROSR_DEVICE bool runs_where_it_came() const { return c_.depth() == run::never_inline; }
+
   GROSR_DEVICE bool is_rank(std::uint32_t what, std::uint32_t to) const {
     if (to < ranks_) [[likely]]
       return true;
@@ -248,19 +260,21 @@ class endpoint {
                                type));
   }
 
-  /// Lanes that are together, those with `wants`: hand a request over. The first goes at once: most
-  /// tasks that send one send no other. What follows is collected.
+  /// Lanes that are together, those with `wants`: hand a request over. The first goes at once, if
+  /// there is room: most tasks that send one send no other. What follows is collected.
   template <unsigned Words>
   GROSR_DEVICE void post(bool wants, std::uint32_t to, const message<Words>& m) const {
     const std::uint32_t mask = simt::active_mask_by(Words, true);
     if (!simt::any(mask, wants)) return;
-    const bool collects = simt::any(mask, sent_);
-    sent_ = sent_ || (wants && buffers_);
-    if (collects && aggregator<spawner_type>::add(c_.spawner(), mask, wants, to, m)) {
-      collected_ = collected_ || wants;
-      return;
-    }
-    outbox<spawner_type>::template send<Words>(c_.spawner(), mask, wants, to, m);
+    auto& self = c_.spawner();
+    if (!buffers_) return outbox<spawner_type>::template send<Words>(self, mask, wants, to, m);
+    const bool first = !simt::any(mask, sent_);
+    sent_ = sent_ || wants;
+    if (first) wants = !outbox<spawner_type>::send_if_room(self, mask, wants, to, m) && wants;
+    if (first && !simt::any(mask, wants)) return;
+    aggregator<spawner_type>::add(self, mask, wants, to, m);
+    collected_ = collected_ || wants;
+    meet(mask);
   }
 
   Context& c_;
@@ -269,7 +283,7 @@ class endpoint {
   const array_part* arrays_;
   std::uint32_t rank_, ranks_, reaches_;
   bool buffers_;                    ///< the rank's warps have buffers
-  mutable bool sent_ = false;       ///< this lane has sent a message
+  mutable bool sent_;               ///< the next message need not leave at once
   mutable bool collected_ = false;  ///< of its messages some may be in its warp's buffers
 };
 

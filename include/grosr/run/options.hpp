@@ -59,12 +59,13 @@ struct runtime_options {
 
 /// Counters since the runtime began. Taken while it runs, they may lag by some 640 runs a worker.
 struct runtime_stats {
-  std::uint64_t submitted = 0;    ///< tasks accepted from the host
-  std::uint64_t tasks = 0;        ///< tasks run
-  std::uint64_t spawned = 0;      ///< tasks started by tasks
-  std::uint64_t batches = 0;      ///< runs of up to 32 tasks
-  std::uint64_t stolen = 0;       ///< batches taken from another worker
-  std::uint64_t inlined = 0;      ///< tasks run inside their parent: memory was full
+  std::uint64_t submitted = 0;  ///< tasks accepted from the host
+  std::uint64_t tasks = 0;      ///< tasks run
+  std::uint64_t spawned = 0;    ///< tasks started by tasks
+  std::uint64_t batches = 0;    ///< runs of up to 32 tasks
+  std::uint64_t stolen = 0;     ///< batches taken from another worker
+  std::uint64_t inlined =
+      0;  ///< tasks run inside another: memory was full, or they came as messages
   std::uint64_t spilled = 0;      ///< batches that went to a spill ring: a deque was full
   std::uint64_t failed = 0;       ///< tasks that returned an error
   std::uint64_t joined = 0;       ///< continuations run where their last result came

@@ -7,26 +7,28 @@
 namespace grosr::net {
 
 /// The buffers of the lanes that make `mask`, who call together. Spawner: of the runtime of the
-/// rank.
+/// rank. Nobody runs code of users while it has the lock of the buffers, and so any lane may wait
+/// for that, also in a task that runs where it came.
 template <class Spawner>
 class aggregator {
  public:
   using shared = typename Spawner::shared;
 
   /// Lanes of `mask` together, those with `wants`: put a request of Words words to a rank into
-  /// their warp's buffers; buffers that are full then leave. False: other lanes of the warp are in
-  /// there now, and nothing was done.
+  /// their warp's buffers; buffers that are full then leave. While there is no room they receive;
+  /// where there is nothing to receive either, what is in a buffer becomes tasks.
   template <unsigned Words>
-  GROSR_DEVICE static bool add(Spawner& self, std::uint32_t mask, bool wants, std::uint32_t to,
+  GROSR_DEVICE static void add(Spawner& self, std::uint32_t mask, bool wants, std::uint32_t to,
                                const message<Words>& m) {
     warp_buffers& w = buffers_of(self);
     const unsigned lane = simt::lane_id();
     const bool leads = lane == simt::lowest_bit(mask);
-    if (!take_lock(w, mask, leads)) return false;
     const std::uint32_t size = state_of(self.get_view()).buffer_words;
     bool left = wants;
+    std::uint32_t chunks = 0, turns = 0;
     GROSR_NO_UNROLL
-    do {
+    for (;;) {
+      take_lock(w, mask, leads);
       const std::uint32_t group = simt::match_any(mask, left ? to : ~0u);
       const std::uint32_t had = left ? simt::shared_load(w.counts[to]) : 0;
       const std::uint32_t at = had + simt::rank_in(group, lane) * Words;
@@ -44,48 +46,134 @@ class aggregator {
       const std::uint32_t next = simt::popcount(group) * Words;
       std::uint32_t full = simt::ballot(mask, acts && now + next > size);
       left = left && !fits;
+      bool room = true;
       GROSR_NO_UNROLL
-      for (; full != 0; full &= full - 1)
-        leave(self, mask, simt::shuffle(mask, to, simt::lowest_bit(full)));
-    } while (simt::any(mask, left));
-    give_lock_back(w, mask, leads);
-    return true;
+      for (; full != 0; full &= full - 1) {
+        const left_as how = leave(self, mask, simt::shuffle(mask, to, simt::lowest_bit(full)));
+        if (how == left_as::no_room) room = false;
+        if (how == left_as::whole_chunk) ++chunks;
+      }
+      give_lock_back(w, mask, leads);
+      const std::uint32_t some = simt::ballot(mask, left);
+      if (some == 0) break;
+      if (!room) [[unlikely]]
+        turns =
+            receive(&self.memory(), mask, simt::shuffle(mask, to, simt::lowest_bit(some)), turns);
+      if (turns == aborted) return;
+    }
+    take_in(self, mask, chunks);
   }
 
   /// Lanes of `mask` together: what is in their warp's buffers leaves. Other lanes of the warp that
   /// are in there wait for nothing of these.
   GROSR_DEVICE GROSR_NOINLINE static void flush(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
-    warp_buffers& w = buffers_of(self);
-    const bool leads = simt::lane_id() == simt::lowest_bit(mask);
-    GROSR_NO_UNROLL
-    for (unsigned turn = 0; !take_lock(w, mask, leads); ++turn)
-      simt::pause(turn, "the buffers of the warp");
-    const std::uint32_t ranks = state_of(self.get_view()).ranks;
-    GROSR_NO_UNROLL
-    for (std::uint32_t to = 0; to < ranks; ++to)
-      if (simt::shuffle(mask, simt::shared_load(w.counts[to]), simt::lowest_bit(mask)) != 0)
-        leave(self, mask, to);
-    give_lock_back(w, mask, leads);
+    const std::uint32_t chunks = leave_all(self, mask);
+    if (chunks == 0) return;
+    take_in(self, mask, chunks);
+    if (take_collected(self, mask)) leave_all(self, mask);
+  }
+
+  /// Lanes of `mask` together, after tasks ran that came as messages: what these sent leaves.
+  GROSR_DEVICE static void flush_collected(shared* block, std::uint32_t mask) {
+    Spawner self(simt::in_block_shared(block));
+    if (take_collected(self, mask)) flush(block, mask);
   }
 
  private:
+  enum class left_as : std::uint8_t { no_room, words, whole_chunk };
+
   GROSR_DEVICE static warp_buffers& buffers_of(Spawner& self) {
     return self.memory().of_tasks.warps[simt::warp_id()];
   }
-  GROSR_DEVICE static bool take_lock(warp_buffers& w, std::uint32_t mask, bool leads) {
+  GROSR_DEVICE static void take_lock(warp_buffers& w, std::uint32_t mask, bool leads) {
     bool took = false;
     if (leads) took = simt::shared_try_lock(w.lock);
-    return simt::any(mask, took);
+    if (!simt::any(mask, took)) [[unlikely]]
+      wait_for_lock(&w, mask, leads);
+  }
+  GROSR_DEVICE GROSR_NOINLINE static void wait_for_lock(warp_buffers* w, std::uint32_t mask,
+                                                        bool leads) {
+    bool took = false;
+    GROSR_NO_UNROLL
+    for (unsigned turn = 0;; ++turn) {
+      if (leads) took = simt::shared_try_lock(w->lock);
+      if (simt::any(mask, took)) return;
+      simt::pause(turn, "the buffers of the warp");
+    }
   }
   GROSR_DEVICE static void give_lock_back(warp_buffers& w, std::uint32_t mask, bool leads) {
     simt::sync_warp(mask);
     if (leads) simt::shared_store(w.lock, 0);
   }
 
-  /// Lanes of `mask` together, which have the lock: the words for a rank go into its link. Those
-  /// who fill a chunk take one in, if one has come.
-  GROSR_DEVICE static void leave(Spawner& self, std::uint32_t mask, std::uint32_t to) {
+  /// Lanes of `mask` together: whether tasks that ran here have put something into the buffers.
+  GROSR_DEVICE static bool take_collected(Spawner& self, std::uint32_t mask) {
+    std::uint32_t& collected = arrivals_of(self).collected;
+    bool some = false;
+    if (simt::lane_id() == simt::lowest_bit(mask)) {
+      some = simt::shared_load(collected) != 0;
+      if (some) simt::shared_store(collected, 0);
+    }
+    return simt::any(mask, some);
+  }
+
+  /// Lanes of `mask` together: all buffers leave. How many chunks that made whole.
+  GROSR_DEVICE static std::uint32_t leave_all(Spawner& self, std::uint32_t mask) {
+    warp_buffers& w = buffers_of(self);
+    const unsigned leader = simt::lowest_bit(mask);
+    const bool leads = simt::lane_id() == leader;
+    const std::uint32_t ranks = state_of(self.get_view()).ranks;
+    std::uint32_t chunks = 0, turns = 0;
+    GROSR_NO_UNROLL
+    for (std::uint32_t to = 0; to < ranks;) {
+      if (simt::shuffle(mask, simt::shared_load(w.counts[to]), leader) == 0) {
+        ++to;
+        continue;
+      }
+      take_lock(w, mask, leads);
+      const left_as how = leave(self, mask, to);
+      give_lock_back(w, mask, leads);
+      if (how == left_as::whole_chunk) ++chunks;
+      if (how == left_as::no_room) turns = receive(&self.memory(), mask, to, turns);
+      if (turns == aborted) break;
+    }
+    return chunks;
+  }
+
+  /// Lanes of `mask` together, without the lock: those who fill chunks take as many in, if some
+  /// have come.
+  GROSR_DEVICE static void take_in(Spawner& self, std::uint32_t mask, std::uint32_t chunks) {
+    GROSR_NO_UNROLL
+    for (; chunks != 0; --chunks)
+      if (!receiver<Spawner>::template take<link_class::request>(&self.memory(), mask,
+                                                                 coming_tasks::run))
+        break;
+  }
+
+  /// Lanes of `mask` together, without the lock, when there was no room for what is in the buffer
+  /// for a rank: take a chunk in; or wait; or, when they have done so for many turns, the buffer's
+  /// messages become tasks. How many turns now.
+  GROSR_DEVICE GROSR_NOINLINE static std::uint32_t receive(shared* block, std::uint32_t mask,
+                                                           std::uint32_t to, std::uint32_t turns) {
+    Spawner self(simt::in_block_shared(block));
+    constexpr std::uint32_t most_turns = 256;
+    if (simt::any(mask, self.aborted())) return aborted;
+    if (receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run))
+      return 0;
+    if (turns + 1 == most_turns) {
+      defer(self, mask, to);
+      return 0;
+    }
+    simt::pause(turns, "room for messages");
+    return turns + 1;
+  }
+  static constexpr std::uint32_t aborted = ~std::uint32_t{0};
+
+  /// Lanes of `mask` together, which have the lock: the words for a rank go into its link, if there
+  /// is room. Others may have reserved words in between: then the lanes receive until there is
+  /// room, and start what comes, for it may wait for what follows these words.
+  GROSR_DEVICE static left_as leave(Spawner& self, std::uint32_t mask, std::uint32_t to) {
     warp_buffers& w = buffers_of(self);
     rank_state& s = state_of(self.get_view());
     const link_out link = s.to(link_class::request, to);
@@ -96,22 +184,40 @@ class aggregator {
     bool fits = true;
     if (simt::lane_id() == leader) {
       bool tight = (w.tight >> to & 1) != 0;
-      first = link.claim(n, fits, tight);
+      first = n == 0 ? no_ticket : link.claim(n, fits, tight);
       w.tight = (w.tight & ~(1u << to)) | (tight ? 1u : 0u) << to;
     }
+    if (n == 0) return left_as::words;
     first = simt::shuffle(mask, first, leader);
-    const bool now = simt::shuffle(mask, first != no_ticket && fits ? 1u : 0u, leader) != 0;
-    if (!now) [[unlikely]] {
-      leave_when_there_is_room(&self.memory(), mask, to, n, first);
-    } else {
-      if (store(link, w.words + to * s.buffer_words, mask, first, n))
-        receiver<Spawner>::template take<link_class::request>(&self.memory(), mask);
-    }
+    if (first == no_ticket) return left_as::no_room;
+    if (simt::shuffle(mask, fits ? 0u : 1u, leader) != 0) [[unlikely]]
+      if (!wait_for_room(&self.memory(), mask, to, first + n)) return left_as::words;
+    const bool whole = store(link, w.words + to * s.buffer_words, mask, first, n);
     if (simt::lane_id() == leader) {
       self.note_pushed();
       simt::shared_store(w.counts[to], 0);
     }
     simt::sync_warp(mask);
+    return whole ? left_as::whole_chunk : left_as::words;
+  }
+
+  /// Lanes of `mask` together, with tickets before `end`. Who has tickets before these has room
+  /// first. False: the rank is aborted; their places are not theirs yet, and the words are dropped.
+  GROSR_DEVICE GROSR_NOINLINE static bool wait_for_room(shared* block, std::uint32_t mask,
+                                                        std::uint32_t to, std::uint64_t end) {
+    Spawner self(simt::in_block_shared(block));
+    const link_out link = state_of(self.get_view()).to(link_class::request, to);
+    const bool leads = simt::lane_id() == simt::lowest_bit(mask);
+    GROSR_NO_UNROLL
+    for (;;) {
+      if (simt::any(mask, self.aborted())) {
+        if (leads) simt::shared_store(buffers_of(self).counts[to], 0);
+        return false;
+      }
+      if (simt::any(mask, leads && link.has_room(end))) return true;
+      if (!receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::start))
+        simt::pause(2, "room for messages");
+    }
   }
 
   /// Lanes of `mask` together: stores n words at their tickets. Whether a chunk is whole now.
@@ -127,45 +233,15 @@ class aggregator {
     return simt::any(mask, filled);
   }
 
-  /// Lanes of `mask` together, which have the lock: n words for a rank, which may have tickets, go
-  /// into its link when there is room. Meanwhile they receive; where there is nothing to receive
-  /// either, messages without tickets become tasks.
-  GROSR_DEVICE GROSR_NOINLINE static void leave_when_there_is_room(
-      shared* block, std::uint32_t mask, std::uint32_t to, std::uint32_t n, std::uint64_t first) {
-    Spawner self(simt::in_block_shared(block));
-    rank_state& s = state_of(self.get_view());
-    const simt::bus_word* const words = buffers_of(self).words + to * s.buffer_words;
-    const link_out link = s.to(link_class::request, to);
-    const unsigned leader = simt::lowest_bit(mask);
-    constexpr unsigned attempts = 256;
-    bool fits = false, tight = true;
-    unsigned idle = 0;
-    GROSR_NO_UNROLL
-    for (;;) {
-      const bool took = receiver<Spawner>::template take<link_class::request>(block, mask);
-      idle = took ? 0 : idle + 1;
-      const bool aborted = simt::any(mask, self.aborted());
-      if (first == no_ticket) {
-        if (aborted || idle == attempts) return defer(block, words, n, to, mask);
-        tight = true;
-        if (simt::lane_id() == leader) first = link.claim(n, fits, tight);
-        first = simt::shuffle(mask, first, leader);
-      } else {
-        // Who has tickets before these has room first.
-        if (aborted) return;  // dropped: their places are not theirs yet
-        if (simt::lane_id() == leader) fits = link.has_room(first + n);
-      }
-      if (simt::shuffle(mask, first != no_ticket && fits ? 1u : 0u, leader) != 0) break;
-      if (!took) simt::pause(first == no_ticket ? idle : 2, "room for messages");
-    }
-    static_cast<void>(store(link, words, mask, first, n));
-  }
-
-  /// Each message of n words becomes a task.
-  GROSR_DEVICE GROSR_NOINLINE static void defer(shared* block, const simt::bus_word* words,
-                                                std::uint32_t n, std::uint32_t to,
-                                                std::uint32_t mask) {
+  /// Lanes of `mask` together, without the lock: each message in the buffer for a rank becomes a
+  /// task.
+  GROSR_DEVICE static void defer(Spawner& self, std::uint32_t mask, std::uint32_t to) {
+    warp_buffers& w = buffers_of(self);
     const std::uint32_t rank = simt::rank_in(mask, simt::lane_id()), lanes = simt::popcount(mask);
+    take_lock(w, mask, rank == 0);
+    simt::sync_warp(mask);
+    const std::uint32_t n = simt::shared_load(w.counts[to]);
+    const simt::bus_word* const words = w.words + to * state_of(self.get_view()).buffer_words;
     GROSR_NO_UNROLL
     for (std::uint32_t i = rank; i < n; i += lanes) {
       if ((words[i].w[3] & first_bit) == 0) continue;
@@ -174,8 +250,11 @@ class aggregator {
       const unsigned of = header_word::words_of(m.header);
       for (unsigned k = 0; k < of; ++k)
         for (unsigned j = 0; j < 3; ++j) m.content[3 * k + j] = words[i + k].w[j];
-      outbox<Spawner>::template defer<link_class::request>(block, to, m);
+      outbox<Spawner>::template defer<link_class::request>(&self.memory(), to, m);
     }
+    simt::sync_warp(mask);
+    if (rank == 0) simt::shared_store(w.counts[to], 0);
+    give_lock_back(w, mask, rank == 0);
   }
 };
 

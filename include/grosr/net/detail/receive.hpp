@@ -1,4 +1,4 @@
-// Receiving: chunks of links become tasks, and changes of elements.
+// Receiving: chunks of links become tasks, which are started or run here, and changes of elements.
 #pragma once
 
 #include "grosr/net/detail/rank_state.hpp"
@@ -16,17 +16,17 @@ struct receiver {
 
   /// Lanes of `mask` together, within a task: takes in chunks that have come, most_chunks at most,
   /// of this class of links or a later one. Replies alone start no requests and no replies: so that
-  /// takes no room. False: there were none, or others took them. Runs no code of users, but waits
-  /// for room for tasks.
+  /// takes no room. False: there were none, or others took them. May wait for room for tasks.
   template <link_class First>
-  GROSR_DEVICE GROSR_NOINLINE static bool take(shared* block, std::uint32_t mask) {
+  GROSR_DEVICE GROSR_NOINLINE static bool take(shared* block, std::uint32_t mask,
+                                               coming_tasks tasks) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
     const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id());
     const unsigned leader = simt::lowest_bit(mask);
     claimed_chunks mine;
     std::uint32_t by = 0;
-    if (rank == 0) mine = claim<First>(s, lanes, by);
+    if (rank == 0) mine = claim<First>(self, s, lanes, by);
     const std::uint32_t count = simt::shuffle(mask, mine.count, leader);
     if (count == 0) return false;
     const std::uint64_t first = simt::shuffle(mask, mine.first, leader);
@@ -37,6 +37,13 @@ struct receiver {
       chunk = arrivals_ref(s.arrived[which >> 1]).take(first + rank, (which & 1) != 0);
     meet(mask);
     link_receiver* const in = s.in + (which >> 1) * s.ranks;
+    if constexpr (First == link_class::request)
+      if (which >> 1 == static_cast<std::uint32_t>(link_class::request) &&
+          tasks != coming_tasks::start && count == 1 && may_run(self, mask, rank)) {
+        take_and_run(block, &in[simt::shuffle(mask, chunk.from, leader)],
+                     simt::shuffle(mask, chunk.chunk, leader), mask);
+        return true;
+      }
     known_array known;
     std::uint32_t left = mask;
     GROSR_NO_UNROLL
@@ -61,10 +68,14 @@ struct receiver {
 
   /// One lane: claims chunks. `by`: their class.
   template <link_class First>
-  GROSR_DEVICE static claimed_chunks claim(rank_state& s, std::uint32_t lanes, std::uint32_t& by) {
+  GROSR_DEVICE static claimed_chunks claim(Spawner& self, rank_state& s, std::uint32_t lanes,
+                                           std::uint32_t& by) {
     constexpr auto replies = static_cast<std::uint32_t>(link_class::reply),
                    requests = static_cast<std::uint32_t>(link_class::request);
-    const std::uint32_t most = lanes < most_chunks ? lanes : most_chunks;
+    // Tasks that run here may wait for room: no chunk waits for them meanwhile.
+    const std::uint32_t most = simt::shared_load(arrivals_of(self).expected) != 0 ? 1
+                               : lanes < most_chunks                              ? lanes
+                                                                                  : most_chunks;
     const arrivals_ref from_replies(s.arrived[replies]), from_requests(s.arrived[requests]);
     const std::uint32_t some_replies = from_replies.near_count(),
                         some_requests =
@@ -81,6 +92,20 @@ struct receiver {
   GROSR_DEVICE static void take_chunk(Spawner& self, rank_state& s, const link_in& from,
                                       std::uint64_t begin, std::uint32_t rank, std::uint32_t lanes,
                                       known_array& known) {
+    each_word(from, begin, rank, lanes, [&](std::uint32_t at, const simt::bus_word& w) {
+      if ((w.w[3] & first_bit) == 0) return;
+      const std::uint32_t what = header_word::operation_of(w.w[3]);
+      if (First == link_class::request && what < operation::value)
+        change_element(self, s, from, w, what, known);
+      else
+        take_larger<First>(&self.memory(), &from.state(), begin + at, w);
+    });
+  }
+  /// Lanes together: takes each word of a chunk, and where it lies there. Lanes may have one less
+  /// than others.
+  template <class Take>
+  GROSR_DEVICE static void each_word(const link_in& from, std::uint64_t begin, std::uint32_t rank,
+                                     std::uint32_t lanes, const Take& take) {
     constexpr unsigned ahead = 4;  // words that a lane has under way
     GROSR_NO_UNROLL
     for (std::uint32_t base = rank; base < chunk_words; base += ahead * lanes) {
@@ -90,23 +115,110 @@ struct receiver {
       std::uint32_t at = base;
       GROSR_NO_UNROLL
       for (unsigned k = 0; k < ahead && at < chunk_words; ++k, at += lanes) {
-        take_message<First>(self, s, from, begin + at, from.settled(begin + at, w[0]), known);
+        take(at, from.settled(begin + at, w[0]));
         for (unsigned i = 0; i + 1 < ahead; ++i) w[i] = w[i + 1];
       }
     }
   }
 
-  /// One lane: the message that begins with a word, if one does.
-  template <link_class First>
-  GROSR_DEVICE static void take_message(Spawner& self, rank_state& s, const link_in& from,
-                                        std::uint64_t ticket, const simt::bus_word& w,
-                                        known_array& known) {
-    if ((w.w[3] & first_bit) == 0) return;
-    const std::uint32_t what = header_word::operation_of(w.w[3]);
-    if (First == link_class::request && what < operation::value)
-      change_element(self, s, from, w, what, known);
-    else
-      take_larger<First>(&self.memory(), &from.state(), ticket, w);
+  /// Lanes of `mask` together: whether tasks are expected, and these lanes have the lock to run
+  /// them.
+  GROSR_DEVICE static bool may_run(Spawner& self, std::uint32_t mask, std::uint32_t rank) {
+    warp_arrivals& here = arrivals_of(self);
+    bool took = false;
+    if (rank == 0) took = simt::shared_load(here.expected) != 0 && simt::shared_try_lock(here.lock);
+    return simt::any(mask, took);
+  }
+
+  /// Lanes of `mask` together, which have the lock, and no other chunk: takes a chunk in. The tasks
+  /// in it run here after it is given back, since they may wait for room.
+  GROSR_DEVICE GROSR_NOINLINE static void take_and_run(shared* block, link_receiver* link,
+                                                       std::uint64_t chunk, std::uint32_t mask) {
+    Spawner self(simt::in_block_shared(block));
+    rank_state& s = state_of(self.get_view());
+    const link_in from(*link);
+    warp_arrivals& here = arrivals_of(self);
+    const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id());
+    const std::uint64_t begin = chunk * chunk_words;
+    known_array known;
+    each_word(from, begin, rank, lanes, [&](std::uint32_t at, const simt::bus_word& w) {
+      keep(here, at, w);
+      const bool first = (w.w[3] & first_bit) != 0;
+      const std::uint32_t what = header_word::operation_of(w.w[3]),
+                          words = header_word::words_of(w.w[3]);
+      if (first && what < operation::value) change_element(self, s, from, w, what, known);
+      if (!first || what < operation::task) return;
+      const std::uint32_t i = simt::shared_add(here.count, 1);
+      here.first[i] = static_cast<std::uint8_t>(at);
+      here.what[i] = static_cast<std::uint8_t>((words - 1) << 4 | (what - operation::task));
+      GROSR_NO_UNROLL
+      for (std::uint32_t k = chunk_words; k < at + words; ++k) keep(here, k, from.load(begin + k));
+    });
+    meet(mask);
+    const std::uint32_t n = simt::shared_load(here.count);
+    meet(mask);
+    if (rank == 0) {
+      from.give_back(chunk);
+      simt::shared_store(here.count, 0);
+      const std::uint32_t expected = simt::shared_load(here.expected);
+      simt::shared_store(here.expected, n != 0 ? chunks_with_tasks : expected - 1);
+    }
+    if (n != 0) run_tasks(self, here, link->from, n, mask);
+    meet(mask);
+    if (rank == 0) simt::shared_store(here.lock, 0);
+  }
+  GROSR_DEVICE static void keep(warp_arrivals& here, std::uint32_t at, const simt::bus_word& w) {
+    for (unsigned k = 0; k < 3; ++k) here.content[3 * at + k] = w.w[k];
+  }
+
+  /// Lanes of `mask` together, which have the lock: runs the n tasks that lie there, or starts
+  /// them.
+  GROSR_DEVICE static void run_tasks(Spawner& self, warp_arrivals& here, std::uint32_t from,
+                                     std::uint32_t n, std::uint32_t mask) {
+    const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id());
+    bool runs = true;
+    std::uint32_t ran = 0;
+    GROSR_NO_UNROLL
+    for (std::uint32_t i = rank; i - rank < n; i += lanes) {
+      if (simt::any(mask, self.aborted())) break;
+      const std::uint64_t began = simt::cycle_count();
+      if (i < n) {
+        const std::uint32_t first = 3u * here.first[i], what = here.what[i], type = what & 15,
+                            words = (what >> 4) + 1;
+        message<most_words> m{};
+        for (unsigned k = 0; k < most_words; ++k)
+          if (k < words)
+            for (unsigned j = 0; j < 3; ++j) m.content[3 * k + j] = here.content[first + 3 * k + j];
+        if (runs && run_one(self, m, type, types{}))
+          ++ran;
+        else
+          start(self, from, m, type, types{});
+      }
+      meet(mask);
+      // Others may want the rest.
+      runs = !simt::any(mask, simt::cycle_count() - began > Spawner::long_cycles);
+    }
+    if (ran != 0) self.count_inlined(ran);
+  }
+  /// One lane: runs the task that a message is. False: it is not to run here.
+  template <class... Records>
+  GROSR_DEVICE static bool run_one(Spawner& self, const message<most_words>& m, std::uint32_t type,
+                                   run::type_list<Records...>) {
+    bool done = false;
+    ((type == types::template index_of<Records>() ? (done = run_as<Records>(self, m), void())
+                                                  : void()),
+     ...);
+    return done;
+  }
+  template <class Record>
+  GROSR_DEVICE static bool run_as(Spawner& self, const message<most_words>& m) {
+    if constexpr (runs_where_it_comes<Record>) {
+      run::loaded<Record> l;
+      __builtin_memcpy(static_cast<void*>(&l.task), m.content, sizeof(Record));
+      self.run_in_place(l.task, level_of_messages);
+      return true;
+    }
+    return false;
   }
 
   /// One lane: a message that may have more words: a task, or a reply.
@@ -128,7 +240,7 @@ struct receiver {
     if (what < operation::task)
       reply_came(self, m, what);
     else if constexpr (First == link_class::request)
-      start(self, from, m, what - operation::task, types{});
+      start(self, from.from(), m, what - operation::task, types{});
   }
 
   /// One lane: a put, an add and so on, or a get, which is answered.
@@ -194,23 +306,25 @@ struct receiver {
 
   /// One lane: the task that a message is.
   template <class... Records>
-  GROSR_DEVICE static void start(Spawner& self, const link_in& from, const message<most_words>& m,
+  GROSR_DEVICE static void start(Spawner& self, std::uint32_t from, const message<most_words>& m,
                                  std::uint32_t type, run::type_list<Records...>) {
     ((type == types::template index_of<Records>() ? start_one<Records>(self, from, m) : void()),
      ...);
   }
   template <class Record>
-  GROSR_DEVICE static void start_one(Spawner& self, const link_in& from,
+  GROSR_DEVICE static void start_one(Spawner& self, std::uint32_t from,
                                      const message<most_words>& m) {
     if constexpr (travels<Record>) {
+      if constexpr (runs_where_it_comes<Record>)
+        simt::shared_store(arrivals_of(self).expected, chunks_with_tasks);
       using task_type = task_of<Record>;
       run::loaded<task_type> l;
       __builtin_memcpy(static_cast<void*>(&l.task), m.content, bytes_that_travel<task_type>);
-      if constexpr (is_called<task_type>) l.task.origin = from.from();
-      const bool started = self.spawn(run::as_record(l.task), level_of_messages, never_inline);
+      if constexpr (is_called<task_type>) l.task.origin = from;
+      const bool started = self.spawn(run::as_record(l.task), level_of_messages, run::never_inline);
       if constexpr (is_called<task_type>)
         if (!started)
-          outbox<Spawner>::template reply<1>(self, from.from(), status_reply(l.task.to, -ENOSPC));
+          outbox<Spawner>::template reply<1>(self, from, status_reply(l.task.to, -ENOSPC));
     }
   }
 
@@ -255,7 +369,10 @@ struct message_service {
   /// Lanes of `mask` together, in a task that goes on for long: takes in some of what has come; if
   /// there is nothing, fills up chunks. Whether there was something to do.
   GROSR_DEVICE GROSR_NOINLINE static bool progress(shared* block, std::uint32_t mask) {
-    if (receiver<Spawner>::template take<link_class::request>(block, mask)) return true;
+    if (receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run)) {
+      aggregator<Spawner>::flush_collected(block, mask);
+      return true;
+    }
     rank_state& s = state_of(simt::in_block_shared(block).get_view());
     const std::uint32_t links = s.ranks * link_classes, lanes = simt::popcount(mask),
                         rank = simt::rank_in(mask, simt::lane_id());
@@ -278,6 +395,7 @@ struct message_service {
   GROSR_DEVICE GROSR_NOINLINE static run::collected collect(shared* block, bool all) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
+    aggregator<Spawner>::flush_collected(block, simt::full_mask);
     const std::uint32_t links = s.ranks * link_classes, lane = simt::lane_id();
     std::uint32_t come = 0;
     bool left = false;
@@ -362,11 +480,15 @@ GROSR_DEVICE void receive::operator()(auto& context) const {
   unsigned n = 0;
   GROSR_NO_UNROLL
   while (n < most && !simt::any(simt::full_mask, context.aborted())) {
-    if (!receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask))
+    if (!receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask,
+                                                                    coming_tasks::run))
       break;
     ++n;
   }
-  if (n != 0) context.spawner().note_pushed();
+  if (n != 0) {
+    aggregator<spawner_type>::flush_collected(&memory, simt::full_mask);
+    context.spawner().note_pushed();
+  }
   if (n == most && context.rank() == 0) context.spawn(receive{});
 }
 

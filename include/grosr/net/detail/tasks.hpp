@@ -22,8 +22,21 @@ struct warp_buffers {
   std::uint32_t counts[most_buffers];      ///< words for a rank
   simt::bus_word words[words_of_buffers];  ///< rank_state::buffer_words for rank 0, and so on
 };
+/// Tasks of a chunk, which run where they came. Block-shared.
+struct warp_arrivals {
+  std::uint32_t lock;       ///< of lanes of this warp; also while tasks run
+  std::uint32_t expected;   ///< so many chunks are thought to have some
+  std::uint32_t collected;  ///< 1: what such tasks sent may be in the warp's buffers
+  std::uint32_t count;
+  // Of task i: its first word among those of the chunk, and how many words it has and its type.
+  std::uint8_t first[chunk_words], what[chunk_words];
+  std::uint32_t content[3 * (chunk_words + most_words - 1)];
+};
+/// After a task came that may run where it comes.
+inline constexpr std::uint32_t chunks_with_tasks = 8;
 struct block_buffers {
   warp_buffers warps[run::warps_per_block];
+  warp_arrivals arrivals[run::warps_per_block];
 };
 /// Takes in what has come, until there is nothing more. Before that it tells the host how much was
 /// sent and received, if that asks.
@@ -153,8 +166,23 @@ inline constexpr bool travels =
 /// The level at which tasks that came as messages run, and that at which messages wait for room.
 inline constexpr auto level_of_messages = static_cast<std::uint32_t>(priority::normal);
 inline constexpr auto level_of_deferred = static_cast<std::uint32_t>(priority::low);
-/// A depth at which spawn() does not run a task in place: what receives runs no code of users.
-inline constexpr std::uint32_t never_inline = 0xffff;
+
+/// This warp's.
+GROSR_DEVICE warp_arrivals& arrivals_of(auto& spawner) {
+  return spawner.memory().of_tasks.arrivals[simt::warp_id()];
+}
+
+/// Whether a receiver runs a task itself, where it may, and does not start it.
+template <class Record>
+inline constexpr bool runs_where_it_comes = travels<Record>&& run::width_of<Record>() == width::lane
+                                            && !run::is_forked<Record> && !run::delivers<Record> &&
+                                            !is_called<Record> && !run::runs_long<Record>;
+/// What lanes that receive may do with tasks that come.
+enum class coming_tasks : std::uint8_t {
+  start,  ///< start them
+  run,    ///< run those of a lane: the lanes have no tickets for which there is no room. What these
+          ///< send may stay in the warp's buffers
+};
 
 /// Sends messages. Spawner: of the runtime of the rank.
 template <class Spawner>
@@ -201,6 +229,18 @@ struct outbox {
     const sent went = try_send<link_class::request>(self, mask, wants, to, m);
     if (simt::any(mask, wants ? went != sent::yes : false)) [[unlikely]]
       finish_send<Words>(&self.memory(), mask, !wants || went != sent::no, to, m);
+  }
+
+  /// Lanes of `mask` together, in a task: the same, if there is room now. Whether it went.
+  template <unsigned Words>
+  GROSR_DEVICE static bool send_if_room(Spawner& self, std::uint32_t mask, bool wants,
+                                        std::uint32_t to, const message<Words>& m) {
+    self.note_pushed();
+    const sent went = try_send<link_class::request>(self, mask, wants, to, m);
+    if (simt::any(mask, went == sent::filled_chunk)) [[unlikely]]
+      receiver<Spawner>::template take<link_class::request>(&self.memory(), mask,
+                                                            coming_tasks::run);
+    return went != sent::no;
   }
 
   /// Any lanes, also while they receive: a reply of Words words goes to a rank, at once or as a
@@ -276,7 +316,7 @@ struct outbox {
       filled = store(link, mask, group, now, first, m) || filled;
       waits = waits && !now;
       if (!simt::any(mask, waits)) return filled;
-      if (receiver<Spawner>::template take<By>(block, mask))
+      if (receiver<Spawner>::template take<By>(block, mask, coming_tasks::start))
         idle = 0;
       else
         simt::pause(idle < 3 ? idle++ : idle, "room for a message that is under way");
@@ -291,7 +331,8 @@ struct outbox {
     unsigned idle = 0;
     GROSR_NO_UNROLL
     for (;;) {
-      const bool took = receiver<Spawner>::template take<link_class::request>(block, mask);
+      const bool took =
+          receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run);
       if (simt::all(mask, went)) return meet(mask);
       idle = took ? 0 : idle + 1;
       const bool aborted = simt::any(mask, self.aborted());
@@ -321,7 +362,7 @@ struct outbox {
   GROSR_DEVICE GROSR_NOINLINE static void put_off(shared* block, deferred d) {
     Spawner self(simt::in_block_shared(block));
     if constexpr (By == link_class::request) {
-      if (!self.spawn(d, level_of_deferred, never_inline))
+      if (!self.spawn(d, level_of_deferred, run::never_inline))
         fail_call(self, d.what.header, d.what.content[0], d.what.content[1]);
     } else {
       if (Spawner::spawn_if_room(block, d, level_of_deferred)) return;
@@ -329,7 +370,7 @@ struct outbox {
       GROSR_NO_UNROLL
       while (!try_again<By>(self, mine, true, d) && !self.aborted())
         // Only replies: they need no room themselves.
-        if (!receiver<Spawner>::template take<link_class::reply>(block, mine))
+        if (!receiver<Spawner>::template take<link_class::reply>(block, mine, coming_tasks::start))
           simt::pause(2, "room for a reply");
     }
   }
@@ -360,7 +401,9 @@ GROSR_DEVICE void deferred::operator()(auto& context) const {
   const bool replied = out::template try_again<reply>(self, mask, by == reply, *this);
   went = went || replied;
   if (simt::all(mask, went)) return;
-  if (!receiver<spawner_type>::template take<request>(&self.memory(), mask))
+  if (receiver<spawner_type>::template take<request>(&self.memory(), mask, coming_tasks::run))
+    aggregator<spawner_type>::flush_collected(&self.memory(), mask);
+  else
     simt::pause(2, "room for a message");
   if (went) return;
   if (by == request)

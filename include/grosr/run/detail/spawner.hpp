@@ -32,6 +32,9 @@ class context;
 
 namespace grosr::run {
 
+/// A depth at which spawn() runs no task in place: that of tasks that run where they came.
+inline constexpr std::uint32_t never_inline = 0xff;
+
 /// One 16-byte piece of a record.
 struct alignas(16) piece {
   std::uint32_t w[4];
@@ -94,6 +97,14 @@ class spawner {
   template <class T>
   GROSR_DEVICE GROSR_NOINLINE static void note_misuse(shared* block, T task, failure what,
                                                       bool continuation);
+  /// One lane, in any task, which holds nothing that this one may wait for: runs a task here, which
+  /// came from elsewhere; none that it starts runs in it.
+  template <class T>
+  GROSR_DEVICE void run_in_place(const T& task, std::uint32_t level);
+  /// Any lane: has run so many.
+  GROSR_DEVICE void count_inlined(std::uint32_t n) const { simt::shared_add(w_.inlined, n); }
+  /// A run of more cycles keeps others waiting.
+  static constexpr std::uint64_t long_cycles = Policy::long_run_cycles;
   /// One lane: a continuation returned the error that it was told. The host knows that already.
   GROSR_DEVICE void count_failure() {
     simt::atomic_ref<std::uint32_t, simt::scope::block>(w_.failed).fetch_add(1, simt::relaxed);

@@ -271,6 +271,15 @@ GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::run_inline(shared* b
 
 template <class Policy, class... Tasks>
 template <class T>
+GROSR_DEVICE void spawner<Policy, Tasks...>::run_in_place(const T& task, std::uint32_t level) {
+  static_assert(width_of<T>() == width::lane && !is_forked<T> && !delivers<T>);
+  context_type c(*this, width::lane, level, never_inline);
+  const int status = invoke<true>(task, c);
+  if (status != 0) note_failure(&b_, task, status);
+}
+
+template <class Policy, class... Tasks>
+template <class T>
 GROSR_DEVICE void spawner<Policy, Tasks...>::note_failure(const T& task, int status) {
   note_failure(&b_, task, status);
 }
