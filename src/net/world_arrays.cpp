@@ -52,8 +52,12 @@ std::uint32_t world_core::add_array(const layout& shape, std::uint32_t element_b
     for (std::uint32_t i = 0; i < p.here(); ++i)
       all.emplace_back(p.ranks[i].where, space::device,
                        shape.size_of(p.first() + i) * element_bytes);
+    std::size_t bytes = 0;  // all ranks of a process lie on one device
+    for (const auto& part : all) bytes += part.size();
+    const std::size_t cache = p.ranks[0].where.properties().l2_bytes;
     for (std::uint32_t i = 0; i < p.here(); ++i)
-      p.tell(number, i, {all[i].data(), shape.size_of(p.first() + i), element_bytes, 0});
+      p.tell(number, i,
+             {all[i].data(), shape.size_of(p.first() + i), element_bytes, bytes > cache ? 1u : 0u});
     *free = {shape, element_bytes, std::move(all)};
   } catch (...) {
     failed = std::current_exception();

@@ -40,6 +40,7 @@ device_properties properties(int index) {
   int khz = 0;
   check(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, index), asked);
   p.clock_khz = static_cast<unsigned>(khz);
+  p.l2_bytes = static_cast<std::size_t>(found.l2CacheSize);
   const on_device here(index);
   check(cudaMemGetInfo(&p.memory_free, &p.memory), asked);
   return p;

@@ -189,7 +189,7 @@ class endpoint {
       away = part == nullptr;
       if (part != nullptr)
         if (T* element = element_of<T>(*part, p, what, a, index))
-          apply<simt::scope::system>(o, *element, v);
+          apply<simt::scope::system>(o, *element, v, simt::relaxed);
     }
     message<1> m{{0, 0, static_cast<std::uint32_t>(p.offset)},
                  header_word::of(1, what, extra(a.number(), p.offset))};

@@ -23,6 +23,7 @@ struct device_properties {
   std::size_t memory_free = 0;         ///< device memory free when asked
   std::string architecture;            ///< e.g. "sm_90", "x86_64"
   unsigned clock_khz = 0;              ///< 0 where unknown
+  std::size_t l2_bytes = 0;            ///< the cache that all multiprocessors share; host: 0
 };
 
 /// A device by backend and index. A value: cheap to copy, compares by both fields.

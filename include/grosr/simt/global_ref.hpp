@@ -36,6 +36,19 @@ namespace detail {
       asm volatile("red.relaxed.gpu.global." operation "." type " [%0], %1;" ::"l"(p), \
                    constraint(v)                                                       \
                    : "memory");                                                        \
+  }                                                                                    \
+  template <scope S>                                                                   \
+  __device__ inline void global_reduce_##name(T* p, T v, std::uint64_t policy) {       \
+    if constexpr (S == scope::system)                                                  \
+      asm volatile("red.relaxed.sys.global." operation ".L2::cache_hint." type         \
+                   " [%0], %1, %2;" ::"l"(p),                                          \
+                   constraint(v), "l"(policy)                                          \
+                   : "memory");                                                        \
+    else                                                                               \
+      asm volatile("red.relaxed.gpu.global." operation ".L2::cache_hint." type         \
+                   " [%0], %1, %2;" ::"l"(p),                                          \
+                   constraint(v), "l"(policy)                                          \
+                   : "memory");                                                        \
   }
 GROSR_GLOBAL_RMW(add, "add", std::uint32_t, "u32", "r")
 GROSR_GLOBAL_RMW(add, "add", std::uint64_t, "u64", "l")
@@ -96,6 +109,27 @@ GROSR_GLOBAL_MOVES(std::uint64_t, "u64", "b64", "l")
 }  // namespace detail
 #endif
 
+/// Which lines leave a GPU's L2 cache before others. On the host this is nothing.
+class cache_policy {
+ public:
+  /// `first`: what is used by this policy leaves first. It is for memory that is much larger than
+  /// the cache and used at random; otherwise lines leave in the usual order.
+  GROSR_DEVICE explicit cache_policy([[maybe_unused]] bool first) {
+#if GROSR_ON_GPU
+    std::uint64_t usual;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(word_));
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0;" : "=l"(usual));
+    if (!first) word_ = usual;
+#endif
+  }
+#if GROSR_ON_GPU
+  __device__ std::uint64_t word() const { return word_; }
+
+ private:
+  std::uint64_t word_;
+#endif
+};
+
 /// As atomic_ref, of an object in global memory: of this device or another one, or pinned; not of a
 /// block. T: an unsigned number, float or double.
 template <class T, scope S = scope::device>
@@ -111,6 +145,12 @@ class global_ref : public atomic_ref<T, S> {
   void store_max(T value, order o) const { base::fetch_max(value, o); }
   void store_and(T value, order o) const { base::fetch_and(value, o); }
   void store_or(T value, order o) const { base::fetch_or(value, o); }
+  // Relaxed, by a policy.
+  void store_add(T value, cache_policy) const { base::fetch_add(value, relaxed); }
+  void store_min(T value, cache_policy) const { base::fetch_min(value, relaxed); }
+  void store_max(T value, cache_policy) const { base::fetch_max(value, relaxed); }
+  void store_and(T value, cache_policy) const { base::fetch_and(value, relaxed); }
+  void store_or(T value, cache_policy) const { base::fetch_or(value, relaxed); }
 #else
   __device__ explicit global_ref(T& object) : base(object), object_(&object) {}
   __device__ T load(order o) const {
@@ -174,6 +214,24 @@ class global_ref : public atomic_ref<T, S> {
   __device__ void store_or(T value, order o) const {
     if (o != relaxed) return static_cast<void>(base::fetch_or(value, o));
     detail::global_reduce_or<S>(as_word(), to_word(value));
+  }
+  __device__ void store_add(T value, cache_policy p) const {
+    if constexpr (std::is_floating_point_v<T>)
+      detail::global_reduce_add<S>(object_, value, p.word());
+    else
+      detail::global_reduce_add<S>(as_word(), to_word(value), p.word());
+  }
+  __device__ void store_min(T value, cache_policy p) const {
+    detail::global_reduce_min<S>(as_word(), to_word(value), p.word());
+  }
+  __device__ void store_max(T value, cache_policy p) const {
+    detail::global_reduce_max<S>(as_word(), to_word(value), p.word());
+  }
+  __device__ void store_and(T value, cache_policy p) const {
+    detail::global_reduce_and<S>(as_word(), to_word(value), p.word());
+  }
+  __device__ void store_or(T value, cache_policy p) const {
+    detail::global_reduce_or<S>(as_word(), to_word(value), p.word());
   }
 
  private:

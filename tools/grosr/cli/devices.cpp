@@ -27,6 +27,7 @@ nlohmann::ordered_json as_json(const device& d) {
           {"memory_bytes", p.memory},
           {"memory_free_bytes", p.memory_free},
           {"clock_khz", p.clock_khz},
+          {"l2_bytes", p.l2_bytes},
           {"driver", driver_version(d)}};
 }
 

@@ -9,7 +9,8 @@ namespace grosr::net {
 struct array_part {
   unsigned char* elements;
   std::uint64_t count;  ///< 0: there is none
-  std::uint32_t element_bytes, reserved;
+  std::uint32_t element_bytes;
+  std::uint32_t exceeds_cache;  ///< 1: the device's parts are larger than its L2 cache
 };
 inline constexpr std::uint32_t most_arrays = 256;
 
@@ -73,23 +74,23 @@ GROSR_DEVICE inline rank_state& state_of(const auto& view) {
 }
 
 /// Does an operation to an element of this device, or of another one whose memory can be reached.
-/// Any lane.
-template <simt::scope S, class T>
-GROSR_DEVICE void apply(element_operation what, T& element, T value) {
+/// Any lane. How: simt::relaxed, or a policy.
+template <simt::scope S, class T, class How>
+GROSR_DEVICE void apply(element_operation what, T& element, T value, How how) {
   simt::global_ref<T, S> at(element);
   switch (what) {
     case element_operation::put:
       at.store(value, simt::relaxed);
       break;
     case element_operation::add:
-      at.store_add(value, simt::relaxed);
+      at.store_add(value, how);
       break;
     default:
       if constexpr (std::is_unsigned_v<T>) {
-        if (what == element_operation::min) at.store_min(value, simt::relaxed);
-        if (what == element_operation::max) at.store_max(value, simt::relaxed);
-        if (what == element_operation::bit_and) at.store_and(value, simt::relaxed);
-        if (what == element_operation::bit_or) at.store_or(value, simt::relaxed);
+        if (what == element_operation::min) at.store_min(value, how);
+        if (what == element_operation::max) at.store_max(value, how);
+        if (what == element_operation::bit_and) at.store_and(value, how);
+        if (what == element_operation::bit_or) at.store_or(value, how);
       }
   }
 }

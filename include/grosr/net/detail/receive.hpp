@@ -256,18 +256,19 @@ struct receiver {
     if (index >= part.count) return s.refuse(what, array, index);
     unsigned char* const at = part.elements + index * part.element_bytes;
     const std::uint64_t value = std::uint64_t{w.w[1]} << 32 | w.w[0];
+    const simt::cache_policy policy(part.exceeds_cache != 0);
     switch (static_cast<element_kind>(what % 4)) {
       case element_kind::word32:
-        apply<simt::scope::device>(o, *reinterpret_cast<std::uint32_t*>(at), w.w[0]);
+        apply<simt::scope::device>(o, *reinterpret_cast<std::uint32_t*>(at), w.w[0], policy);
         break;
       case element_kind::word64:
-        apply<simt::scope::device>(o, *reinterpret_cast<std::uint64_t*>(at), value);
+        apply<simt::scope::device>(o, *reinterpret_cast<std::uint64_t*>(at), value, policy);
         break;
       case element_kind::float32:
-        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]));
+        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]), policy);
         break;
       case element_kind::float64:
-        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value));
+        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value), policy);
         break;
     }
   }
