@@ -98,6 +98,37 @@ struct stay {
   }
 };
 
+/// Goes to a rank and comes back.
+struct echo {
+  array_ref<std::uint32_t> told;
+  std::uint32_t back;
+  GROSR_DEVICE void operator()(auto& context) const {
+    auto world = world_of(context);
+    if (world.rank() == back)
+      world.add(told, back, 1u);
+    else
+      world.send(back, *this);
+  }
+};
+/// Goes on until as many echoes have come as lanes of its rank sent.
+struct wait_for_echo {
+  array_ref<std::uint32_t> told;
+  std::uint32_t to, lanes;
+  GROSR_DEVICE int operator()(auto& context) const {
+    auto world = world_of(context);
+    world.send(to, echo{told, world.rank()});
+    const simt::atomic_ref<std::uint32_t> mine(world.local(told)[0]);
+    const std::uint64_t until = simt::clock_ns() + 30'000'000'000u;
+    GROSR_NO_UNROLL
+    for (unsigned turn = 0; mine.load(simt::relaxed) != lanes; ++turn) {
+      if (simt::clock_ns() > until) return -ETIME;
+      world.progress();
+      simt::pause(turn % 4, "an echo");
+    }
+    return 0;
+  }
+};
+
 /// Of each worker of two ranks one, all at the same time: goes on until all have sent something.
 struct meet_all {
   array_ref<std::uint32_t> told;
@@ -121,7 +152,8 @@ struct meet_all {
 };
 
 // One type of world for all tests: each takes nvcc a minute.
-using elements_world = world<scatter, look, seen, combine, astray, poke, stay, meet_all>;
+using elements_world = world<scatter, look, seen, combine, astray, poke, stay, meet_all, echo,
+                            wait_for_echo>;
 
 void scatter_on_host(const scatter& s, std::vector<std::uint64_t>& sums) {
   std::uint64_t x = s.first * 0x9e3779b97f4a7c15u + 1;
@@ -232,6 +264,28 @@ TEST_P(elements, are_changed_while_the_task_that_asked_goes_on) { change_meanwhi
 
 TEST(elements_schedules, are_changed_while_the_task_that_asked_goes_on) {
   testing::for_few_seeds(1000, 14, [] { change_meanwhile(device()); });
+}
+
+/// What a task waits for comes as a task, which its own worker may have received.
+void wait_for_echoes(const device& d) {
+  for (std::uint32_t lanes : {1u, 3u}) {
+    world_options o;
+    o.path = path::messages;
+    elements_world w(small_ranks(d, 2), o);
+    array<std::uint32_t> told(w, 2);
+    w.submit(0, std::vector<wait_for_echo>(lanes, {told.ref(), 1, lanes}));
+    finish(w);
+    EXPECT_EQ(w.scheduler_stats(0).failed, 0u);
+    std::vector<std::uint32_t> found(2);
+    told.copy_to(found);
+    EXPECT_EQ(found, (std::vector<std::uint32_t>{lanes, 0}));
+  }
+}
+
+TEST_P(elements, are_changed_by_tasks_that_another_waits_for) { wait_for_echoes(where()); }
+
+TEST(elements_schedules, are_changed_by_tasks_that_another_waits_for) {
+  testing::for_few_seeds(200, 15, [] { wait_for_echoes(device()); });
 }
 
 TEST_P(elements, are_changed_while_every_worker_runs_a_long_task) {

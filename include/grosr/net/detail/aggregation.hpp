@@ -68,16 +68,23 @@ class aggregator {
   /// are in there wait for nothing of these.
   GROSR_DEVICE GROSR_NOINLINE static void flush(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
-    const std::uint32_t chunks = leave_all(self, mask);
-    if (chunks == 0) return;
-    take_in(self, mask, chunks);
-    if (take_collected(self, mask)) leave_all(self, mask);
+    // While there was no room tasks may have run, and sent something; the next rest sees to what is
+    // left after some rounds of that.
+    constexpr unsigned rounds = 4;
+    GROSR_NO_UNROLL
+    for (unsigned i = 0; i < rounds; ++i) {
+      take_in(self, mask, leave_all(self, mask));
+      if (i + 1 < rounds && !take_collected(self, mask)) return;
+    }
   }
 
   /// Lanes of `mask` together, after tasks ran that came as messages: what these sent leaves.
-  GROSR_DEVICE static void flush_collected(shared* block, std::uint32_t mask) {
+  /// Whether there was something; others may have run meanwhile, and started more.
+  GROSR_DEVICE static bool flush_collected(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
-    if (take_collected(self, mask)) flush(block, mask);
+    const bool some = take_collected(self, mask);
+    if (some) flush(block, mask);
+    return some;
   }
 
  private:
@@ -255,6 +262,9 @@ class aggregator {
     simt::sync_warp(mask);
     if (rank == 0) simt::shared_store(w.counts[to], 0);
     give_lock_back(w, mask, rank == 0);
+    // The task that runs here may go on for long.
+    if (rank == 0) Spawner::publish_held(&self.memory());
+    simt::sync_warp(mask);
   }
 };
 

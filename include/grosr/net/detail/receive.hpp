@@ -161,7 +161,9 @@ struct receiver {
       from.give_back(chunk);
       simt::shared_store(here.count, 0);
       const std::uint32_t expected = simt::shared_load(here.expected);
-      simt::shared_store(here.expected, n != 0 ? chunks_with_tasks : expected - 1);
+      // Other lanes of the warp may have had it at 0 meanwhile.
+      const std::uint32_t fewer = expected != 0 ? expected - 1 : 0;
+      simt::shared_store(here.expected, n != 0 ? chunks_with_tasks : fewer);
     }
     if (n != 0) run_tasks(self, here, link->from, n, mask);
     meet(mask);
@@ -196,7 +198,7 @@ struct receiver {
       }
       meet(mask);
       // Others may want the rest.
-      runs = !simt::any(mask, simt::cycle_count() - began > Spawner::long_cycles);
+      runs = !simt::any(mask, !runs || simt::cycle_count() - began > Spawner::long_cycles);
     }
     if (ran != 0) self.count_inlined(ran);
   }
@@ -370,10 +372,13 @@ struct message_service {
   /// Lanes of `mask` together, in a task that goes on for long: takes in some of what has come; if
   /// there is nothing, fills up chunks. Whether there was something to do.
   GROSR_DEVICE GROSR_NOINLINE static bool progress(shared* block, std::uint32_t mask) {
-    if (receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run)) {
-      aggregator<Spawner>::flush_collected(block, mask);
-      return true;
-    }
+    const bool took =
+        receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run);
+    if (took) aggregator<Spawner>::flush_collected(block, mask);
+    // What came may be tasks, and what this one waits for may be among them.
+    if (simt::lane_id() == simt::lowest_bit(mask)) Spawner::publish_held(block);
+    meet(mask);
+    if (took) return true;
     rank_state& s = state_of(simt::in_block_shared(block).get_view());
     const std::uint32_t links = s.ranks * link_classes, lanes = simt::popcount(mask),
                         rank = simt::rank_in(mask, simt::lane_id());
@@ -396,7 +401,7 @@ struct message_service {
   GROSR_DEVICE GROSR_NOINLINE static run::collected collect(shared* block, bool all) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
-    aggregator<Spawner>::flush_collected(block, simt::full_mask);
+    const bool flushed = aggregator<Spawner>::flush_collected(block, simt::full_mask);
     const std::uint32_t links = s.ranks * link_classes, lane = simt::lane_id();
     std::uint32_t come = 0;
     bool left = false;
@@ -409,7 +414,7 @@ struct message_service {
         left = !Spawner::spawn_if_room(block, receive{}, level_of_messages);
     }
     simt::sync_warp();
-    bool some = simt::shuffle(simt::full_mask, come, 0) != 0;
+    bool some = flushed || simt::shuffle(simt::full_mask, come, 0) != 0;
     GROSR_NO_UNROLL
     for (std::uint32_t base = 0; base < links; base += simt::warp_size) {
       const std::uint32_t i = base + lane;
@@ -479,18 +484,21 @@ GROSR_DEVICE void receive::operator()(auto& context) const {
   constexpr unsigned most = 32;
   auto& memory = context.spawner().memory();
   unsigned n = 0;
+  bool more = true;
   GROSR_NO_UNROLL
-  while (n < most && !simt::any(simt::full_mask, context.aborted())) {
-    if (!receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask,
-                                                                    coming_tasks::run))
-      break;
-    ++n;
+  for (bool ends = false; more && n < most && !ends;) {
+    const std::uint64_t began = simt::cycle_count();
+    more = receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask,
+                                                                      coming_tasks::run);
+    if (more) ++n;
+    ends = simt::any(simt::full_mask, context.aborted() || simt::cycle_count() - began >
+                                                               spawner_type::long_cycles);
   }
   if (n != 0) {
     aggregator<spawner_type>::flush_collected(&memory, simt::full_mask);
     context.spawner().note_pushed();
   }
-  if (n == most && context.rank() == 0) context.spawn(receive{});
+  if (more && !context.aborted() && context.rank() == 0) context.spawn(receive{});
 }
 
 }  // namespace grosr::net

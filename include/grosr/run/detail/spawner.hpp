@@ -123,6 +123,9 @@ class spawner {
   GROSR_DEVICE bool should_yield(std::uint32_t level);
   /// One lane, nobody spawning in its warp: publishes all that this worker has.
   GROSR_DEVICE void publish_own();
+  /// One lane, in a task that goes on, while others of its warp may spawn: the same, open batches
+  /// too. Little work where there is nothing.
+  GROSR_DEVICE GROSR_NOINLINE static void publish_held(shared* block);
   /// Any lane: what it pushed may lie in batches that are not full. This worker sees to them before
   /// it rests.
   GROSR_DEVICE void note_pushed();
@@ -374,7 +377,6 @@ class spawner {
   GROSR_DEVICE bool swap_out(const T& task, std::uint32_t level);
   template <class T>
   GROSR_DEVICE void reject(const T& task);
-  GROSR_DEVICE GROSR_NOINLINE static void publish_held(shared* block);
   GROSR_DEVICE GROSR_NOINLINE static bool room_seen(shared* block, std::uint32_t kind);
   GROSR_DEVICE GROSR_NOINLINE static prospect look_ahead(shared* block, std::uint32_t kind,
                                                          std::uint64_t began);

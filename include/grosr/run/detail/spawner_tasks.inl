@@ -274,8 +274,16 @@ template <class T>
 GROSR_DEVICE void spawner<Policy, Tasks...>::run_in_place(const T& task, std::uint32_t level) {
   static_assert(width_of<T>() == width::lane && !is_forked<T> && !delivers<T>);
   context_type c(*this, width::lane, level, never_inline);
+  // The lane's bit is that of the task in which this one runs.
+  const std::uint32_t mine = 1u << simt::lane_id();
+  const bool was_set = (simt::shared_load(w_.failed_lanes) & mine) != 0;
   const int status = invoke<true>(task, c);
   if (status != 0) note_failure(&b_, task, status);
+  if (!was_set && (simt::shared_load(w_.failed_lanes) & mine) != 0) [[unlikely]] {
+    using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
+    word(w_.failed_lanes).fetch_and(~mine, simt::relaxed);
+    if (status == 0) count_failure();
+  }
 }
 
 template <class Policy, class... Tasks>

@@ -158,7 +158,7 @@ GROSR_DEVICE void worker<Policy, Tasks...>::end_of_work() {
   if (w_.heartbeat_type != 0 &&
       (tells_rest || w_.run_began - w_.heartbeat_at > Policy::report_cycles))
     spawner_.send_heartbeat(0, w_.run_began);
-  if (w_.batches != 0) flush_stats();
+  if ((w_.batches | w_.inlined | w_.failed | w_.rejected) != 0) flush_stats();
 }
 
 }  // namespace grosr::run
