@@ -152,8 +152,8 @@ struct meet_all {
 };
 
 // One type of world for all tests: each takes nvcc a minute.
-using elements_world = world<scatter, look, seen, combine, astray, poke, stay, meet_all, echo,
-                            wait_for_echo>;
+using elements_world =
+    world<scatter, look, seen, combine, astray, poke, stay, meet_all, echo, wait_for_echo>;
 
 void scatter_on_host(const scatter& s, std::vector<std::uint64_t>& sums) {
   std::uint64_t x = s.first * 0x9e3779b97f4a7c15u + 1;

@@ -24,18 +24,17 @@ class endpoint {
 
   GROSR_DEVICE explicit endpoint(Context& c)
       : c_(c),
-        s_(state_of(c.spawner().get_view())),
-        arrays_(s_.arrays),
+        s_(state_of(spawner().get_view())),
+        arrays_(simt::in_global_memory(s_.arrays)),
         rank_(s_.rank),
         ranks_(s_.ranks),
         reaches_(s_.reaches),
-        buffers_(s_.buffer_words != 0),
-        sent_(runs_where_it_came() && buffers_) {}
+        out_{s_.buffer_words != 0, runs_where_it_came(), false} {}
   /// What it throws is what lanes of the host backend are ended with.
   GROSR_DEVICE ~endpoint() noexcept(false) {
     if (!runs_where_it_came()) {
-      if (sent_) flush();
-    } else if (collected_) {  // who runs the task sees to it
+      if (out_.some) flush();
+    } else if (out_.collected) {  // who runs the task sees to it
       simt::shared_store(arrivals_of(c_.spawner()).collected, 1);
       c_.spawner().note_pushed();
     }
@@ -143,8 +142,8 @@ class endpoint {
   /// goes on for long after it sent something, or waits for what comes of it, asks for it.
   GROSR_DEVICE void flush() const {
     std::uint32_t& by_others = arrivals_of(c_.spawner()).collected;
-    if (!collected_ && simt::shared_load(by_others) == 0) return;
-    collected_ = false;
+    if (!out_.collected && simt::shared_load(by_others) == 0) return;
+    out_.collected = false;
     simt::shared_store(by_others, 0);
     aggregator<spawner_type>::flush(&c_.spawner().memory(), simt::active_mask());
   }
@@ -219,6 +218,10 @@ class endpoint {
     return to.offset() | static_cast<std::uint32_t>(bytes) << 8;
   }
 
+  /// The context's, which does not know that the block's memory is that.
+  GROSR_DEVICE spawner_type spawner() const {
+    return spawner_type(simt::in_block_shared(&c_.spawner().memory()));
+  }
   GROSR_DEVICE bool runs_where_it_came() const { return c_.depth() == run::never_inline; }
 
   GROSR_DEVICE bool is_rank(std::uint32_t what, std::uint32_t to) const {
@@ -260,20 +263,16 @@ class endpoint {
                                type));
   }
 
-  /// Lanes that are together, those with `wants`: hand a request over. The first goes at once, if
-  /// there is room: most tasks that send one send no other. What follows is collected.
+  /// Lanes that are together, those with `wants`: hand a request over.
   template <unsigned Words>
   GROSR_DEVICE void post(bool wants, std::uint32_t to, const message<Words>& m) const {
     const std::uint32_t mask = simt::active_mask_by(Words, true);
     if (!simt::any(mask, wants)) return;
-    auto& self = c_.spawner();
-    if (!buffers_) return outbox<spawner_type>::template send<Words>(self, mask, wants, to, m);
-    const bool first = !simt::any(mask, sent_);
-    sent_ = sent_ || wants;
-    if (first) wants = !outbox<spawner_type>::send_if_room(self, mask, wants, to, m) && wants;
-    if (first && !simt::any(mask, wants)) return;
-    aggregator<spawner_type>::add(self, mask, wants, to, m);
-    collected_ = collected_ || wants;
+    using buffers = aggregator<spawner_type>;
+    if (mask == simt::full_mask)
+      out_ = buffers::template post<Words>(spawner(), simt::whole_warp{}, out_, wants, to, m);
+    else
+      out_ = buffers::template post_apart<Words>(&c_.spawner().memory(), mask, out_, wants, to, m);
     meet(mask);
   }
 
@@ -282,9 +281,7 @@ class endpoint {
   // Of it.
   const array_part* arrays_;
   std::uint32_t rank_, ranks_, reaches_;
-  bool buffers_;                    ///< the rank's warps have buffers
-  mutable bool sent_;               ///< the next message need not leave at once
-  mutable bool collected_ = false;  ///< of its messages some may be in its warp's buffers
+  mutable sent_so_far out_;
 };
 
 /// The world of the task that asks: it runs on a rank of one.

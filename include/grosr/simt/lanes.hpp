@@ -210,10 +210,17 @@ GROSR_DEVICE inline std::uint64_t lowest_bits64(std::uint64_t mask, unsigned n) 
   return popcount64(mask) <= n ? mask : mask & ((std::uint64_t{1} << nth_bit64(mask, n)) - 1);
 }
 
+/// All lanes of the warp: a mask that compilers know. With it a collective is an instruction of a
+/// GPU; with a mask that is in a register it is six, two of which take long.
+struct whole_warp {
+  GROSR_DEVICE constexpr operator std::uint32_t() const { return full_mask; }
+};
+
 /// Number of lanes in `mask` below `lane`.
 GROSR_DEVICE inline unsigned rank_in(std::uint32_t mask, unsigned lane) {
   return popcount(mask & ((1u << lane) - 1u));
 }
+GROSR_DEVICE inline unsigned rank_in(whole_warp, unsigned lane) { return lane; }
 
 #if GROSR_ON_GPU
 namespace detail {

@@ -6,6 +6,13 @@
 
 namespace grosr::net {
 
+/// What an endpoint has sent so far, of a lane.
+struct sent_so_far {
+  bool buffers;    ///< the rank's warps have buffers
+  bool some;       ///< the next message need not leave at once
+  bool collected;  ///< of its messages some may be in its warp's buffers
+};
+
 /// The buffers of the lanes that make `mask`, who call together. Spawner: of the runtime of the
 /// rank. Nobody runs code of users while it has the lock of the buffers, and so any lane may wait
 /// for that, also in a task that runs where it came.
@@ -14,11 +21,42 @@ class aggregator {
  public:
   using shared = typename Spawner::shared;
 
+  /// Lanes of `mask` together, those with `wants`: hand a request of Words words to a rank over.
+  /// The first of a lane goes at once, if there is room: most tasks that send one send no other.
+  /// What follows is collected.
+  template <unsigned Words, class Mask>
+  GROSR_DEVICE static sent_so_far post(Spawner self, Mask mask, sent_so_far s, bool wants,
+                                       std::uint32_t to, const message<Words>& m) {
+    shared* const block = &self.memory();
+    if (!s.buffers) {
+      outbox<Spawner>::template send<Words>(block, mask, wants, to, m);
+      return s;
+    }
+    const bool first = !simt::any(mask, s.some);
+    s.some = s.some || wants;
+    if (first) {
+      if (outbox<Spawner>::template send_if_room<Words>(block, mask, wants, to, m)) wants = false;
+      if (!simt::any(mask, wants)) return s;
+    }
+    add<Words>(self, mask, wants, to, m);
+    s.collected = s.collected || wants;
+    return s;
+  }
+  /// The same out of line, for lanes that are not their whole warp.
+  template <unsigned Words>
+  GROSR_DEVICE GROSR_NOINLINE static sent_so_far post_apart(shared* block, std::uint32_t mask,
+                                                            sent_so_far s, bool wants,
+                                                            std::uint32_t to, message<Words> m) {
+    Spawner self(simt::in_block_shared(block));
+    return post<Words>(self, mask, s, wants, to, m);
+  }
+
+ private:
   /// Lanes of `mask` together, those with `wants`: put a request of Words words to a rank into
   /// their warp's buffers; buffers that are full then leave. While there is no room they receive;
   /// where there is nothing to receive either, what is in a buffer becomes tasks.
-  template <unsigned Words>
-  GROSR_DEVICE static void add(Spawner& self, std::uint32_t mask, bool wants, std::uint32_t to,
+  template <unsigned Words, class Mask>
+  GROSR_DEVICE static void add(Spawner& self, Mask mask, bool wants, std::uint32_t to,
                                const message<Words>& m) {
     warp_buffers& w = buffers_of(self);
     const unsigned lane = simt::lane_id();
@@ -64,6 +102,7 @@ class aggregator {
     take_in(self, mask, chunks);
   }
 
+ public:
   /// Lanes of `mask` together: what is in their warp's buffers leaves. Other lanes of the warp that
   /// are in there wait for nothing of these.
   GROSR_DEVICE GROSR_NOINLINE static void flush(shared* block, std::uint32_t mask) {
@@ -71,11 +110,13 @@ class aggregator {
     // While there was no room tasks may have run, and sent something; the next rest sees to what is
     // left after some rounds of that.
     constexpr unsigned rounds = 4;
-    GROSR_NO_UNROLL
-    for (unsigned i = 0; i < rounds; ++i) {
-      take_in(self, mask, leave_all(self, mask));
-      if (i + 1 < rounds && !take_collected(self, mask)) return;
-    }
+    with_mask(mask, [&](auto lanes) {
+      GROSR_NO_UNROLL
+      for (unsigned i = 0; i < rounds; ++i) {
+        take_in(self, lanes, leave_all(self, lanes));
+        if (i + 1 < rounds && !take_collected(self, lanes)) return;
+      }
+    });
   }
 
   /// Lanes of `mask` together, after tasks ran that came as messages: what these sent leaves.
@@ -93,7 +134,8 @@ class aggregator {
   GROSR_DEVICE static warp_buffers& buffers_of(Spawner& self) {
     return self.memory().of_tasks.warps[simt::warp_id()];
   }
-  GROSR_DEVICE static void take_lock(warp_buffers& w, std::uint32_t mask, bool leads) {
+  template <class Mask>
+  GROSR_DEVICE static void take_lock(warp_buffers& w, Mask mask, bool leads) {
     bool took = false;
     if (leads) took = simt::shared_try_lock(w.lock);
     if (!simt::any(mask, took)) [[unlikely]]
@@ -109,13 +151,15 @@ class aggregator {
       simt::pause(turn, "the buffers of the warp");
     }
   }
-  GROSR_DEVICE static void give_lock_back(warp_buffers& w, std::uint32_t mask, bool leads) {
+  template <class Mask>
+  GROSR_DEVICE static void give_lock_back(warp_buffers& w, Mask mask, bool leads) {
     simt::sync_warp(mask);
     if (leads) simt::shared_store(w.lock, 0);
   }
 
   /// Lanes of `mask` together: whether tasks that ran here have put something into the buffers.
-  GROSR_DEVICE static bool take_collected(Spawner& self, std::uint32_t mask) {
+  template <class Mask>
+  GROSR_DEVICE static bool take_collected(Spawner& self, Mask mask) {
     std::uint32_t& collected = arrivals_of(self).collected;
     bool some = false;
     if (simt::lane_id() == simt::lowest_bit(mask)) {
@@ -126,7 +170,8 @@ class aggregator {
   }
 
   /// Lanes of `mask` together: all buffers leave. How many chunks that made whole.
-  GROSR_DEVICE static std::uint32_t leave_all(Spawner& self, std::uint32_t mask) {
+  template <class Mask>
+  GROSR_DEVICE static std::uint32_t leave_all(Spawner& self, Mask mask) {
     warp_buffers& w = buffers_of(self);
     const unsigned leader = simt::lowest_bit(mask);
     const bool leads = simt::lane_id() == leader;
@@ -150,7 +195,8 @@ class aggregator {
 
   /// Lanes of `mask` together, without the lock: those who fill chunks take as many in, if some
   /// have come.
-  GROSR_DEVICE static void take_in(Spawner& self, std::uint32_t mask, std::uint32_t chunks) {
+  template <class Mask>
+  GROSR_DEVICE static void take_in(Spawner& self, Mask mask, std::uint32_t chunks) {
     GROSR_NO_UNROLL
     for (; chunks != 0; --chunks)
       if (!receiver<Spawner>::template take<link_class::request>(&self.memory(), mask,
@@ -180,7 +226,8 @@ class aggregator {
   /// Lanes of `mask` together, which have the lock: the words for a rank go into its link, if there
   /// is room. Others may have reserved words in between: then the lanes receive until there is
   /// room, and start what comes, for it may wait for what follows these words.
-  GROSR_DEVICE static left_as leave(Spawner& self, std::uint32_t mask, std::uint32_t to) {
+  template <class Mask>
+  GROSR_DEVICE static left_as leave(Spawner& self, Mask mask, std::uint32_t to) {
     warp_buffers& w = buffers_of(self);
     rank_state& s = state_of(self.get_view());
     const link_out link = s.to(link_class::request, to);
@@ -228,8 +275,9 @@ class aggregator {
   }
 
   /// Lanes of `mask` together: stores n words at their tickets. Whether a chunk is whole now.
-  GROSR_DEVICE static bool store(const link_out& link, const simt::bus_word* words,
-                                 std::uint32_t mask, std::uint64_t first, std::uint32_t n) {
+  template <class Mask>
+  GROSR_DEVICE static bool store(const link_out& link, const simt::bus_word* words, Mask mask,
+                                 std::uint64_t first, std::uint32_t n) {
     const std::uint32_t lanes = simt::popcount(mask);
     GROSR_NO_UNROLL
     for (std::uint32_t i = simt::rank_in(mask, simt::lane_id()); i < n; i += lanes)

@@ -7,6 +7,7 @@
 #include "grosr/net/detail/arrivals.hpp"
 #include "grosr/net/detail/word.hpp"
 #include "grosr/simt/lanes.hpp"
+#include "grosr/simt/shared.hpp"
 
 namespace grosr::net {
 
@@ -68,6 +69,12 @@ GROSR_DEVICE inline void meet(std::uint32_t mask) {
     simt::sync_warp(mask);
 }
 
+/// f of the mask, as one that the compiler knows if it is that of the whole warp.
+template <class F>
+GROSR_DEVICE auto with_mask(std::uint32_t mask, const F& f) {
+  return mask == simt::full_mask ? f(simt::whole_warp{}) : f(mask);
+}
+
 GROSR_DEVICE inline std::uint32_t lap_of(std::uint64_t ticket, std::uint32_t shift) {
   return (ticket >> shift & 1) != 0 ? 0 : lap_bit;
 }
@@ -76,7 +83,7 @@ GROSR_DEVICE inline std::uint32_t lap_of(std::uint64_t ticket, std::uint32_t shi
 class link_out {
  public:
   GROSR_DEVICE explicit link_out(link_sender& s)
-      : s_(s), words_(s.words), freed_(s.freed), stored_(s.stored), shift_(s.shift) {}
+      : s_(s), words_(s.words), stored_(s.stored), shift_(s.shift) {}
 
   /// One lane, for a group: the first ticket of n words, or no_ticket when there is no room.
   /// `fits`: they can be stored; else others were faster, and has_room() will say. `tight`: there
@@ -87,17 +94,17 @@ class link_out {
     if (tight) {
       // Looked at first: where many find no room, nothing that they share is written.
       const std::uint64_t seen = tail.load(simt::relaxed);
-      if (seen + n > limit && seen + n > (limit = look_further(limit))) return no_ticket;
+      if (seen + n > limit && seen + n > (limit = look_further(&s_, limit))) return no_ticket;
     }
     const std::uint64_t first = tail.fetch_add(n, simt::relaxed);
-    fits = first + n <= limit || first + n <= (limit = look_further(known_limit()));
+    fits = first + n <= limit || first + n <= (limit = look_further(&s_, known_limit()));
     tight = !fits || limit - first - n < (std::uint64_t{1} << shift_) / 4;
     return first;
   }
   /// One lane: whether the words before a ticket can be stored. Step 3.
   GROSR_DEVICE bool has_room(std::uint64_t end) const {
     const std::uint64_t limit = known_limit();
-    return end <= limit || end <= look_further(limit);
+    return end <= limit || end <= look_further(&s_, limit);
   }
 
   /// Stores a word of a ticket.
@@ -179,15 +186,16 @@ class link_out {
     const std::uint32_t before =
         simt::global_ref<std::uint32_t>(stored_[chunk & last]).fetch_add(n, simt::in_turn());
     if (before + n != stored_chunk(chunk, shift_)) return false;
-    arrivals_ref(*s_.arrives).push({chunk, s_.from});
+    arrivals_ref(*simt::in_global_memory(s_.arrives)).push({chunk, s_.from});
     return true;
   }
   GROSR_DEVICE std::uint64_t known_limit() const {
     return simt::global_ref<std::uint64_t>(s_.limit).load(simt::before_store());
   }
   /// The limit, after a look at the next chunks that may have been freed.
-  GROSR_DEVICE std::uint64_t look_further(std::uint64_t limit) const {
-    return look<4>(s_, freed_, shift_, limit);
+  GROSR_DEVICE GROSR_NOINLINE static std::uint64_t look_further(link_sender* link,
+                                                                std::uint64_t limit) {
+    return look<4>(*link, link->freed, link->shift, limit);
   }
   /// The same of more chunks: a look takes as long as one load, and who looks meanwhile sees the
   /// same.
@@ -217,7 +225,6 @@ class link_out {
   link_sender& s_;
   // Of it; in registers, since atomics keep a compiler from keeping what lies in memory.
   simt::bus_word* words_;
-  std::uint64_t* freed_;
   std::uint32_t* stored_;
   std::uint32_t shift_;
 };

@@ -53,11 +53,14 @@ struct rank_state {
   refusals refused;
 
   GROSR_DEVICE link_out to(link_class c, std::uint32_t other) const {
-    return link_out(out[static_cast<std::uint32_t>(c) * ranks + other]);
+    return link_out(simt::in_global_memory(out)[static_cast<std::uint32_t>(c) * ranks + other]);
   }
-  GROSR_DEVICE link_sender& request_to(std::uint32_t other) const { return out[other]; }
+  GROSR_DEVICE link_sender& request_to(std::uint32_t other) const {
+    return simt::in_global_memory(out)[other];
+  }
 
-  GROSR_DEVICE void refuse(std::uint32_t operation, std::uint32_t array, std::uint64_t index) {
+  GROSR_DEVICE GROSR_NOINLINE void refuse(std::uint32_t operation, std::uint32_t array,
+                                          std::uint64_t index) {
     std::uint32_t none = 0;
     if (simt::global_ref<std::uint32_t>(refused.operation)
             .compare_exchange(none, operation, simt::relaxed)) {
@@ -70,7 +73,7 @@ struct rank_state {
 
 /// The state of the rank that a kernel's view leads to.
 GROSR_DEVICE inline rank_state& state_of(const auto& view) {
-  return *static_cast<rank_state*>(view.collected);
+  return *simt::in_global_memory(static_cast<rank_state*>(view.collected));
 }
 
 /// Does an operation to an element of this device, or of another one whose memory can be reached.

@@ -17,9 +17,8 @@ struct receiver {
   /// Lanes of `mask` together, within a task: takes in chunks that have come, most_chunks at most,
   /// of this class of links or a later one. Replies alone start no requests and no replies: so that
   /// takes no room. False: there were none, or others took them. May wait for room for tasks.
-  template <link_class First>
-  GROSR_DEVICE GROSR_NOINLINE static bool take(shared* block, std::uint32_t mask,
-                                               coming_tasks tasks) {
+  template <link_class First, class Mask>
+  GROSR_DEVICE GROSR_NOINLINE static bool take(shared* block, Mask mask, coming_tasks tasks) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
     const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id());
@@ -36,7 +35,7 @@ struct receiver {
     if (rank < count)
       chunk = arrivals_ref(s.arrived[which >> 1]).take(first + rank, (which & 1) != 0);
     meet(mask);
-    link_receiver* const in = s.in + (which >> 1) * s.ranks;
+    link_receiver* const in = simt::in_global_memory(s.in) + (which >> 1) * s.ranks;
     if constexpr (First == link_class::request)
       if (which >> 1 == static_cast<std::uint32_t>(link_class::request) &&
           tasks != coming_tasks::start && count == 1 && may_run(self, mask, rank)) {
@@ -49,9 +48,12 @@ struct receiver {
     GROSR_NO_UNROLL
     for (std::uint32_t i = 0; i < count; ++i, left &= left - 1) {
       const unsigned who = simt::lowest_bit(left);
-      const link_in from(in[simt::shuffle(mask, chunk.from, who)]);
-      take_chunk<First>(self, s, from, simt::shuffle(mask, chunk.chunk, who) * chunk_words, rank,
-                        lanes, known);
+      link_receiver* const link = &in[simt::shuffle(mask, chunk.from, who)];
+      const std::uint64_t begin = simt::shuffle(mask, chunk.chunk, who) * chunk_words;
+      if (First == link_class::reply || which >> 1 == static_cast<std::uint32_t>(link_class::reply))
+        take_replies(block, link, begin, mask);
+      else
+        take_requests(block, s, link, begin, mask, known);
     }
     meet(mask);  // what all of them read, and did
     if (rank < count) link_in(in[chunk.from]).give_back(chunk.chunk);
@@ -87,43 +89,58 @@ struct receiver {
     return from_requests.claim(some_requests, most);
   }
 
-  /// Lanes together, each of which has a rank among them: a chunk that begins with a ticket.
-  template <link_class First>
-  GROSR_DEVICE static void take_chunk(Spawner& self, rank_state& s, const link_in& from,
-                                      std::uint64_t begin, std::uint32_t rank, std::uint32_t lanes,
-                                      known_array& known) {
-    each_word(from, begin, rank, lanes, [&](std::uint32_t at, const simt::bus_word& w) {
-      if ((w.w[3] & first_bit) == 0) return;
-      const std::uint32_t what = header_word::operation_of(w.w[3]);
-      if (First == link_class::request && what < operation::value)
-        change_element(self, s, from, w, what, known);
-      else
-        take_larger<First>(&self.memory(), &from.state(), begin + at, w);
-    });
+  /// Lanes of `mask` together: a chunk that begins with a ticket.
+  template <class Mask>
+  GROSR_DEVICE static void take_requests(shared* block, rank_state& s, link_receiver* link,
+                                         std::uint64_t begin, Mask mask, known_array& known) {
+    each_word(
+        link, begin, mask,
+        [&](std::uint32_t, const simt::bus_word& w) {
+          return (w.w[3] & first_bit) == 0 || change_element(s, w, known);
+        },
+        [&](std::uint32_t at) { take_other(block, link, begin + at); });
   }
-  /// Lanes together: takes each word of a chunk, and where it lies there. Lanes may have one less
-  /// than others.
-  template <class Take>
-  GROSR_DEVICE static void each_word(const link_in& from, std::uint64_t begin, std::uint32_t rank,
-                                     std::uint32_t lanes, const Take& take) {
+  GROSR_DEVICE GROSR_NOINLINE static void take_replies(shared* block, link_receiver* link,
+                                                       std::uint64_t begin, std::uint32_t mask) {
+    Spawner self(simt::in_block_shared(block));
+    each_word(
+        link, begin, mask,
+        [&](std::uint32_t at, const simt::bus_word& w) {
+          if ((w.w[3] & first_bit) != 0) take_reply(self, link_in(*link), begin + at, w);
+          return true;
+        },
+        [](std::uint32_t) {});
+  }
+  /// Lanes of `mask` together: takes each word of a chunk, and where it lies there. Words for which
+  /// that is false, and what they are takes more, have their turn after others: a loop that calls
+  /// functions keeps little in registers, and saves many.
+  template <class Mask, class Take, class Other>
+  GROSR_DEVICE static void each_word(link_receiver* link, std::uint64_t begin, Mask mask,
+                                     const Take& take, const Other& other) {
     constexpr unsigned ahead = 4;  // words that a lane has under way
+    const link_in from(*link);
+    const std::uint32_t lanes = simt::popcount(mask);
     GROSR_NO_UNROLL
-    for (std::uint32_t base = rank; base < chunk_words; base += ahead * lanes) {
+    for (std::uint32_t base = simt::rank_in(mask, simt::lane_id()); base < chunk_words;
+         base += ahead * lanes) {
       simt::bus_word w[ahead];  // in registers: which one is a constant everywhere
       for (unsigned k = 0; k < ahead; ++k)
         w[k] = from.peek(begin + base + k * lanes);  // past the end: looked at, and not used
-      std::uint32_t at = base;
+      std::uint32_t others = 0, at = base;
       GROSR_NO_UNROLL
       for (unsigned k = 0; k < ahead && at < chunk_words; ++k, at += lanes) {
-        take(at, from.settled(begin + at, w[0]));
+        if (!take(at, from.settled(begin + at, w[0]))) others |= 1u << k;
         for (unsigned i = 0; i + 1 < ahead; ++i) w[i] = w[i + 1];
       }
+      GROSR_NO_UNROLL
+      for (; others != 0; others &= others - 1) other(base + simt::lowest_bit(others) * lanes);
     }
   }
 
   /// Lanes of `mask` together: whether tasks are expected, and these lanes have the lock to run
   /// them.
-  GROSR_DEVICE static bool may_run(Spawner& self, std::uint32_t mask, std::uint32_t rank) {
+  template <class Mask>
+  GROSR_DEVICE static bool may_run(Spawner& self, Mask mask, std::uint32_t rank) {
     warp_arrivals& here = arrivals_of(self);
     bool took = false;
     if (rank == 0) took = simt::shared_load(here.expected) != 0 && simt::shared_try_lock(here.lock);
@@ -132,28 +149,33 @@ struct receiver {
 
   /// Lanes of `mask` together, which have the lock, and no other chunk: takes a chunk in. The tasks
   /// in it run here after it is given back, since they may wait for room.
+  template <class Mask>
   GROSR_DEVICE GROSR_NOINLINE static void take_and_run(shared* block, link_receiver* link,
-                                                       std::uint64_t chunk, std::uint32_t mask) {
+                                                       std::uint64_t chunk, Mask mask) {
     Spawner self(simt::in_block_shared(block));
     rank_state& s = state_of(self.get_view());
     const link_in from(*link);
     warp_arrivals& here = arrivals_of(self);
-    const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id());
+    const std::uint32_t rank = simt::rank_in(mask, simt::lane_id());
     const std::uint64_t begin = chunk * chunk_words;
     known_array known;
-    each_word(from, begin, rank, lanes, [&](std::uint32_t at, const simt::bus_word& w) {
-      keep(here, at, w);
-      const bool first = (w.w[3] & first_bit) != 0;
-      const std::uint32_t what = header_word::operation_of(w.w[3]),
-                          words = header_word::words_of(w.w[3]);
-      if (first && what < operation::value) change_element(self, s, from, w, what, known);
-      if (!first || what < operation::task) return;
-      const std::uint32_t i = simt::shared_add(here.count, 1);
-      here.first[i] = static_cast<std::uint8_t>(at);
-      here.what[i] = static_cast<std::uint8_t>((words - 1) << 4 | (what - operation::task));
-      GROSR_NO_UNROLL
-      for (std::uint32_t k = chunk_words; k < at + words; ++k) keep(here, k, from.load(begin + k));
-    });
+    each_word(
+        link, begin, mask,
+        [&](std::uint32_t at, const simt::bus_word& w) {
+          keep(here, at, w);
+          if ((w.w[3] & first_bit) == 0) return true;
+          const std::uint32_t what = header_word::operation_of(w.w[3]),
+                              words = header_word::words_of(w.w[3]);
+          if (what < operation::task) return change_element(s, w, known);
+          const std::uint32_t i = simt::shared_add(here.count, 1);
+          here.first[i] = static_cast<std::uint8_t>(at);
+          here.what[i] = static_cast<std::uint8_t>((words - 1) << 4 | (what - operation::task));
+          GROSR_NO_UNROLL
+          for (std::uint32_t k = chunk_words; k < at + words; ++k)
+            keep(here, k, from.load(begin + k));
+          return true;
+        },
+        [&](std::uint32_t at) { take_other(block, link, begin + at); });
     meet(mask);
     const std::uint32_t n = simt::shared_load(here.count);
     meet(mask);
@@ -175,8 +197,9 @@ struct receiver {
 
   /// Lanes of `mask` together, which have the lock: runs the n tasks that lie there, or starts
   /// them.
+  template <class Mask>
   GROSR_DEVICE static void run_tasks(Spawner& self, warp_arrivals& here, std::uint32_t from,
-                                     std::uint32_t n, std::uint32_t mask) {
+                                     std::uint32_t n, Mask mask) {
     const std::uint32_t lanes = simt::popcount(mask), rank = simt::rank_in(mask, simt::lane_id());
     bool runs = true;
     std::uint32_t ran = 0;
@@ -223,12 +246,9 @@ struct receiver {
     return false;
   }
 
-  /// One lane: a message that may have more words: a task, or a reply.
-  template <link_class First>
-  GROSR_DEVICE GROSR_NOINLINE static void take_larger(shared* block, link_receiver* link,
-                                                      std::uint64_t ticket, simt::bus_word w) {
-    Spawner self(simt::in_block_shared(block));
-    const link_in from(*link);
+  /// A message that begins with a word.
+  GROSR_DEVICE static message<most_words> message_at(const link_in& from, std::uint64_t ticket,
+                                                     const simt::bus_word& w) {
     message<most_words> m{};
     for (unsigned k = 0; k < 3; ++k) m.content[k] = w.w[k];
     m.header = w.w[3];
@@ -238,24 +258,59 @@ struct receiver {
       const simt::bus_word next = from.load(ticket + i);
       for (unsigned k = 0; k < 3; ++k) m.content[3 * i + k] = next.w[k];
     }
-    const std::uint32_t what = header_word::operation_of(w.w[3]);
-    if (what < operation::task)
-      reply_came(self, m, what);
-    else if constexpr (First == link_class::request)
-      start(self, from.from(), m, what - operation::task, types{});
+    return m;
   }
 
-  /// One lane: a put, an add and so on, or a get, which is answered.
-  GROSR_DEVICE static void change_element(Spawner& self, rank_state& s, const link_in& from,
-                                          const simt::bus_word& w, std::uint32_t what,
+  /// One lane: a call of this rank has ended.
+  GROSR_DEVICE static void take_reply(Spawner& self, const link_in& from, std::uint64_t ticket,
+                                      const simt::bus_word& w) {
+    const message<most_words> m = message_at(from, ticket, w);
+    arrived a;
+    a.to = {m.content[2], header_word::extra_of(m.header)};
+    a.status = header_word::operation_of(m.header) == operation::status
+                   ? static_cast<std::int32_t>(m.content[0])
+                   : 0;
+    a.value[0] = m.content[0];
+    a.value[1] = m.content[1];
+    for (unsigned i = 3; i < most_words * 3; ++i) a.value[i - 1] = m.content[i];
+    a.start(self, level_of_messages);
+  }
+
+  /// One lane: a request which is not to change an element that there is: a task, which is started,
+  /// a get, which is answered, or one that is refused.
+  GROSR_DEVICE GROSR_NOINLINE static void take_other(shared* block, link_receiver* link,
+                                                     std::uint64_t ticket) {
+    Spawner self(simt::in_block_shared(block));
+    const link_in from(*link);
+    const simt::bus_word w = from.load(ticket);
+    const std::uint32_t what = header_word::operation_of(w.w[3]);
+    if (what >= operation::task)
+      start(self, from.from(), message_at(from, ticket, w), what - operation::task, types{});
+    else if (static_cast<element_operation>(what / 4) == element_operation::get)
+      answer_get(self, from.from(), w);
+    else
+      state_of(self.get_view()).refuse(what, array_of(w), index_of(w));
+  }
+
+  /// The element of a put, an add and so on, or a get.
+  GROSR_DEVICE static std::uint32_t array_of(const simt::bus_word& w) {
+    return header_word::extra_of(w.w[3]) >> 8;
+  }
+  GROSR_DEVICE static std::uint64_t index_of(const simt::bus_word& w) {
+    return std::uint64_t{header_word::extra_of(w.w[3]) & 0xff} << 32 | w.w[2];
+  }
+
+  /// One lane: a request that is a put, an add and so on. False: it is something else, or there is
+  /// no such element.
+  GROSR_DEVICE static bool change_element(rank_state& s, const simt::bus_word& w,
                                           known_array& known) {
-    const std::uint32_t extra = header_word::extra_of(w.w[3]), array = extra >> 8;
-    const std::uint64_t index = std::uint64_t{extra & 0xff} << 32 | w.w[2];
+    const std::uint32_t what = header_word::operation_of(w.w[3]), array = array_of(w);
     const auto o = static_cast<element_operation>(what / 4);
-    if (o == element_operation::get) return answer_get(&self.memory(), from.from(), index, w);
-    if (known.number != array) known = {array, s.arrays[array]};
+    if (what >= operation::value || o == element_operation::get) return false;
+    if (known.number != array) known = {array, simt::in_global_memory(s.arrays)[array]};
     const array_part& part = known.part;
-    if (index >= part.count) return s.refuse(what, array, index);
+    const std::uint64_t index = index_of(w);
+    if (index >= part.count) return false;
     unsigned char* const at = part.elements + index * part.element_bytes;
     const std::uint64_t value = std::uint64_t{w.w[1]} << 32 | w.w[0];
     const simt::cache_policy policy(part.exceeds_cache != 0);
@@ -273,14 +328,14 @@ struct receiver {
         apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value), policy);
         break;
     }
+    return true;
   }
 
   /// One lane. A get: w0 and w1 say who waits, the index is where a change has it.
-  GROSR_DEVICE GROSR_NOINLINE static void answer_get(shared* block, std::uint32_t to,
-                                                     std::uint64_t index, simt::bus_word w) {
-    Spawner self(simt::in_block_shared(block));
+  GROSR_DEVICE static void answer_get(Spawner& self, std::uint32_t to, const simt::bus_word& w) {
     rank_state& s = state_of(self.get_view());
-    const std::uint32_t array = header_word::extra_of(w.w[3]) >> 8;
+    const std::uint32_t array = array_of(w);
+    const std::uint64_t index = index_of(w);
     const array_part part = s.arrays[array];
     const waiter who{w.w[0], w.w[1]};
     message<1> m = status_reply(who, -EINVAL);
@@ -330,18 +385,6 @@ struct receiver {
           outbox<Spawner>::template reply<1>(self, from, status_reply(l.task.to, -ENOSPC));
     }
   }
-
-  /// One lane: a call of this rank has ended.
-  GROSR_DEVICE static void reply_came(Spawner& self, const message<most_words>& m,
-                                      std::uint32_t what) {
-    arrived a;
-    a.to = {m.content[2], header_word::extra_of(m.header)};
-    a.status = what == operation::status ? static_cast<std::int32_t>(m.content[0]) : 0;
-    a.value[0] = m.content[0];
-    a.value[1] = m.content[1];
-    for (unsigned i = 3; i < most_words * 3; ++i) a.value[i - 1] = m.content[i];
-    a.start(self, level_of_messages);
-  }
 };
 
 /// A chunk that was begun so lately is not filled up yet by workers that have nothing else to do.
@@ -372,8 +415,9 @@ struct message_service {
   /// Lanes of `mask` together, in a task that goes on for long: takes in some of what has come; if
   /// there is nothing, fills up chunks. Whether there was something to do.
   GROSR_DEVICE GROSR_NOINLINE static bool progress(shared* block, std::uint32_t mask) {
-    const bool took =
-        receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run);
+    const bool took = with_mask(mask, [&](auto lanes) {
+      return receiver<Spawner>::template take<link_class::request>(block, lanes, coming_tasks::run);
+    });
     if (took) aggregator<Spawner>::flush_collected(block, mask);
     // What came may be tasks, and what this one waits for may be among them.
     if (simt::lane_id() == simt::lowest_bit(mask)) Spawner::publish_held(block);
@@ -488,11 +532,11 @@ GROSR_DEVICE void receive::operator()(auto& context) const {
   GROSR_NO_UNROLL
   for (bool ends = false; more && n < most && !ends;) {
     const std::uint64_t began = simt::cycle_count();
-    more = receiver<spawner_type>::template take<link_class::request>(&memory, simt::full_mask,
+    more = receiver<spawner_type>::template take<link_class::request>(&memory, simt::whole_warp{},
                                                                       coming_tasks::run);
     if (more) ++n;
-    ends = simt::any(simt::full_mask, context.aborted() || simt::cycle_count() - began >
-                                                               spawner_type::long_cycles);
+    ends = simt::any(simt::full_mask,
+                     context.aborted() || simt::cycle_count() - began > spawner_type::long_cycles);
   }
   if (n != 0) {
     aggregator<spawner_type>::flush_collected(&memory, simt::full_mask);

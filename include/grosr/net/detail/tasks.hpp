@@ -223,8 +223,9 @@ struct outbox {
   /// other receive as much. While there is no room they receive; where there is nothing to receive
   /// either, the message becomes a task.
   template <unsigned Words>
-  GROSR_DEVICE static void send(Spawner& self, std::uint32_t mask, bool wants, std::uint32_t to,
-                                const message<Words>& m) {
+  GROSR_DEVICE GROSR_NOINLINE static void send(shared* block, std::uint32_t mask, bool wants,
+                                               std::uint32_t to, message<Words> m) {
+    Spawner self(simt::in_block_shared(block));
     self.note_pushed();
     const sent went = try_send<link_class::request>(self, mask, wants, to, m);
     if (simt::any(mask, wants ? went != sent::yes : false)) [[unlikely]]
@@ -233,8 +234,10 @@ struct outbox {
 
   /// Lanes of `mask` together, in a task: the same, if there is room now. Whether it went.
   template <unsigned Words>
-  GROSR_DEVICE static bool send_if_room(Spawner& self, std::uint32_t mask, bool wants,
-                                        std::uint32_t to, const message<Words>& m) {
+  GROSR_DEVICE GROSR_NOINLINE static bool send_if_room(shared* block, std::uint32_t mask,
+                                                       bool wants, std::uint32_t to,
+                                                       message<Words> m) {
+    Spawner self(simt::in_block_shared(block));
     self.note_pushed();
     const sent went = try_send<link_class::request>(self, mask, wants, to, m);
     if (simt::any(mask, went == sent::filled_chunk)) [[unlikely]]
