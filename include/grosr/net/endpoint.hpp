@@ -268,11 +268,9 @@ class endpoint {
   GROSR_DEVICE void post(bool wants, std::uint32_t to, const message<Words>& m) const {
     const std::uint32_t mask = simt::active_mask_by(Words, true);
     if (!simt::any(mask, wants)) return;
-    using buffers = aggregator<spawner_type>;
-    if (mask == simt::full_mask)
-      out_ = buffers::template post<Words>(spawner(), simt::whole_warp{}, out_, wants, to, m);
-    else
-      out_ = buffers::template post_apart<Words>(&c_.spawner().memory(), mask, out_, wants, to, m);
+    with_mask(mask, [&](auto lanes) {
+      out_ = aggregator<spawner_type>::template post<Words>(spawner(), lanes, out_, wants, to, m);
+    });
     meet(mask);
   }
 

@@ -42,14 +42,6 @@ class aggregator {
     s.collected = s.collected || wants;
     return s;
   }
-  /// The same out of line, for lanes that are not their whole warp.
-  template <unsigned Words>
-  GROSR_DEVICE GROSR_NOINLINE static sent_so_far post_apart(shared* block, std::uint32_t mask,
-                                                            sent_so_far s, bool wants,
-                                                            std::uint32_t to, message<Words> m) {
-    Spawner self(simt::in_block_shared(block));
-    return post<Words>(self, mask, s, wants, to, m);
-  }
 
  private:
   /// Lanes of `mask` together, those with `wants`: put a request of Words words to a rank into
@@ -104,19 +96,11 @@ class aggregator {
 
  public:
   /// Lanes of `mask` together: what is in their warp's buffers leaves. Other lanes of the warp that
-  /// are in there wait for nothing of these.
+  /// are in there wait for nothing of these. Tasks may run meanwhile: what they send stays, and the
+  /// warp's `collected` says so.
   GROSR_DEVICE GROSR_NOINLINE static void flush(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
-    // While there was no room tasks may have run, and sent something; the next rest sees to what is
-    // left after some rounds of that.
-    constexpr unsigned rounds = 4;
-    with_mask(mask, [&](auto lanes) {
-      GROSR_NO_UNROLL
-      for (unsigned i = 0; i < rounds; ++i) {
-        take_in(self, lanes, leave_all(self, lanes));
-        if (i + 1 < rounds && !take_collected(self, lanes)) return;
-      }
-    });
+    with_mask(mask, [&](auto lanes) { take_in(self, lanes, leave_all(self, lanes)); });
   }
 
   /// Lanes of `mask` together, after tasks ran that came as messages: what these sent leaves.

@@ -66,6 +66,7 @@ struct receiver {
   struct known_array {
     std::uint32_t number = most_arrays;
     array_part part{};
+    simt::cache_policy policy{false};
   };
 
   /// One lane: claims chunks. `by`: their class.
@@ -307,25 +308,28 @@ struct receiver {
     const std::uint32_t what = header_word::operation_of(w.w[3]), array = array_of(w);
     const auto o = static_cast<element_operation>(what / 4);
     if (what >= operation::value || o == element_operation::get) return false;
-    if (known.number != array) known = {array, simt::in_global_memory(s.arrays)[array]};
+    if (known.number != array) {
+      known.number = array;
+      known.part = simt::in_global_memory(s.arrays)[array];
+      known.policy = simt::cache_policy(known.part.exceeds_cache != 0);
+    }
     const array_part& part = known.part;
     const std::uint64_t index = index_of(w);
     if (index >= part.count) return false;
     unsigned char* const at = part.elements + index * part.element_bytes;
     const std::uint64_t value = std::uint64_t{w.w[1]} << 32 | w.w[0];
-    const simt::cache_policy policy(part.exceeds_cache != 0);
     switch (static_cast<element_kind>(what % 4)) {
       case element_kind::word32:
-        apply<simt::scope::device>(o, *reinterpret_cast<std::uint32_t*>(at), w.w[0], policy);
+        apply<simt::scope::device>(o, *reinterpret_cast<std::uint32_t*>(at), w.w[0], known.policy);
         break;
       case element_kind::word64:
-        apply<simt::scope::device>(o, *reinterpret_cast<std::uint64_t*>(at), value, policy);
+        apply<simt::scope::device>(o, *reinterpret_cast<std::uint64_t*>(at), value, known.policy);
         break;
       case element_kind::float32:
-        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]), policy);
+        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]), known.policy);
         break;
       case element_kind::float64:
-        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value), policy);
+        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value), known.policy);
         break;
     }
     return true;
