@@ -104,6 +104,11 @@ std::uint64_t collective(call kind, std::uint32_t mask, std::uint64_t value, uns
   if (kind == call::shuffle && (source >= warp_size || (mask >> source & 1u) == 0)) {
     misuse(l, kind, mask, where, fmt::format("the source, lane {}, is not in the mask", source));
   }
+  if (mask == l.bit() && !me->seeded) {  // nobody else: ballot and shuffle give what they got
+    return kind == call::match_any ? mask
+           : kind == call::ballot  ? value << l.where.lane
+                                   : value;
+  }
   group& g = join(w, l, kind, mask, where);
   g.arrived |= l.bit();
   l.value = value;
@@ -194,7 +199,9 @@ std::uint32_t active_mask(site where) {
     me->give_up_call();
     return l.bit();
   }
-  if (me->seeded && me->seeded->one_in(8)) return l.bit();  // a legal answer, if a lonely one
+  // A legal answer, if a lonely one. Without a seed the only one: to wait for others, and then for
+  // each of a group's collectives, takes longer than what lanes gain by it.
+  if (!me->seeded || me->seeded->one_in(8)) return l.bit();
   warp& w = *l.home;
   l.in = call::active_mask;
   l.at = where;
