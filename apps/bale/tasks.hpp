@@ -2,6 +2,7 @@
 #pragma once
 
 #include "grosr/net/world.hpp"
+#include "warp/sums.hpp"
 
 namespace grosr::bale {
 
@@ -56,17 +57,6 @@ struct warp_share {
   }
 };
 
-/// The sum of the values of this lane and those before it; the whole warp calls it.
-GROSR_DEVICE inline std::uint32_t sum_up_to_lane(std::uint32_t value) {
-  const unsigned lane = simt::lane_id();
-  for (unsigned distance = 1; distance < simt::warp_size; distance *= 2) {
-    const std::uint32_t before =
-        simt::shuffle(simt::full_mask, value, lane >= distance ? lane - distance : lane);
-    value += lane >= distance ? before : 0;
-  }
-  return value;
-}
-
 /// A piece of a rank's list, whose elements a warp adds up.
 struct piece {
   std::uint32_t number, pieces;
@@ -79,10 +69,10 @@ struct piece {
     GROSR_NO_UNROLL
     for (std::uint64_t at = begin; at < end; at += simt::warp_size) {
       const std::uint64_t i = at + simt::lane_id();
-      const std::uint32_t value = i < end ? element(i) : 0, up_to = sum_up_to_lane(value);
+      const std::uint32_t value = i < end ? element(i) : 0, up_to = warp::sum_up_to_lane(value);
       if (i < end) visit(i, sum + up_to - value);
       simt::sync_warp();
-      sum += simt::shuffle(simt::full_mask, up_to, simt::warp_size - 1);
+      sum += warp::of_last_lane(up_to);
     }
     return sum;
   }

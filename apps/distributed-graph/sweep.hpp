@@ -5,6 +5,7 @@
 #pragma once
 
 #include "part.hpp"
+#include "warp/sums.hpp"
 
 namespace grosr::distributed {
 
@@ -12,13 +13,6 @@ namespace grosr::distributed {
 inline constexpr std::uint32_t slice_edges = 1024;
 /// Hubs of a piece, and large vertices.
 inline constexpr std::uint32_t piece_hubs = 256;
-
-/// A warp together: adds up what its lanes have.
-GROSR_DEVICE inline std::uint32_t sum_of_lanes(std::uint32_t n) {
-  for (unsigned by = simt::warp_size / 2; by != 0; by /= 2)
-    n += simt::shuffle(simt::full_mask, n, simt::lane_id() ^ by);
-  return n;
-}
 
 /// Edges that a lane goes along at the same time: their targets are under way together.
 inline constexpr unsigned edges_at_once = 4;
@@ -33,12 +27,7 @@ template <class Each>
 GROSR_DEVICE void edges_of_lanes(std::uint32_t begin, std::uint32_t count, const Each& each) {
   constexpr std::uint32_t all = simt::full_mask, step = edges_at_once * simt::warp_size;
   const std::uint32_t lane = simt::lane_id();
-  std::uint32_t end = count;  // of the edges of this lane and those before it
-  for (std::uint32_t by = 1; by < simt::warp_size; by *= 2) {
-    const std::uint32_t before = simt::shuffle(all, end, lane < by ? lane : lane - by);
-    if (lane >= by) end += before;
-  }
-  const std::uint32_t total = simt::shuffle(all, end, simt::warp_size - 1);
+  const std::uint32_t end = warp::sum_up_to_lane(count), total = warp::of_last_lane(end);
   const std::uint32_t first = begin - (end - count);
   GROSR_NO_UNROLL
   for (std::uint32_t base = lane; base - lane < total; base += step) {
@@ -100,7 +89,7 @@ struct sweep {
         found = keep_large(world, p, bound, piece, large);
       else
         found = go_along_slice(world, p, bound, piece - vertices);
-      found = sum_of_lanes(found);
+      found = warp::sum_of_lanes(found);
       if (found == 0) static_cast<void>(world.progress());
       if (context.rank() != 0) continue;
       if (found == 0) {

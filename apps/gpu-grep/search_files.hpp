@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "grosr/sys/server.hpp"
+#include "warp/sums.hpp"
 #include "windows.hpp"
 
 namespace grosr::grep {
@@ -72,14 +73,8 @@ struct search_files {
 
   /// The sum of lanes below, and of all.
   GROSR_DEVICE static std::uint32_t sum_below(std::uint32_t mine, std::uint32_t& all) {
-    const unsigned lane = simt::lane_id();
-    std::uint32_t sum = mine;
-    for (unsigned step = 1; step < simt::warp_size; step *= 2) {
-      const std::uint32_t other =
-          simt::shuffle(simt::full_mask, sum, lane >= step ? lane - step : 0);
-      if (lane >= step) sum += other;
-    }
-    all = simt::shuffle(simt::full_mask, sum, simt::warp_size - 1);
+    const std::uint32_t sum = warp::sum_up_to_lane(mine);
+    all = warp::of_last_lane(sum);
     return sum - mine;
   }
 

@@ -73,7 +73,7 @@ struct sum_rows {
       float sum = 0;
       for (std::uint32_t i = simt::lane_id(); i < size; i += simt::warp_size)
         sum += elements[begin + i];
-      sum = sum_of_warp(sum);
+      sum = warp::sum_of_lanes(sum);
       if (simt::lane_id() == 0) result[row] = sum;
     });
   }
@@ -92,14 +92,9 @@ struct scan_rows {
       for (std::uint32_t first = 0; first < width; first += simt::warp_size) {
         const std::uint32_t i = first + simt::lane_id();
         const float mine = i < width ? elements[row * width + i] : 0;
-        float sum = mine;  // of this lane and those before
-        for (unsigned d = 1; d < simt::warp_size; d *= 2) {
-          const unsigned source = simt::lane_id() >= d ? simt::lane_id() - d : simt::lane_id();
-          const float other = simt::shuffle(simt::full_mask, sum, source);
-          if (simt::lane_id() >= d) sum += other;
-        }
+        const float sum = warp::sum_up_to_lane(mine);
         if (i < width) result[row * width + i] = before + sum - mine;
-        before += simt::shuffle(simt::full_mask, sum, simt::warp_size - 1);
+        before += warp::of_last_lane(sum);
       }
     });
   }

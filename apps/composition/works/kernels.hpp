@@ -3,6 +3,7 @@
 
 #include "grosr/simt/lanes.hpp"
 #include "grosr/simt/launch.hpp"
+#include "warp/sums.hpp"
 
 namespace grosr::composition {
 
@@ -24,13 +25,6 @@ GROSR_DEVICE void each_by_warp(std::uint32_t all, const F& f) {
   for (std::uint32_t i = simt::block_id() * warps + simt::warp_id(); i < all;
        i += simt::grid_size() * warps)
     f(i);
-}
-
-/// The sum over the lanes of a whole warp, in each of them.
-GROSR_DEVICE inline float sum_of_warp(float x) {
-  for (unsigned d = simt::warp_size / 2; d != 0; d /= 2)
-    x += simt::shuffle(simt::full_mask, x, simt::lane_id() ^ d);
-  return x;
 }
 
 /// A grid with a thread, or a warp, for each of `all`.

@@ -84,7 +84,7 @@ struct normalise {
   GROSR_DEVICE void operator()() const {
     float squares = 0;
     for (std::uint32_t i = simt::lane_id(); i < n; i += simt::warp_size) squares += v[i] * v[i];
-    const float length = std::sqrt(sum_of_warp(squares));
+    const float length = std::sqrt(warp::sum_of_lanes(squares));
     each(n, [&](std::uint32_t i) { result[i] = v[i] / length; });
   }
 };
@@ -100,7 +100,7 @@ struct score {
       float sum = 0;
       for (std::uint32_t j = simt::lane_id(); j < n; j += simt::warp_size)
         sum += x[i * n + j] * loadings[j];
-      sum = sum_of_warp(sum);
+      sum = warp::sum_of_lanes(sum);
       if (simt::lane_id() == 0) result[i] = sum;
     });
   }
