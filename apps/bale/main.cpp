@@ -6,20 +6,21 @@
 
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/pick_device.hpp"
 #include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
 #include "programs.hpp"
+#include "ranks/options.hpp"
 
 namespace grosr::bale {
 namespace {
 
-using tool::row;
+using ranks::number_or, tool::row;
 
 struct bale_options {
-  std::optional<std::string> device, json, size, nonzeros, seed, ranks, sms, link, blocks, repeat;
+  ranks::options where;
+  std::optional<std::string> json, size, nonzeros, seed, repeat;
   std::vector<std::string> programs;
 };
 
@@ -78,27 +79,13 @@ row measure(const named_program& how, const problem& p, unsigned repeats) {
                 count * 1e6 / thread_us);
 }
 
-std::uint64_t number_or(const char* what, const std::optional<std::string>& asked,
-                        std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
-  return asked ? tool::parse_number(what, *asked, least, most) : otherwise;
-}
-
 /// Sums of columns of a row, and numbers of nonzeros, have room up to there.
 constexpr std::uint64_t most_size = 1 << 26, most_nonzeros = 1000;
 
 problem read_problem(const bale_options& o) {
-  problem p;
-  p.where = tool::pick_device(o.device);
-  const bool gpu = p.where.is_cuda();
-  p.ranks = static_cast<std::uint32_t>(number_or("--ranks", o.ranks, gpu ? 8 : 4, 1, 64));
-  p.link_bytes =
-      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
-  p.blocks_per_sm = static_cast<unsigned>(number_or("--blocks", o.blocks, 0, 1, 16));
-  p.sms = static_cast<unsigned>(
-      number_or("--sms", o.sms, gpu ? std::max(1u, 128 / p.ranks) : 1, 1, 1024));
-  p.size = static_cast<std::uint32_t>(number_or("--size", o.size, 0, 2, most_size));
-  p.nonzeros =
-      static_cast<std::uint32_t>(number_or("--nonzeros", o.nonzeros, 10, 1, most_nonzeros));
+  problem p{o.where.read()};
+  p.size = number_or<std::uint32_t>("--size", o.size, 0, 2, most_size);
+  p.nonzeros = number_or<std::uint32_t>("--nonzeros", o.nonzeros, 10, 1, most_nonzeros);
   p.seed = number_or("--seed", o.seed, 1, 0, ~std::uint64_t{0} / 4);
   return p;
 }
@@ -127,7 +114,7 @@ std::vector<const named_program*> chosen(const bale_options& o, const problem& p
 int run(const bale_options& o) {
   const problem p = read_problem(o);
   const auto repeats =
-      static_cast<unsigned>(number_or("--repeat", o.repeat, p.where.is_cuda() ? 10 : 1, 1, 1000));
+      number_or<unsigned>("--repeat", o.repeat, p.where.is_cuda() ? 10 : 1, 1, 1000);
   const std::vector<const named_program*> programs = chosen(o, p);
   tool::report out("bale", p.where, tool::json_file(o.json), tool::report::style::full);
   try {
@@ -171,18 +158,9 @@ int main(int argc, char** argv) {
   program.add_option("--nonzeros", o.nonzeros, "Of a row of a matrix, on average, 1 to 1000; 10")
       ->type_name("N");
   program.add_option("--seed", o.seed, "Of all that is random; 1")->type_name("N");
-  program.add_option("--device", o.device, "Where: cuda:N or host:N; the best present by default")
-      ->type_name("D");
-  program.add_option("--ranks", o.ranks, "How many, 1 to 64; 8 on GPUs, else 4")->type_name("N");
-  program.add_option("--sms", o.sms, "Multiprocessors of each rank; 128 divided by ranks on GPUs")
-      ->type_name("N");
-  program
-      .add_option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one")
-      ->type_name("N");
-  program
-      .add_option("--link", o.link,
-                  "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
-      ->type_name("BYTES");
+  o.where.add_device(program);
+  o.where.add_ranks(program);
+  o.where.add_link(program);
   program.add_option("--repeat", o.repeat, "Measured runs, 1 to 1000; 10 on GPUs, else 1")
       ->type_name("N");
   program.add_option("--json", o.json, "Also write the results to FILE; - is standard output")

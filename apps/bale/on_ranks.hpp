@@ -23,7 +23,7 @@ class on_ranks {
  public:
   explicit on_ranks(const problem& p)
       : p_(p),
-        world_(ranks_of(p), {.link_bytes = p.link_bytes, .path = net::path::messages}),
+        world_(ranks::ranks_of(p), {.link_bytes = p.link_bytes, .path = net::path::messages}),
         arrays_(world_, std::uint64_t{p.ranks} * words_of_arrays) {
     if (arrays_.ref().number() != arrays_words().number())
       throw std::logic_error("bale: the first array of a world has another number");
@@ -58,16 +58,6 @@ class on_ranks {
   }
 
  private:
-  static std::vector<net::rank_options> ranks_of(const problem& p) {
-    net::rank_options r{.where = p.where};
-    r.runtime.sms = p.sms;
-    r.runtime.blocks_per_sm = p.blocks_per_sm;
-    // Tasks that wait are messages mostly.
-    r.runtime.memory_limit = p.where.is_cuda()
-                                 ? std::max(std::size_t{32} << 20, (std::size_t{2} << 30) / p.ranks)
-                                 : std::size_t{16} << 20;
-    return std::vector<net::rank_options>(p.ranks, r);
-  }
   template <class Make>
   void hand_out(std::uint32_t warps, const Make& make) {
     std::vector<decltype(make(0))> all;

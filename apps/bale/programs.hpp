@@ -6,19 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "grosr/net/options.hpp"
+#include "ranks/placement.hpp"
 
 namespace grosr::bale {
 
 /// What is to be done, and where.
-struct problem {
-  device where;
-  std::uint32_t ranks = 8;
-  unsigned sms = 0;              ///< of each rank
-  unsigned blocks_per_sm = 0;    ///< of runtime_options
-  std::uint32_t link_bytes = 0;  ///< of net::world_options
-  std::uint32_t size = 0;        ///< updates, gathers, darts, rows or vertices of all ranks
-  std::uint32_t nonzeros = 10;   ///< of a row, on average
+struct problem : ranks::placement {
+  std::uint32_t size = 0;       ///< updates, gathers, darts, rows or vertices of all ranks
+  std::uint32_t nonzeros = 10;  ///< of a row, on average
   std::uint64_t seed = 1;
 };
 

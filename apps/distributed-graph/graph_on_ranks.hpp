@@ -6,20 +6,13 @@
 #include <vector>
 
 #include "grosr/graph/csr_graph.hpp"
-#include "grosr/net/options.hpp"
+#include "ranks/placement.hpp"
 
 namespace grosr::distributed {
 
 enum class algorithm : std::uint8_t { pagerank, shortest_paths, colouring };
 
-/// Where, and on how much of it.
-struct placement {
-  device where;
-  std::uint32_t ranks = 8;
-  unsigned sms = 0;              ///< of each rank
-  unsigned blocks_per_sm = 0;    ///< of runtime_options
-  std::uint32_t link_bytes = 0;  ///< of net::world_options
-};
+using ranks::placement;
 
 /// The ranks have the vertices in turn, each with the edges that leave it.
 /// Made for one algorithm: others may not be run. After a run, its results.

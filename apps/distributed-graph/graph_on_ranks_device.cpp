@@ -20,17 +20,6 @@ using graph_world =
                find_least, begin_colouring, edges_by_warp<count_neighbour>, start_colouring,
                coloured, edges_by_warp<tell_colour>>;
 
-std::vector<net::rank_options> ranks_of(const placement& p) {
-  net::rank_options r{.where = p.where};
-  r.runtime.sms = p.sms;
-  r.runtime.blocks_per_sm = p.blocks_per_sm;
-  // Tasks that wait are messages mostly; there may be one for each edge.
-  r.runtime.memory_limit = p.where.is_cuda()
-                               ? std::max(std::size_t{32} << 20, (std::size_t{2} << 30) / p.ranks)
-                               : std::size_t{16} << 20;
-  return std::vector<net::rank_options>(p.ranks, r);
-}
-
 /// Of a graph whose vertices the ranks have in turn.
 struct extent {
   net::layout vertices;
@@ -158,7 +147,7 @@ struct graph_on_ranks::state {
         delta(choose_delta(g)),
         hubs(g, p.ranks, what != algorithm::colouring),
         work(work_of(g, size, what != algorithm::colouring)),
-        world(ranks_of(p), {.link_bytes = p.link_bytes, .path = net::path::messages}),
+        world(ranks::ranks_of(p), {.link_bytes = p.link_bytes, .path = net::path::messages}),
         parts(world, size.ranks * words_of_part),
         control(world, size.ranks * control_words),
         offsets(world, size.ranks * (size.each + 1)),

@@ -7,7 +7,6 @@
 
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/pick_device.hpp"
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
@@ -15,16 +14,17 @@
 #include "grosr/graph/io/input.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
+#include "ranks/options.hpp"
 #include "works.hpp"
 
 namespace grosr::distributed {
 namespace {
 
-using tool::row;
+using ranks::number_or, tool::row;
 
 struct graph_options {
-  std::optional<std::string> device, json, graph, weights, source, ranks, sms, link, blocks, repeat,
-      delta, tolerance;
+  ranks::options where;
+  std::optional<std::string> json, graph, weights, source, repeat, delta, tolerance;
   bool undirected = false;
   std::vector<std::string> algorithms;
 };
@@ -88,8 +88,7 @@ graphs::vertex choose_source(const std::optional<std::string>& asked, const grap
 graphs::loaded load(const graph_options& o, bool gpu) {
   graphs::input_options how;
   if (o.undirected) how.edges = graphs::symmetry::undirected;
-  how.random_weights =
-      o.weights ? tool::parse_number("--random-weights", *o.weights, 0, ~std::uint64_t{0} / 2) : 1;
+  how.random_weights = number_or("--random-weights", o.weights, 1, 0, ~std::uint64_t{0} / 2);
   how.watch = [](const graphs::work_progress&) { tool::interrupt::check(); };
   graphs::loaded input = graphs::load(o.graph.value_or(gpu ? "kronecker:20" : "kronecker:8"), how);
   if (input.g.vertices() == 0)
@@ -99,23 +98,9 @@ graphs::loaded load(const graph_options& o, bool gpu) {
 }
 
 int run(const graph_options& o) {
-  placement p;
-  p.where = tool::pick_device(o.device);
+  const placement p = o.where.read();
   const bool gpu = p.where.is_cuda();
-  p.ranks = static_cast<std::uint32_t>(o.ranks ? tool::parse_number("--ranks", *o.ranks, 1, 64)
-                                       : gpu   ? 8
-                                               : 4);
-  p.link_bytes =
-      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
-  p.blocks_per_sm =
-      static_cast<unsigned>(o.blocks ? tool::parse_number("--blocks", *o.blocks, 1, 16) : 0);
-  p.sms = static_cast<unsigned>(o.sms ? tool::parse_number("--sms", *o.sms, 1, 1024)
-                                : gpu ? std::max(1u, 128 / p.ranks)
-                                      : 1);
-  const auto repeats =
-      static_cast<unsigned>(o.repeat ? tool::parse_number("--repeat", *o.repeat, 1, 1000)
-                            : gpu    ? 10
-                                     : 1);
+  const auto repeats = number_or<unsigned>("--repeat", o.repeat, gpu ? 10 : 1, 1, 1000);
   tool::json_file json(o.json);
   const graphs::loaded input = load(o, gpu);
   const graphs::csr_graph& g = input.g;
@@ -192,18 +177,9 @@ int main(int argc, char** argv) {
       .add_option("--tolerance", o.tolerance,
                   "How much all ranks of PageRank together may be wrong, from 1e-7; 1e-4")
       ->type_name("T");
-  program.add_option("--device", o.device, "Where: cuda:N or host:N; the best present by default")
-      ->type_name("D");
-  program.add_option("--ranks", o.ranks, "How many, 1 to 64; 8 on GPUs, else 4")->type_name("N");
-  program.add_option("--sms", o.sms, "Multiprocessors of each rank; 128 divided by ranks on GPUs")
-      ->type_name("N");
-  program
-      .add_option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one")
-      ->type_name("N");
-  program
-      .add_option("--link", o.link,
-                  "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
-      ->type_name("BYTES");
+  o.where.add_device(program);
+  o.where.add_ranks(program);
+  o.where.add_link(program);
   program
       .add_option("--repeat", o.repeat,
                   "Measured runs of each algorithm, 1 to 1000; 10 on GPUs, else 1")

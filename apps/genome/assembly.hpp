@@ -5,19 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "grosr/net/options.hpp"
+#include "ranks/placement.hpp"
 #include "sequential.hpp"
 
 namespace grosr::genome {
 
-/// Where, and on how much of it.
-struct placement {
-  device where;
-  std::uint32_t ranks = 8;
-  unsigned sms = 0;              ///< of each rank
-  unsigned blocks_per_sm = 0;    ///< of runtime_options
-  std::uint32_t link_bytes = 0;  ///< of net::world_options
-};
+using ranks::placement;
 
 class assembly {
  public:

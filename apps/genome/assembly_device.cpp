@@ -11,16 +11,6 @@ namespace {
 
 using genome_world = net::world<count_reads, begin_stretches, begin_contig, walk, kmer_map::tasks>;
 
-std::vector<net::rank_options> ranks_of(const placement& p) {
-  net::rank_options r{.where = p.where};
-  r.runtime.sms = p.sms;
-  r.runtime.blocks_per_sm = p.blocks_per_sm;
-  r.runtime.memory_limit = p.where.is_cuda()
-                               ? std::max(std::size_t{32} << 20, (std::size_t{2} << 30) / p.ranks)
-                               : std::size_t{16} << 20;
-  return std::vector<net::rank_options>(p.ranks, r);
-}
-
 }  // namespace
 
 struct assembly::state {
@@ -42,7 +32,7 @@ struct assembly::state {
         reads_each((r.size() + p.ranks - 1) / p.ranks),
         stride(r.stride),
         room(c / p.ranks / 8 + 256),
-        world(ranks_of(p), {.link_bytes = p.link_bytes, .path = net::path::messages}),
+        world(ranks::ranks_of(p), {.link_bytes = p.link_bytes, .path = net::path::messages}),
         reads(world, reads_each * stride * p.ranks) {
     for (std::uint32_t rank = 0; rank < p.ranks; ++rank) {
       const std::size_t first = std::min<std::size_t>(rank * reads_each, r.size()),

@@ -8,20 +8,20 @@
 #include "assembly.hpp"
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/pick_device.hpp"
 #include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
+#include "ranks/options.hpp"
 
 namespace grosr::genome {
 namespace {
 
-using tool::row;
+using ranks::number_or, tool::row;
 
 struct genome_options {
-  std::optional<std::string> device, json, fasta, bases, seed, kmer, coverage, read_bases, ranks,
-      sms, link, blocks, repeat;
+  ranks::options where;
+  std::optional<std::string> json, fasta, bases, seed, kmer, coverage, read_bases, repeat;
 };
 
 /// What is found sequentially, and in what time.
@@ -122,33 +122,19 @@ void measure(tool::report& out, const placement& p, const sequences& genome, con
               .baseline("one thread of the CPU", "bases_per_s", bases * 1e6 / expected.walk_us));
 }
 
-std::uint64_t number_or(const char* what, const std::optional<std::string>& asked,
-                        std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
-  return asked ? tool::parse_number(what, *asked, least, most) : otherwise;
-}
-
 int run(const genome_options& o) {
-  placement p;
-  p.where = tool::pick_device(o.device);
+  const placement p = o.where.read();
   const bool gpu = p.where.is_cuda();
-  p.ranks = static_cast<std::uint32_t>(number_or("--ranks", o.ranks, gpu ? 8 : 4, 1, 64));
-  p.link_bytes =
-      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
-  p.blocks_per_sm = static_cast<unsigned>(number_or("--blocks", o.blocks, 0, 1, 16));
-  p.sms = static_cast<unsigned>(
-      number_or("--sms", o.sms, gpu ? std::max(1u, 128 / p.ranks) : 1, 1, 1024));
-  const auto repeats =
-      static_cast<unsigned>(number_or("--repeat", o.repeat, gpu ? 10 : 1, 1, 1000));
-  const kmer_size size{static_cast<std::uint32_t>(number_or("--kmer", o.kmer, 21, 3, most_k))};
+  const auto repeats = number_or<unsigned>("--repeat", o.repeat, gpu ? 10 : 1, 1, 1000);
+  const kmer_size size{number_or<std::uint32_t>("--kmer", o.kmer, 21, 3, most_k)};
   if (size.k % 2 == 0)
     throw tool::usage_error("--kmer: it must be odd, so that no k-mer is its own complement");
-  const auto read_bases =
-      static_cast<std::uint32_t>(number_or("--read", o.read_bases, 100, 1, 1'000'000));
+  const auto read_bases = number_or<std::uint32_t>("--read", o.read_bases, 100, 1, 1'000'000);
   if (read_bases <= size.k)
     throw tool::usage_error(fmt::format(
         "--read: reads of {} bases have no {}-mer with a base beside it; give more than {}",
         read_bases, size.k, size.k));
-  const auto coverage = static_cast<double>(number_or("--coverage", o.coverage, 10, 1, 10'000));
+  const auto coverage = number_or<double>("--coverage", o.coverage, 10, 1, 10'000);
   const std::uint64_t seed = number_or("--seed", o.seed, 1, 0, ~std::uint64_t{0} / 4);
   const std::uint64_t bases =
       number_or("--bases", o.bases, gpu ? 1'000'000 : 5'000, size.k + 1, std::uint64_t{1} << 32);
@@ -200,18 +186,9 @@ int main(int argc, char** argv) {
   program.add_option("--read", o.read_bases, "Bases of a read, more than a k-mer's; 100")
       ->type_name("N");
   program.add_option("--kmer", o.kmer, "Bases of a k-mer, odd, 3 to 31; 21")->type_name("K");
-  program.add_option("--device", o.device, "Where: cuda:N or host:N; the best present by default")
-      ->type_name("D");
-  program.add_option("--ranks", o.ranks, "How many, 1 to 64; 8 on GPUs, else 4")->type_name("N");
-  program.add_option("--sms", o.sms, "Multiprocessors of each rank; 128 divided by ranks on GPUs")
-      ->type_name("N");
-  program
-      .add_option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one")
-      ->type_name("N");
-  program
-      .add_option("--link", o.link,
-                  "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
-      ->type_name("BYTES");
+  o.where.add_device(program);
+  o.where.add_ranks(program);
+  o.where.add_link(program);
   program.add_option("--repeat", o.repeat, "Measured runs, 1 to 1000; 10 on GPUs, else 1")
       ->type_name("N");
   program.add_option("--json", o.json, "Also write the results to FILE; - is standard output")

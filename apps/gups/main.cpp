@@ -3,29 +3,28 @@
 // buffers, and by a kernel that does nothing else.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/pick_device.hpp"
 #include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "grosr/net/mpi.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
+#include "ranks/options.hpp"
 #include "updates.hpp"
 #include "ways/rows.hpp"
 
 namespace grosr::gups {
 namespace {
 
-using tool::row;
+using ranks::number_or, tool::row;
 
 struct gups_options {
-  std::optional<std::string> device, json, table, updates, ranks, sms, link, buffer, per_task,
-      blocks;
+  ranks::options where;
+  std::optional<std::string> json, table, updates, buffer, per_task;
   std::vector<std::string> ways;
   bool mpi = false;
 };
@@ -95,40 +94,24 @@ device gpu_of(std::uint32_t process) {
 }
 
 int run(const gups_options& o) {
-  problem p;
-  p.where = tool::pick_device(o.device);
+  problem p{o.where.read(o.mpi ? 1 : 0)};
   if (o.mpi) {
     if (o.ways != std::vector<std::string>(o.ways.size(), "messages"))
       throw tool::usage_error("--way: with --mpi there are messages alone");
     p.processes = &net::mpi();
-    if (p.where.is_cuda() && !o.device) p.where = gpu_of(p.processes->process());
+    if (p.where.is_cuda() && !o.where.device) p.where = gpu_of(p.processes->process());
   }
   const bool gpu = p.where.is_cuda();
-  p.ranks = static_cast<std::uint32_t>(o.ranks ? tool::parse_number("--ranks", *o.ranks, 1, 64)
-                                       : o.mpi ? 1
-                                       : gpu   ? 8
-                                               : 4);
   p.elements = (o.table ? tool::parse_bytes("--table", *o.table, 1024, std::size_t{1} << 40)
                         : std::size_t{1} << (gpu ? 33 : 20)) /
                8;
   if (!std::has_single_bit(p.elements))
     throw tool::usage_error("--table: it must be a power of two");
-  p.per_task = static_cast<std::uint32_t>(
-      o.per_task ? tool::parse_number("--per-task", *o.per_task, 1, 1'000'000)
-      : gpu      ? 131'072
-                 : 512);
-  p.updates = o.updates ? tool::parse_number("--updates", *o.updates, 1, 1'000'000'000'000)
-              : gpu     ? std::uint64_t{1} << 28
-                        : std::uint64_t{1} << 14;
+  p.per_task =
+      number_or<std::uint32_t>("--per-task", o.per_task, gpu ? 131'072 : 512, 1, 1'000'000);
+  p.updates = number_or("--updates", o.updates, gpu ? 1 << 28 : 1 << 14, 1, 1'000'000'000'000);
   p.updates = (p.updates + p.per_task - 1) / p.per_task * p.per_task;
-  p.link_bytes =
-      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
   p.buffer_bytes = o.buffer ? tool::parse_bytes("--buffer", *o.buffer, 16, 16 << 20) : 64 << 10;
-  p.blocks_per_sm =
-      static_cast<unsigned>(o.blocks ? tool::parse_number("--blocks", *o.blocks, 1, 16) : 0);
-  p.sms = static_cast<unsigned>(o.sms ? tool::parse_number("--sms", *o.sms, 1, 1024)
-                                : gpu ? std::max(1u, 128 / p.ranks)
-                                      : 1);
   const std::vector<const named_way*> ways =
       ways::chosen(all_ways(), o.mpi ? std::vector<std::string>{"messages"} : o.ways);
   if (o.mpi && p.processes->process() != 0)  // the first one prints
@@ -162,14 +145,8 @@ int main(int argc, char** argv) {
   gups_options o;
   std::vector<std::string> ways;
   for (const named_way& way : all_ways()) ways.push_back(way.name);
-  program.add_option("--device", o.device, "Where: cuda:N or host:N; the best present by default")
-      ->type_name("D");
-  program.add_option("--ranks", o.ranks, "How many, 1 to 64; 8 on GPUs, else 4")->type_name("N");
-  program.add_option("--sms", o.sms, "Multiprocessors of each rank; 128 divided by ranks on GPUs")
-      ->type_name("N");
-  program
-      .add_option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one")
-      ->type_name("N");
+  o.where.add_device(program);
+  o.where.add_ranks(program);
   program.add_option("--table", o.table, "Bytes of the table, a power of two; 8G on GPUs, else 1M")
       ->type_name("BYTES");
   program
@@ -180,10 +157,7 @@ int main(int argc, char** argv) {
       .add_option("--per-task", o.per_task,
                   "Updates of a task, which is a warp's; 131,072 on GPUs, else 512")
       ->type_name("N");
-  program
-      .add_option("--link", o.link,
-                  "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks")
-      ->type_name("BYTES");
+  o.where.add_link(program);
   program
       .add_option("--buffer", o.buffer,
                   "Bytes of a buffer of the coprocessor, for each rank of another one; 64K")

@@ -7,19 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "grosr/net/options.hpp"
+#include "ranks/placement.hpp"
 
 namespace grosr::gups {
 
 /// What is to be done, the same in each way.
-struct problem {
-  device where;
-  std::uint32_t ranks = 8;
-  unsigned sms = 0;               ///< of each rank; 0: all of the device, divided
+struct problem : ranks::placement {
   std::uint64_t elements = 0;     ///< of the table, a power of two; each of 8 bytes
   std::uint64_t updates = 0;      ///< of each rank
-  std::uint32_t link_bytes = 0;   ///< of net::world_options
-  unsigned blocks_per_sm = 0;     ///< of runtime_options
   std::uint32_t per_task = 1024;  ///< updates of a task
   std::size_t buffer_bytes = 0;   ///< of the coprocessor, for each pair of ranks
   /// Processes that each have so many ranks; null: this one. Then by messages alone.

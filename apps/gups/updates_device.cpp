@@ -58,7 +58,8 @@ class by_tasks : public way {
  public:
   by_tasks(const problem& p, net::path path)
       : p_(p),
-        world_(ranks_of(p), {.link_bytes = p.link_bytes, .path = path, .processes = p.processes}),
+        world_(ranks::ranks_of(p, std::size_t{64} << 20),
+               {.link_bytes = p.link_bytes, .path = path, .processes = p.processes}),
         table_(world_, p.elements),
         wrong_(world_, 1) {}
 
@@ -88,14 +89,6 @@ class by_tasks : public way {
   std::vector<net::rank_stats> stats() override { return world_.stats(); }
 
  private:
-  static std::vector<net::rank_options> ranks_of(const problem& p) {
-    net::rank_options r{.where = p.where};
-    r.runtime.sms = p.sms;
-    r.runtime.blocks_per_sm = p.blocks_per_sm;
-    r.runtime.memory_limit = std::size_t{64} << 20;
-    return std::vector<net::rank_options>(p.ranks, r);
-  }
-
   problem p_;
   net::world<update, look_through> world_;
   net::array<std::uint64_t> table_, wrong_;

@@ -4,20 +4,15 @@
 #include <memory>
 #include <vector>
 
-#include "grosr/net/options.hpp"
 #include "points.hpp"
+#include "ranks/placement.hpp"
 
 namespace grosr::kmeans {
 
 /// What is to be done, the same in each way.
-struct problem {
-  device where;
+struct problem : ranks::placement {
   const point_set* points = nullptr;
   std::uint32_t clusters = 8, iterations = 10;
-  std::uint32_t ranks = 8;
-  unsigned sms = 0;               ///< of each rank
-  unsigned blocks_per_sm = 0;     ///< of runtime_options
-  std::uint32_t link_bytes = 0;   ///< of net::world_options
   std::uint32_t per_task = 1024;  ///< points of a task
   std::size_t buffer_bytes = 0;   ///< of the coprocessor, for each pair of ranks
 

@@ -7,22 +7,23 @@
 
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/pick_device.hpp"
 #include "cli/program.hpp"
 #include "cli/text.hpp"
 #include "clustering.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
+#include "ranks/options.hpp"
 #include "ways/rows.hpp"
 
 namespace grosr::kmeans {
 namespace {
 
-using tool::row;
+using ranks::number_or, tool::row;
 
 struct kmeans_options {
-  std::optional<std::string> device, json, points, dimensions, clusters, iterations, seed, ranks,
-      sms, blocks, link, buffer, per_task, repeat;
+  ranks::options where;
+  std::optional<std::string> json, points, dimensions, clusters, iterations, seed, buffer, per_task,
+      repeat;
   std::vector<std::string> ways;
 };
 
@@ -80,24 +81,10 @@ row compare(const problem& p, const std::vector<const named_way*>& ways, unsigne
                               updates_of(p) * 1e6 / one_thread.us));
 }
 
-std::uint64_t number_or(const char* what, const std::optional<std::string>& asked,
-                        std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
-  return asked ? tool::parse_number(what, *asked, least, most) : otherwise;
-}
-
 int run(const kmeans_options& o) {
-  problem p;
-  p.where = tool::pick_device(o.device);
+  problem p{o.where.read()};
   const bool gpu = p.where.is_cuda();
-  const auto number = [](const char* what, const std::optional<std::string>& asked,
-                         std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
-    return static_cast<std::uint32_t>(number_or(what, asked, otherwise, least, most));
-  };
-  p.ranks = number("--ranks", o.ranks, gpu ? 8 : 4, 1, 64);
-  p.sms = number("--sms", o.sms, gpu ? std::max(1u, 128 / p.ranks) : 1, 1, 1024);
-  p.blocks_per_sm = number("--blocks", o.blocks, 0, 1, 16);
-  p.link_bytes =
-      static_cast<std::uint32_t>(o.link ? tool::parse_bytes("--link", *o.link, 8192, 1 << 20) : 0);
+  constexpr auto number = number_or<std::uint32_t>;
   p.per_task = number("--per-task", o.per_task, gpu ? 1024 : 64, 1, 1'000'000);
   p.clusters = number("--clusters", o.clusters, 8, 1, 65'536);
   p.iterations = number("--iterations", o.iterations, gpu ? 10 : 3, 1, 10'000);
@@ -152,19 +139,15 @@ int main(int argc, char** argv) {
                           const char* type = "N") {
     program.add_option(name, value, text)->type_name(type);
   };
-  option("--device", o.device, "Where: cuda:N or host:N; the best present by default", "D");
+  o.where.add_device(program);
   option("--points", o.points, "Of all ranks; 16,777,216 on GPUs, else 2,048");
   option("--dimensions", o.dimensions, "Of a point, 1 to 1,024; 4");
   option("--clusters", o.clusters, "How many, 1 to 65,536; 8");
   option("--iterations", o.iterations, "How many; 10 on GPUs, else 3");
   option("--seed", o.seed, "Of the points; 1");
-  option("--ranks", o.ranks, "How many, 1 to 64; 8 on GPUs, else 4");
-  option("--sms", o.sms, "Multiprocessors of each rank; 128 divided by ranks on GPUs");
-  option("--blocks", o.blocks, "Thread blocks on each of them; as many as fit, but one");
+  o.where.add_ranks(program);
   option("--per-task", o.per_task, "Points of a task, which is a warp's; 1,024 on GPUs, else 64");
-  option("--link", o.link,
-         "Bytes of a link, a power of two, 8K to 1M; by default 64K, more for large ranks",
-         "BYTES");
+  o.where.add_link(program);
   option("--buffer", o.buffer,
          "Bytes of a buffer of the coprocessor, for each rank of another one; 64K", "BYTES");
   option("--repeat", o.repeat, "Measured runs of each way, 1 to 1000; 10 on GPUs, else 1");

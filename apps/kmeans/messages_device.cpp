@@ -89,11 +89,7 @@ class tasks_of_ranks : public way {
     std::vector<share> shares;
     for (std::uint32_t r = 0; r < p_.ranks; ++r) shares.push_back(points_.of(r));
     shares_.copy_from(shares);
-    net::rank_options rank{.where = p_.where};
-    rank.runtime.sms = p_.sms;
-    rank.runtime.blocks_per_sm = p_.blocks_per_sm;
-    rank.runtime.memory_limit = std::size_t{64} << 20;
-    return std::vector<net::rank_options>(p_.ranks, rank);
+    return ranks::ranks_of(p_, std::size_t{64} << 20);
   }
 
   void plan_assignments(std::uint32_t rank) {
