@@ -6,6 +6,7 @@
 
 #include "matrix.hpp"
 #include "programs.hpp"
+#include "ranks/share_out.hpp"
 #include "sum_tasks.hpp"
 
 namespace grosr::bale {
@@ -47,25 +48,16 @@ class on_ranks {
   /// Hands each rank make(share) for the shares of a list that is so long on a rank, and waits.
   template <class Make>
   void share_out(std::uint64_t of_a_rank, const Make& make) {
-    const std::uint64_t most = p_.where.is_cuda() ? std::max(16'384 / ranks(), 256u) : 4;
-    const auto warps =
-        static_cast<std::uint32_t>(std::clamp<std::uint64_t>((of_a_rank + 31) / 32, 1, most));
-    hand_out(warps, [&](std::uint32_t i) { return make(warp_share{i, warps}); });
+    ranks::share_out(world_, of_a_rank, p_.where.is_cuda() ? 16'384 / ranks() : 4, make);
   }
   /// The same for the pieces of each rank's list.
   void add_up_pieces(summed what, bool last) {
-    hand_out(pieces(), [&](std::uint32_t i) { return add_up_piece{{i, pieces()}, what, last}; });
+    ranks::on_all_ranks(world_, pieces(), [&](std::uint32_t i) {
+      return add_up_piece{{i, pieces()}, what, last};
+    });
   }
 
  private:
-  template <class Make>
-  void hand_out(std::uint32_t warps, const Make& make) {
-    std::vector<decltype(make(0))> all;
-    for (std::uint32_t i = 0; i < warps; ++i) all.push_back(make(i));
-    for (std::uint32_t r = 0; r < ranks(); ++r) world_.submit(r, all);
-    world_.wait_all();
-  }
-
   problem p_;
   bale_world world_;
   net::array<std::uint64_t> arrays_;

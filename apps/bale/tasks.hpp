@@ -1,10 +1,12 @@
-// What tasks of all programs use: the arrays of a program, shares of work, sums.
+// What tasks of all programs use: the arrays of a program, sums.
 #pragma once
 
-#include "grosr/net/world.hpp"
+#include "ranks/tasks.hpp"
 #include "warp/sums.hpp"
 
 namespace grosr::bale {
+
+using ranks::warp_share;
 
 /// Arrays of a program: a struct, of which each rank has a copy in the first array of its world. So
 /// a task does not have to carry the number of that array.
@@ -44,18 +46,6 @@ GROSR_DEVICE std::uint32_t number_of(const auto& world, const matrix_on_ranks& m
                                      std::uint32_t row) {
   return static_cast<std::uint32_t>(m.rows.index_of({world.rank(), row}));
 }
-
-/// A warp's share of a list of this rank: 32 in a row for each `stride` warps, from the 32 of
-/// number `first` on.
-struct warp_share {
-  std::uint32_t first, stride;
-  GROSR_DEVICE void each(const auto& context, std::uint64_t count, const auto& visit) const {
-    GROSR_NO_UNROLL
-    for (std::uint64_t i = std::uint64_t{first} * context.size() + context.rank(); i < count;
-         i += std::uint64_t{stride} * context.size())
-      simt::stay_together([&] { visit(static_cast<std::uint32_t>(i)); });
-  }
-};
 
 /// A piece of a rank's list, whose elements a warp adds up.
 struct piece {

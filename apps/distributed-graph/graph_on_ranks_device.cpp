@@ -7,6 +7,7 @@
 #include "colouring_tasks.hpp"
 #include "graph_on_ranks.hpp"
 #include "pagerank_tasks.hpp"
+#include "ranks/share_out.hpp"
 #include "shortest_path_tasks.hpp"
 
 namespace grosr::distributed {
@@ -239,25 +240,11 @@ struct graph_on_ranks::state {
 
   std::uint32_t number() const { return parts.ref().number(); }
 
-  /// Hands a rank make(share) for each share of so many vertices.
-  template <class Make>
-  void submit_shares(std::uint32_t rank, std::uint64_t count, const Make& make) {
-    const std::uint64_t most = where.where.is_cuda() ? std::max(8'192 / where.ranks, 128u) : 2;
-    const auto warps = static_cast<std::uint32_t>(std::min((count + 31) / 32, most));
-    std::vector<decltype(make(warp_share{}))> all;
-    for (std::uint32_t i = 0; i < warps; ++i) all.push_back(make(warp_share{i, warps}));
-    if (!all.empty()) world.submit(rank, all);
-  }
-  /// The same for all vertices of all ranks; and waits until all is done.
+  /// Hands each rank make(share) for shares of its vertices, and waits.
   template <class Make>
   void on_vertices(const Make& make) {
-    for (std::uint32_t r = 0; r < where.ranks; ++r)
-      submit_shares(r, size.vertices.size_of(r), make);
-    wait();
-  }
-  void wait() {
     ++rounds;
-    world.wait_all();
+    ranks::share_out(world, size.each, where.where.is_cuda() ? 8'192 / where.ranks : 2, make);
   }
 
   /// That go over the vertices of a rank: about as many as it has.
@@ -289,9 +276,8 @@ struct graph_on_ranks::state {
     for (std::size_t r = 0; r < words.size(); r += control_words)
       words[r + control_quiet] = words[r + control_found] = 0;
     control.copy_from(words);
-    for (std::uint32_t r = 0; r < where.ranks; ++r)
-      world.submit(r, std::vector<sweep<Rule>>(warps(), {rule, number()}));
-    wait();
+    ++rounds;
+    ranks::on_all_ranks(world, warps(), [&](std::uint32_t) { return sweep<Rule>{rule, number()}; });
     words = read_control();
     bool found = false;
     for (std::size_t r = 0; r < words.size(); r += control_words)

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "grosr/graph/graph_ref.hpp"
-#include "grosr/net/world.hpp"
+#include "ranks/tasks.hpp"
 
 namespace grosr::distributed {
+
+using ranks::warp_share;
 
 /// Words that a rank and the host tell each other, between rounds.
 enum control_word : std::uint32_t {
@@ -121,19 +123,6 @@ GROSR_DEVICE void go_along(auto& context, const auto& world, std::uint32_t parts
     at = next;
   }
 }
-
-/// A warp's share of a rank's vertices, or of a list: 32 in a row for each `stride` warps, from the
-/// 32 of number `first` on.
-struct warp_share {
-  std::uint32_t first, stride;
-  template <class Each>
-  GROSR_DEVICE void each(const auto& context, std::uint32_t count, const Each& visit) const {
-    GROSR_NO_UNROLL
-    for (std::uint64_t i = std::uint64_t{first} * context.size() + context.rank(); i < count;
-         i += std::uint64_t{stride} * context.size())
-      simt::stay_together([&] { visit(static_cast<std::uint32_t>(i)); });
-  }
-};
 
 /// What the host said.
 GROSR_DEVICE std::uint32_t word_of(const auto& world, const part& p, control_word what) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ranks/share_out.hpp"
 #include "tasks.hpp"
 
 namespace grosr::genome {
@@ -50,12 +51,9 @@ struct assembly::state {
   /// Hands each rank make(i, n) for i of n lanes that share `work`.
   template <class Make>
   void on_all_ranks(std::uint64_t work, const Make& make) {
-    const std::uint64_t most = where.where.is_cuda() ? std::max(65'536 / where.ranks, 1024u) : 64;
+    const std::uint64_t most = where.where.is_cuda() ? 65'536 / where.ranks : 64;
     const auto n = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(work, 1, most));
-    std::vector<decltype(make(n, n))> all;
-    for (std::uint32_t i = 0; i < n; ++i) all.push_back(make(i, n));
-    for (std::uint32_t rank = 0; rank < where.ranks; ++rank) world.submit(rank, all);
-    world.wait_all();
+    ranks::on_all_ranks(world, n, [&](std::uint32_t i) { return make(i, n); });
   }
 
   std::vector<std::uint64_t> part_of(std::uint32_t rank, std::uint64_t words) const {

@@ -1,6 +1,6 @@
 // Messages, atomics of tasks to all memory, and a kernel that does nothing else.
-#include "grosr/net/world.hpp"
 #include "random_updates.hpp"
+#include "ranks/share_out.hpp"
 
 namespace grosr::gups {
 namespace {
@@ -77,10 +77,9 @@ class by_tasks : public way {
 
   std::uint64_t wrong() override {
     const std::uint32_t lanes = p_.where.is_cuda() ? 32'768 : 64;
-    std::vector<look_through> all;
-    for (std::uint32_t i = 0; i < lanes; ++i) all.push_back({table_.ref(), wrong_.ref(), i, lanes});
-    for (std::uint32_t r = world_.first_rank(); world_.is_here(r); ++r) world_.submit(r, all);
-    world_.wait_all();
+    ranks::on_all_ranks(world_, lanes, [&](std::uint32_t i) {
+      return look_through{table_.ref(), wrong_.ref(), i, lanes};
+    });
     std::uint64_t found = 0;
     wrong_.copy_to(std::span<std::uint64_t>(&found, 1));
     return found;
