@@ -11,6 +11,7 @@
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
 #include "programs.hpp"
+#include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 
 namespace grosr::bale {
@@ -35,19 +36,6 @@ double time_of_thread(program& what) {
   return least;
 }
 
-struct totals {
-  std::uint64_t words = 0, deferred = 0;
-  std::size_t memory = 0;
-
-  explicit totals(const program& what) {
-    for (const net::rank_stats& s : what.stats()) {
-      words += s.words_sent;
-      deferred += s.deferred;
-      memory = std::max(memory, s.memory);
-    }
-  }
-};
-
 row measure(const named_program& how, const problem& p, unsigned repeats) {
   const auto what = how.make(p);
   tool::interrupt::check();
@@ -60,21 +48,18 @@ row measure(const named_program& how, const problem& p, unsigned repeats) {
   std::uint64_t words = 0;
   for (unsigned i = 0; i < before + repeats; ++i) {
     what->clear();
-    const std::uint64_t words_before = totals(*what).words;
+    const std::uint64_t words_before = ranks::messages(what->stats()).words;
     const double time = tool::timed([&] { what->run(); });
-    words = totals(*what).words - words_before;
+    words = ranks::messages(what->stats()).words - words_before;
     if (i >= before) us.push_back(time);
     tool::interrupt::check();
     const std::string wrong = what->wrong();
     r.check(wrong.empty(), wrong);
   }
   const double count = what->operations();
-  const totals all(*what);
-  return r.rate(tool::samples(us), how.operations, count)
-      .set(how.operations, count)
-      .set("operation_words", static_cast<double>(words) / std::max(count, 1.0))
-      .set("deferred", static_cast<double>(all.deferred))
-      .set("rank_memory_bytes", static_cast<double>(all.memory))
+  r.rate(tool::samples(us), how.operations, count).set(how.operations, count);
+  return ranks::messages(what->stats())
+      .add_to(r, "operation_words", words, count)
       .baseline("one thread of the CPU", fmt::format("{}_per_s", how.operations),
                 count * 1e6 / thread_us);
 }

@@ -14,6 +14,7 @@
 #include "grosr/graph/io/input.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
+#include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 #include "works.hpp"
 
@@ -48,20 +49,10 @@ row measure(const named_work& how, const placement& p, const graphs::csr_graph& 
   }
   r.rate(tool::samples(us), "edges", w->edges());
   w->add_values(r);
-  std::uint64_t words = 0, deferred = 0;
-  std::size_t memory = 0;
-  for (const net::rank_stats& s : w->stats()) {
-    words += s.words_sent;
-    deferred += s.deferred;
-    memory = std::max(memory, s.memory);
-  }
-  const double all = std::max(w->edges(), 1.0) * (before + repeats);
-  r.set("rounds", w->rounds())
-      .set("edge_words", static_cast<double>(words) / all)
-      .set("deferred", static_cast<double>(deferred))
-      .set("rank_memory_bytes", static_cast<double>(memory))
+  r.set("rounds", w->rounds());
+  const ranks::messages all(w->stats());
+  return all.add_to(r, "edge_words", all.words, std::max(w->edges(), 1.0) * (before + repeats))
       .baseline(w->beside_what(), "edges_per_s", w->edges() * 1e6 / beside.median());
-  return r;
 }
 
 /// A number from `least` to `most`, which "nan" is not.

@@ -12,6 +12,7 @@
 #include "cli/text.hpp"
 #include "measure/report.hpp"
 #include "measure/samples.hpp"
+#include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 
 namespace grosr::genome {
@@ -59,11 +60,7 @@ std::string wrong_contigs(const std::vector<std::string>& found,
                      expected.size(), missing.size());
 }
 
-std::uint64_t words_of(const assembly& a) {
-  std::uint64_t words = 0;
-  for (const net::rank_stats& s : a.stats()) words += s.words_sent;
-  return words;
-}
+std::uint64_t words_of(const assembly& a) { return ranks::messages(a.stats()).words; }
 
 /// Both phases, measured and checked.
 void measure(tool::report& out, const placement& p, const sequences& genome, const read_set& reads,
@@ -101,24 +98,18 @@ void measure(tool::report& out, const placement& p, const sequences& genome, con
     walk_us.push_back(walked);
   }
   const auto seen = static_cast<double>(reads.kmers(size.k));
-  std::size_t longest = 0, memory = 0;
+  std::size_t longest = 0;
   for (const std::string& c : expected.contigs) longest = std::max(longest, c.size());
-  std::uint64_t deferred = 0;
-  for (const net::rank_stats& s : a.stats()) {
-    memory = std::max(memory, s.memory);
-    deferred += s.deferred;
-  }
   out.add(kmers.rate(tool::samples(count_us), "kmers", seen)
               .set("different_kmers", static_cast<double>(expected.kmers.size()))
               .set("kmer_words", static_cast<double>(count_words) / std::max(seen, 1.0))
               .baseline("one thread of the CPU", "kmers_per_s", seen * 1e6 / expected.count_us));
   const double bases = expected.bases();
-  out.add(contigs.rate(tool::samples(walk_us), "bases", bases)
-              .set("contigs", static_cast<double>(expected.contigs.size()))
-              .set("longest_bases", static_cast<double>(longest))
-              .set("base_words", static_cast<double>(walk_words) / std::max(bases, 1.0))
-              .set("deferred", static_cast<double>(deferred))
-              .set("rank_memory_bytes", static_cast<double>(memory))
+  contigs.rate(tool::samples(walk_us), "bases", bases)
+      .set("contigs", static_cast<double>(expected.contigs.size()))
+      .set("longest_bases", static_cast<double>(longest));
+  out.add(ranks::messages(a.stats())
+              .add_to(contigs, "base_words", walk_words, bases)
               .baseline("one thread of the CPU", "bases_per_s", bases * 1e6 / expected.walk_us));
 }
 

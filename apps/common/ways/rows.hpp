@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "grosr/net/options.hpp"
-#include "measure/row.hpp"
+#include "ranks/messages.hpp"
 
 namespace grosr::ways {
 
@@ -37,16 +36,8 @@ bool is_messages(const Way& way) {
 
 /// What messages took, of which all together made so many updates.
 inline void set_messages(tool::row& r, const std::vector<net::rank_stats>& ranks, double updates) {
-  std::uint64_t words = 0, deferred = 0;
-  std::size_t memory = 0;
-  for (const net::rank_stats& s : ranks) {
-    words += s.words_sent;
-    deferred += s.deferred;
-    memory = std::max(memory, s.memory);
-  }
-  r.set("words_an_update", static_cast<double>(words) / updates)
-      .set("deferred", static_cast<double>(deferred))
-      .set("rank_memory_bytes", static_cast<double>(memory));
+  const ranks::messages all(ranks);
+  all.add_to(r, "words_an_update", all.words, updates);
 }
 
 /// Sets the last way beside the others, by its value of that name: the kernel is the limit.
