@@ -26,7 +26,7 @@ class on_ranks {
       : p_(p),
         world_(ranks::ranks_of(p), {.link_bytes = p.link_bytes, .path = net::path::messages}),
         arrays_(world_, std::uint64_t{p.ranks} * words_of_arrays) {
-    if (arrays_.ref().number() != arrays_words().number())
+    if (arrays_.ref().number() != number_of_arrays)
       throw std::logic_error("bale: the first array of a world has another number");
   }
 

@@ -6,24 +6,15 @@
 
 namespace grosr::bale {
 
-using ranks::warp_share;
+using ranks::shared, ranks::warp_share;
 
 /// Arrays of a program: a struct, of which each rank has a copy in the first array of its world. So
 /// a task does not have to carry the number of that array.
-inline constexpr std::uint32_t words_of_arrays = 64;
-struct arrays_words : net::array_ref<std::uint64_t> {
-  GROSR_DEVICE arrays_words() { number_ = 0; }
-};
+inline constexpr std::uint32_t words_of_arrays = 64, number_of_arrays = 0;
 template <class Arrays>
 GROSR_DEVICE const Arrays& arrays_of(const auto& world) {
   static_assert(sizeof(Arrays) <= words_of_arrays * 8);
-  return *reinterpret_cast<const Arrays*>(world.local(arrays_words()));
-}
-
-/// What lanes share and change.
-template <class T>
-GROSR_DEVICE simt::atomic_ref<T> shared(T& word) {
-  return simt::atomic_ref<T>(word);
+  return *reinterpret_cast<const Arrays*>(world.local(ranks::numbered_words(number_of_arrays)));
 }
 
 /// A matrix whose rows the ranks have in turn. On each rank: where the nonzeros of each of its rows

@@ -6,7 +6,7 @@
 
 namespace grosr::distributed {
 
-using ranks::warp_share;
+using ranks::shared, ranks::warp_share;
 
 /// Words that a rank and the host tell each other, between rounds.
 enum control_word : std::uint32_t {
@@ -60,19 +60,9 @@ inline constexpr std::uint32_t is_hub = 1u << 31;
 
 /// Each rank has the same part in an array of words; tasks know its number.
 inline constexpr std::uint64_t words_of_part = (sizeof(part) + 7) / 8;
-struct part_words : net::array_ref<std::uint64_t> {
-  GROSR_DEVICE explicit part_words(std::uint32_t number) {
-    number_ = static_cast<std::uint16_t>(number);
-  }
-};
 template <class World>
 GROSR_DEVICE const part& part_of(const World& world, std::uint32_t number) {
-  return *reinterpret_cast<const part*>(world.local(part_words(number)));
-}
-
-/// What lanes share and change. Orders are said where they matter.
-GROSR_DEVICE inline simt::atomic_ref<std::uint32_t> shared(std::uint32_t& word) {
-  return simt::atomic_ref<std::uint32_t>(word);
+  return *reinterpret_cast<const part*>(world.local(ranks::numbered_words(number)));
 }
 
 template <class To, class From>

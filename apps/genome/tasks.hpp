@@ -5,6 +5,7 @@
 #include "grosr/net/map.hpp"
 #include "kmer.hpp"
 #include "pieces.hpp"
+#include "ranks/tasks.hpp"
 
 namespace grosr::genome {
 
@@ -57,23 +58,16 @@ struct count_reads {
   }
 };
 
-/// A rank's part begins with how many pieces there are, and how many there is room for. Tasks know
-/// the array by its number.
+/// A rank's part begins with how many pieces there are, and how many there is room for.
 struct piece_header {
   std::uint64_t count, room;
 };
 inline constexpr std::uint32_t piece_words = sizeof(piece) / 8, piece_header_words = 2;
-struct pieces_ref : net::array_ref<std::uint64_t> {
-  GROSR_DEVICE explicit pieces_ref(std::uint32_t number) {
-    number_ = static_cast<std::uint16_t>(number);
-  }
-};
 
 GROSR_DEVICE void keep(const auto& world, std::uint32_t pieces, const piece& p) {
-  std::uint64_t* const mine = world.local(pieces_ref(pieces));
+  std::uint64_t* const mine = world.local(ranks::numbered_words(pieces));
   auto* const header = reinterpret_cast<piece_header*>(mine);
-  const std::uint64_t at =
-      simt::atomic_ref<std::uint64_t>(header->count).fetch_add(1, simt::relaxed);
+  const std::uint64_t at = ranks::shared(header->count).fetch_add(1, simt::relaxed);
   if (at < header->room) reinterpret_cast<piece*>(mine + piece_header_words)[at] = p;
 }
 

@@ -1,5 +1,4 @@
-// Work that all ranks of a world do alike. Those of this process are given it, and it is waited
-// for.
+// Work that all ranks of a world do alike: given to those of this process, and waited for.
 #pragma once
 
 #include <algorithm>

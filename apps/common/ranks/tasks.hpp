@@ -5,6 +5,19 @@
 
 namespace grosr::ranks {
 
+/// What lanes share and change.
+template <class T>
+GROSR_DEVICE simt::atomic_ref<T> shared(T& word) {
+  return simt::atomic_ref<T>(word);
+}
+
+/// An array of which tasks have the number alone: that says where the part of their rank lies.
+struct numbered_words : net::array_ref<std::uint64_t> {
+  GROSR_DEVICE explicit numbered_words(std::uint32_t number) {
+    number_ = static_cast<std::uint16_t>(number);
+  }
+};
+
 /// A warp's share of a list of its rank: 32 in a row for each `stride` warps, from the 32 of
 /// number `first` on.
 struct warp_share {
