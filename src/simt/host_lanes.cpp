@@ -99,15 +99,13 @@ std::uint64_t collective(call kind, std::uint32_t mask, std::uint64_t value, uns
     return 0;
   }
   lane& l = *me->active;
+  // Nobody else takes part.
+  if (mask == l.bit() && !me->seeded && (kind != call::shuffle || source == l.where.lane))
+    return kind == call::match_any ? mask : kind == call::ballot ? value << l.where.lane : value;
   warp& w = *l.home;
   if ((mask & l.bit()) == 0) misuse(l, kind, mask, where, "the caller is not in its own mask");
   if (kind == call::shuffle && (source >= warp_size || (mask >> source & 1u) == 0)) {
     misuse(l, kind, mask, where, fmt::format("the source, lane {}, is not in the mask", source));
-  }
-  if (mask == l.bit() && !me->seeded) {  // nobody else: ballot and shuffle give what they got
-    return kind == call::match_any ? mask
-           : kind == call::ballot  ? value << l.where.lane
-                                   : value;
   }
   group& g = join(w, l, kind, mask, where);
   g.arrived |= l.bit();

@@ -326,10 +326,12 @@ struct receiver {
         apply<simt::scope::device>(o, *reinterpret_cast<std::uint64_t*>(at), value, known.policy);
         break;
       case element_kind::float32:
-        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]), known.policy);
+        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]),
+                                   known.policy);
         break;
       case element_kind::float64:
-        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value), known.policy);
+        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value),
+                                   known.policy);
         break;
     }
     return true;
