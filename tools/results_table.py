@@ -23,7 +23,7 @@ NAMES = {"exp-a": "pairs", "exp-b": "throughput", "exp-b-plus": "baselines", "ex
          "exp-d-stress": "allocator-stress"}
 OLDER = ("soak", "tour")  # what was not recorded again
 DATAFLOW, PROGRAMS, TWO_DEVICES = "h100-2026-11-28-dataflow", "h100-2026-11-28-programs", "h200-2026-11-28-two-devices"
-MESSAGES = "h200-2026-11-29-messages"
+MESSAGES, TASKS = "h200-2026-11-29-messages", "h200-2026-11-29-tasks"
 # Columns of tables that have a line for each row, and a figure in each column: heading and key.
 COLUMNS = {"gesture": [("frames", "frames_per_s"), ("input", "input_gb_per_s"), ("mean", "mean_us"), ("sigma", "stddev_us"),
                        ("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us"), ("max", "max_us"),
@@ -56,8 +56,8 @@ PAGES = {"docs/results.md": [("h100-2026-11-27", lambda bench: True, False),
                                   (PROGRAMS, lambda bench: bench == "cryptfs-competing", COLUMNS["cryptfs-competing"])],
          "docs/apps/gups.md": [(MESSAGES, lambda bench: bench == "gups", COLUMNS["gups"])],
          "docs/apps/kmeans.md": [(MESSAGES, lambda bench: bench == "kmeans", COLUMNS["gups"])],
-         "docs/apps/distributed-graph.md": [(MESSAGES, lambda bench: bench == "distributed-graph", True)],
-         "docs/apps/genome.md": [(MESSAGES, lambda bench: bench == "genome", True)],
+         "docs/apps/distributed-graph.md": [(TASKS, lambda bench: bench == "distributed-graph", True)],
+         "docs/apps/genome.md": [(TASKS, lambda bench: bench == "genome", True)],
          "docs/internals/dataflow.md": [(DATAFLOW, lambda bench: bench == "dataflow", True),
                                         (TWO_DEVICES, lambda bench: bench == "policies", True)],
          "docs/internals/graphs.md": [("h100-2026-11-27", lambda bench: bench == "bfs", True)]}
