@@ -109,17 +109,13 @@ GROSR_GLOBAL_MOVES(std::uint64_t, "u64", "b64", "l")
 }  // namespace detail
 #endif
 
-/// Which lines leave a GPU's L2 cache before others. On the host this is nothing.
-class cache_policy {
+/// What is used by this policy leaves a GPU's L2 cache before all else: for memory that is much
+/// larger than the cache and used at random. On the host it is nothing.
+class evict_first {
  public:
-  /// `first`: what is used by this policy leaves first. It is for memory that is much larger than
-  /// the cache and used at random; otherwise lines leave in the usual order.
-  GROSR_DEVICE explicit cache_policy([[maybe_unused]] bool first) {
+  GROSR_DEVICE evict_first() {
 #if GROSR_ON_GPU
-    std::uint64_t usual;
     asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(word_));
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0;" : "=l"(usual));
-    if (!first) word_ = usual;
 #endif
   }
 #if GROSR_ON_GPU
@@ -146,11 +142,11 @@ class global_ref : public atomic_ref<T, S> {
   void store_and(T value, order o) const { base::fetch_and(value, o); }
   void store_or(T value, order o) const { base::fetch_or(value, o); }
   // Relaxed, by a policy.
-  void store_add(T value, cache_policy) const { base::fetch_add(value, relaxed); }
-  void store_min(T value, cache_policy) const { base::fetch_min(value, relaxed); }
-  void store_max(T value, cache_policy) const { base::fetch_max(value, relaxed); }
-  void store_and(T value, cache_policy) const { base::fetch_and(value, relaxed); }
-  void store_or(T value, cache_policy) const { base::fetch_or(value, relaxed); }
+  void store_add(T value, evict_first) const { base::fetch_add(value, relaxed); }
+  void store_min(T value, evict_first) const { base::fetch_min(value, relaxed); }
+  void store_max(T value, evict_first) const { base::fetch_max(value, relaxed); }
+  void store_and(T value, evict_first) const { base::fetch_and(value, relaxed); }
+  void store_or(T value, evict_first) const { base::fetch_or(value, relaxed); }
 #else
   __device__ explicit global_ref(T& object) : base(object), object_(&object) {}
   __device__ T load(order o) const {
@@ -215,22 +211,22 @@ class global_ref : public atomic_ref<T, S> {
     if (o != relaxed) return static_cast<void>(base::fetch_or(value, o));
     detail::global_reduce_or<S>(as_word(), to_word(value));
   }
-  __device__ void store_add(T value, cache_policy p) const {
+  __device__ void store_add(T value, evict_first p) const {
     if constexpr (std::is_floating_point_v<T>)
       detail::global_reduce_add<S>(object_, value, p.word());
     else
       detail::global_reduce_add<S>(as_word(), to_word(value), p.word());
   }
-  __device__ void store_min(T value, cache_policy p) const {
+  __device__ void store_min(T value, evict_first p) const {
     detail::global_reduce_min<S>(as_word(), to_word(value), p.word());
   }
-  __device__ void store_max(T value, cache_policy p) const {
+  __device__ void store_max(T value, evict_first p) const {
     detail::global_reduce_max<S>(as_word(), to_word(value), p.word());
   }
-  __device__ void store_and(T value, cache_policy p) const {
+  __device__ void store_and(T value, evict_first p) const {
     detail::global_reduce_and<S>(as_word(), to_word(value), p.word());
   }
-  __device__ void store_or(T value, cache_policy p) const {
+  __device__ void store_or(T value, evict_first p) const {
     detail::global_reduce_or<S>(as_word(), to_word(value), p.word());
   }
 

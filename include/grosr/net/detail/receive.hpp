@@ -66,7 +66,7 @@ struct receiver {
   struct known_array {
     std::uint32_t number = most_arrays;
     array_part part{};
-    simt::cache_policy policy{false};
+    simt::evict_first policy;
   };
 
   /// One lane: claims chunks. `by`: their class.
@@ -311,30 +311,33 @@ struct receiver {
     if (known.number != array) {
       known.number = array;
       known.part = simt::in_global_memory(s.arrays)[array];
-      known.policy = simt::cache_policy(known.part.exceeds_cache != 0);
     }
     const array_part& part = known.part;
     const std::uint64_t index = index_of(w);
     if (index >= part.count) return false;
     unsigned char* const at = part.elements + index * part.element_bytes;
-    const std::uint64_t value = std::uint64_t{w.w[1]} << 32 | w.w[0];
-    switch (static_cast<element_kind>(what % 4)) {
-      case element_kind::word32:
-        apply<simt::scope::device>(o, *reinterpret_cast<std::uint32_t*>(at), w.w[0], known.policy);
-        break;
-      case element_kind::word64:
-        apply<simt::scope::device>(o, *reinterpret_cast<std::uint64_t*>(at), value, known.policy);
-        break;
-      case element_kind::float32:
-        apply<simt::scope::device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]),
-                                   known.policy);
-        break;
-      case element_kind::float64:
-        apply<simt::scope::device>(o, *reinterpret_cast<double*>(at), as<double>(value),
-                                   known.policy);
-        break;
-    }
+    // What fits into the cache is used as by everybody.
+    if (part.exceeds_cache != 0)
+      change(o, static_cast<element_kind>(what % 4), at, w, known.policy);
+    else
+      change(o, static_cast<element_kind>(what % 4), at, w, simt::relaxed);
     return true;
+  }
+  template <class How>
+  GROSR_DEVICE static void change(element_operation o, element_kind kind, unsigned char* at,
+                                  const simt::bus_word& w, How how) {
+    constexpr auto device = simt::scope::device;
+    const std::uint64_t value = std::uint64_t{w.w[1]} << 32 | w.w[0];
+    switch (kind) {
+      case element_kind::word32:
+        return apply<device>(o, *reinterpret_cast<std::uint32_t*>(at), w.w[0], how);
+      case element_kind::word64:
+        return apply<device>(o, *reinterpret_cast<std::uint64_t*>(at), value, how);
+      case element_kind::float32:
+        return apply<device>(o, *reinterpret_cast<float*>(at), as<float>(w.w[0]), how);
+      case element_kind::float64:
+        return apply<device>(o, *reinterpret_cast<double*>(at), as<double>(value), how);
+    }
   }
 
   /// One lane. A get: w0 and w1 say who waits, the index is where a change has it.
