@@ -10,7 +10,7 @@ struct array_part {
   unsigned char* elements;
   std::uint64_t count;  ///< 0: there is none
   std::uint32_t element_bytes;
-  std::uint32_t exceeds_cache;  ///< 1: the device's parts are larger than its L2 cache
+  std::uint32_t exceeds_cache;  ///< 1: this process's parts are larger than the device's L2
 };
 inline constexpr std::uint32_t most_arrays = 256;
 

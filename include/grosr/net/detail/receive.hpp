@@ -7,8 +7,8 @@
 
 namespace grosr::net {
 
-/// Takes chunks in. Spawner: of the runtime of the rank. take<request> must not be in a
-/// circle of calls: compilers inline nothing there, and each word is a call then.
+/// Takes chunks in. Spawner: of the runtime of the rank. What take() does for each word must not
+/// lead back to it: compilers inline nothing in a circle of calls, and each word is a call then.
 template <class Spawner>
 struct receiver {
   using shared = typename Spawner::shared;
@@ -113,8 +113,8 @@ struct receiver {
         [](std::uint32_t) {});
   }
   /// Lanes of `mask` together: takes each word of a chunk, and where it lies there. Words for which
-  /// that is false, and what they are takes more, have their turn after others: a loop that calls
-  /// functions keeps little in registers, and saves many.
+  /// take() is false come after the lane's others, by other(): a loop that calls functions keeps
+  /// little in registers, and saves many.
   template <class Mask, class Take, class Other>
   GROSR_DEVICE static void each_word(link_receiver* link, std::uint64_t begin, Mask mask,
                                      const Take& take, const Other& other) {

@@ -124,7 +124,7 @@ class spawner {
   /// One lane, nobody spawning in its warp: publishes all that this worker has.
   GROSR_DEVICE void publish_own();
   /// One lane, in a task that goes on, while others of its warp may spawn: the same, open batches
-  /// too. Little work where there is nothing.
+  /// too.
   GROSR_DEVICE GROSR_NOINLINE static void publish_held(shared* block);
   /// Any lane: what it pushed may lie in batches that are not full. This worker sees to them before
   /// it rests.

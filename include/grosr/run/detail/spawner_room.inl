@@ -129,9 +129,6 @@ template <class Policy, class... Tasks>
 GROSR_DEVICE GROSR_NOINLINE void spawner<Policy, Tasks...>::publish_held(shared* block) {
   spawner self(simt::in_block_shared(block));
   local& w = self.w_;
-  if (w.open_mask == 0 && (nonempty(w.deques) | nonempty(self.b_.deques)) == 0 &&
-      !self.is_near_full())
-    return;
   lock(w.deques.lock);
   GROSR_NO_UNROLL
   for (std::uint64_t rest = w.open_mask; rest != 0; rest &= rest - 1) {

@@ -276,14 +276,18 @@ GROSR_DEVICE void spawner<Policy, Tasks...>::run_in_place(const T& task, std::ui
   context_type c(*this, width::lane, level, never_inline);
   // The lane's bit is that of the task in which this one runs.
   const std::uint32_t mine = 1u << simt::lane_id();
-  const bool was_set = (simt::shared_load(w_.failed_lanes) & mine) != 0;
+  const simt::atomic_ref<std::uint32_t, simt::scope::block> failed(w_.failed_lanes);
+  const bool was_set = (failed.load(simt::relaxed) & mine) != 0;
+  if (was_set) [[unlikely]]
+    failed.fetch_and(~mine, simt::relaxed);
   const int status = invoke<true>(task, c);
   if (status != 0) note_failure(&b_, task, status);
-  if (!was_set && (simt::shared_load(w_.failed_lanes) & mine) != 0) [[unlikely]] {
-    using word = simt::atomic_ref<std::uint32_t, simt::scope::block>;
-    word(w_.failed_lanes).fetch_and(~mine, simt::relaxed);
+  if ((failed.load(simt::relaxed) & mine) != 0) [[unlikely]] {
+    failed.fetch_and(~mine, simt::relaxed);
     if (status == 0) count_failure();
   }
+  if (was_set) [[unlikely]]
+    failed.fetch_or(mine, simt::relaxed);
 }
 
 template <class Policy, class... Tasks>

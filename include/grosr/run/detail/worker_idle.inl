@@ -22,6 +22,8 @@ GROSR_DEVICE void worker<Policy, Tasks...>::wait() {
   }
   if (leads()) end_of_stall();
   flush_completions();
+  // Before it says that all is done: who waits for that is told how many.
+  if (leads() && (w_.failed | w_.rejected) != 0) flush_stats();
   // The sole active worker says that all is done, and keeps its count for a while if it polls: the
   // next packet then needs no fence.
   if (standing_ == standing::active && pace_ != pace::quick) say_if_sole();
