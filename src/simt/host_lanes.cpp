@@ -197,9 +197,7 @@ std::uint32_t active_mask(site where) {
     me->give_up_call();
     return l.bit();
   }
-  // A legal answer, if a lonely one. Without a seed the only one: to wait for others, and then for
-  // each of a group's collectives, takes longer than what lanes gain by it.
-  if (!me->seeded || me->seeded->one_in(8)) return l.bit();
+  if (me->seeded && me->seeded->one_in(8)) return l.bit();  // a legal answer, if a lonely one
   warp& w = *l.home;
   l.in = call::active_mask;
   l.at = where;
@@ -207,6 +205,12 @@ std::uint32_t active_mask(site where) {
   w.converging |= l.bit();
   me->rest();
   return static_cast<std::uint32_t>(l.result);
+}
+
+std::uint32_t own_or_active_mask(site where) {
+  const worker* me = self;
+  if (me == nullptr || me->seeded || me->cancelling) return active_mask(where);
+  return me->active->bit();
 }
 
 void sync_block(site where) {

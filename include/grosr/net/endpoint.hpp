@@ -266,7 +266,7 @@ class endpoint {
   /// Lanes that are together, those with `wants`: hand a request over.
   template <unsigned Words>
   GROSR_DEVICE void post(bool wants, std::uint32_t to, const message<Words>& m) const {
-    const std::uint32_t mask = simt::active_mask_by(Words, true);
+    const std::uint32_t mask = simt::own_or_active_mask_by(Words, true);
     if (!simt::any(mask, wants)) return;
     with_mask(mask, [&](auto lanes) {
       out_ = aggregator<spawner_type>::template post<Words>(spawner(), lanes, out_, wants, to, m);

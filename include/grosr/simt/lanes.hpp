@@ -387,6 +387,20 @@ GROSR_DEVICE inline std::uint32_t active_mask_by(Key key, bool uniform, site whe
   return match_any(mask, key, where);
 }
 
+/// As active_mask_by(), for lanes that may as well act alone. On the host each does, unless a seed
+/// chooses the schedule: to wait for lanes that may come, and then in each collective of theirs,
+/// takes longer than what a group saves. So nobody else runs meanwhile: who waits pauses.
+template <class Key>
+GROSR_DEVICE inline std::uint32_t own_or_active_mask_by(Key key, bool uniform,
+                                                        site where = site::here()) {
+#if GROSR_ON_GPU
+  return active_mask_by(key, uniform, where);
+#else
+  (void)uniform;
+  return match_any(host::own_or_active_mask(where), key, where);
+#endif
+}
+
 /// Waits for every thread of the block; orders memory among them.
 GROSR_DEVICE inline void sync_block(site where = site::here()) {
 #if GROSR_ON_GPU

@@ -96,11 +96,12 @@ class aggregator {
 
  public:
   /// Lanes of `mask` together: what is in their warp's buffers leaves. Other lanes of the warp that
-  /// are in there wait for nothing of these. Tasks may run meanwhile: what they send stays, and the
-  /// warp's `collected` says so.
+  /// are in there wait for nothing of these. Tasks may run meanwhile: what they send leaves,
+  /// too; what others send while that waits for room stays, and the warp's `collected` says so.
   GROSR_DEVICE GROSR_NOINLINE static void flush(shared* block, std::uint32_t mask) {
     Spawner self(simt::in_block_shared(block));
     with_mask(mask, [&](auto lanes) { take_in(self, lanes, leave_all(self, lanes)); });
+    if (take_collected(self, mask)) leave_all(self, mask);
   }
 
   /// Lanes of `mask` together, after tasks ran that came as messages: what these sent leaves.
@@ -196,8 +197,10 @@ class aggregator {
     Spawner self(simt::in_block_shared(block));
     constexpr std::uint32_t most_turns = 256;
     if (simt::any(mask, self.aborted())) return aborted;
-    if (receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run))
+    if (receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::run)) {
+      simt::pause(0, "room for messages");
       return 0;
+    }
     if (turns + 1 == most_turns) {
       defer(self, mask, to);
       return 0;
@@ -253,8 +256,10 @@ class aggregator {
         return false;
       }
       if (simt::any(mask, leads && link.has_room(end))) return true;
-      if (!receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::start))
-        simt::pause(2, "room for messages");
+      // Where something came, too: others of the warp may be who makes room.
+      const bool took =
+          receiver<Spawner>::template take<link_class::request>(block, mask, coming_tasks::start);
+      simt::pause(took ? 0 : 2, "room for messages");
     }
   }
 

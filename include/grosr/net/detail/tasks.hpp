@@ -251,7 +251,7 @@ struct outbox {
   template <unsigned Words>
   GROSR_DEVICE static void reply(Spawner& self, std::uint32_t to, const message<Words>& m) {
     self.note_pushed();
-    const std::uint32_t mask = simt::active_mask_by(Words, true);
+    const std::uint32_t mask = simt::own_or_active_mask_by(Words, true);
     if (try_send<link_class::reply>(self, mask, true, to, m) == sent::no)
       defer<link_class::reply>(&self.memory(), to, m);
   }
@@ -319,10 +319,9 @@ struct outbox {
       filled = store(link, mask, group, now, first, m) || filled;
       waits = waits && !now;
       if (!simt::any(mask, waits)) return filled;
-      if (receiver<Spawner>::template take<By>(block, mask, coming_tasks::start))
-        idle = 0;
-      else
-        simt::pause(idle < 3 ? idle++ : idle, "room for a message that is under way");
+      // Where something came, too: others of the warp may be who makes room.
+      if (receiver<Spawner>::template take<By>(block, mask, coming_tasks::start)) idle = 0;
+      simt::pause(idle < 3 ? idle++ : idle, "room for a message that is under way");
     }
   }
 
@@ -340,7 +339,7 @@ struct outbox {
       idle = took ? 0 : idle + 1;
       const bool aborted = simt::any(mask, self.aborted());
       if (idle == attempts || aborted) break;
-      if (!took) simt::pause(idle, "room for a message");
+      simt::pause(idle, "room for a message");
       went = try_send<link_class::request>(self, mask, !went, to, m) != sent::no || went;
     }
     if (!went) defer<link_class::request>(block, to, m);

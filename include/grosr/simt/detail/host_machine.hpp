@@ -27,6 +27,7 @@ const position& current();
 
 // Collectives. Each blocks the calling lane until all lanes in `mask` have arrived.
 std::uint32_t active_mask(site where);
+std::uint32_t own_or_active_mask(site where);
 void sync_warp(std::uint32_t mask, site where);
 void sync_task(site where);
 std::uint32_t ballot(std::uint32_t mask, bool predicate, site where);
